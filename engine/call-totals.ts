@@ -1,6 +1,7 @@
 /** What ended calls add up to since the start, by the names under which telemetry shows it. */
 import type { Charging } from '../schema/contracts/charging.ts'
-import { type CallRecord, worstOf } from '../schema/call-record.ts'
+import type { CallRecord } from '../schema/contracts/call-record.ts'
+import { worstOf } from '../schema/records/stored-record.ts'
 import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine.ts'
 import type { CallQuality, Disposition } from '../schema/contracts/field-values.ts'
 

@@ -7,7 +7,7 @@ import {
 } from '../control/observe/retention/retention.ts'
 import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
-import type { LocalStore, Store } from '../schema/open.ts'
+import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
 import {

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { NodeIdentity } from '../schema/contracts/nodes.ts'
-import type { Store } from '../schema/open.ts'
+import type { Store } from '../schema/storage/store.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { Deadlines } from './call/deadlines.ts'

@@ -4,7 +4,7 @@
  */
 import { hashPassword } from '../control/auth/passwords.ts'
 import { UserStore } from '../control/auth/user-store.ts'
-import type { Store } from '../schema/open.ts'
+import type { Store } from '../schema/storage/store.ts'
 
 export interface NewUser {
   readonly username: string

@@ -6,10 +6,8 @@ import type {
   ChangedPayers,
   ChangedRouting,
   ChangedRows,
-  Changes,
-  Details,
-  Follower,
-} from '../schema/changes/changes.ts'
+} from '../schema/contracts/changed-rows.ts'
+import type { Changes, Details, Follower } from '../schema/changes/changes.ts'
 import type { Ocs } from './charging/ocs.ts'
 import type { Engine } from './engine.ts'
 

@@ -10,7 +10,7 @@ import { runCommandLine } from './commands/index.ts'
 import type { CommandContext } from './commands/command.ts'
 import { readPassedSockets } from './socket-activation.ts'
 import type { Boot } from '../schema/clock.ts'
-import { timeOrderedUuid } from '../schema/call-record.ts'
+import { timeOrderedUuid } from '../schema/time-ordered-uuid.ts'
 
 const settingsFile = readEnvironmentFile('.env')
 const ownEnvironment = process.env

@@ -5,8 +5,8 @@
  */
 import type { Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
-import { addRefusedCalls } from '../schema/call-record.ts'
-import type { Store } from '../schema/open.ts'
+import { addRefusedCalls } from '../schema/records/refused-calls.ts'
+import type { Store } from '../schema/storage/store.ts'
 import { refusalReasons, type RefusalReason } from '../schema/tables/calls.ts'
 
 export interface RefusedCallsDeps {

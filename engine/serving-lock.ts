@@ -5,7 +5,7 @@
  */
 import { existsSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
-import { createPrivately } from '../schema/open.ts'
+import { createPrivately } from '../schema/sqlite/open.ts'
 import { asRefusal, DatabaseRefused } from '../schema/sql/failure.ts'
 
 /** @throws {DatabaseRefused} another process serves this database. */

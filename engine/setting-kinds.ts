@@ -3,7 +3,7 @@
  */
 import { isIP, isIPv4 } from 'node:net'
 import { z } from 'zod'
-import { urlsOf } from '../schema/net/servers.ts'
+import { urlsOf } from '../schema/net/hosts.ts'
 import { sipTarget } from '../schema/net/sip-target.ts'
 import { parseNetwork } from '../schema/net/ip-address.ts'
 import { bracketed, withoutBrackets } from './sip-server/message/index.ts'

@@ -9,14 +9,14 @@ const onlyNode = /^node:/
  * `schema`.
  */
 const sipGrammar = 'engine/sip-server/message/index.ts'
-/** What passes between the SIP server and an application. */
+/** The values that pass between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
 const sipServer = (...names: readonly string[]) => names.map((name) => `engine/sip-server/${name}`)
-/** Of the layers of the SIP server that do no input and output. */
+/** The basics of those layers of the SIP server that do no input and output. */
 const sipBasics = sipServer('flow.ts', 'options.ts', 'errors.ts')
 
 const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'shares', 'trunks']
-/** What a helper of call control may import beside the schema. */
+/** The folders that a helper of call control may import beside the schema. */
 const helpersOf: Readonly<Record<string, readonly string[]>> = {
   // They count calls against limits, or spend from wallets.
   dispatcher: ['engine/shares'],
@@ -38,11 +38,11 @@ interface Rule {
 }
 
 /**
- * What each folder may import besides itself: folders (or files) here, and packages. The longest
- * entry that holds a file counts. Tests may import everything.
+ * The imports that each folder may have besides itself: folders (or files) here, and packages. The
+ * longest entry that holds a file counts. Tests may import everything.
  */
 const map: Readonly<Record<string, Rule>> = {
-  // What joins the parts: from the command line down to one running process.
+  // The files that join the parts: from the command line down to one running process.
   engine: { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ },
   // Read by Nodes that are too old for the rest.
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
@@ -54,7 +54,7 @@ const map: Readonly<Record<string, Rule>> = {
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
   // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
-  'engine/sip-server/message': { folders: sipBasics, packages: /^(node:buffer|sip-status)$/ },
+  'engine/sip-server/message': { folders: [], packages: /^(node:buffer|sip-status)$/ },
   'engine/sip-server/transaction': {
     folders: [...sipBasics, ...sipServer('message')],
     packages: /^$/,
@@ -99,6 +99,7 @@ const map: Readonly<Record<string, Rule>> = {
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },
+  'control/client/build.mjs': { folders: ['test/support'], packages: /^(node:|esbuild$)/ },
   // Runs in browsers: it knows the API alone, and its types.
   'control/console/web': inBrowser(''),
   'control/console/web/api': inBrowser(),
@@ -107,6 +108,8 @@ const map: Readonly<Record<string, Rule>> = {
   'control/console/web/app': inBrowser('api', 'parts', 'screens'),
   'control/console/web/api/views.ts': { folders: ['control'], packages: /^$/ },
   schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$|pg$)/ },
+  // The ground: types that both planes speak.
+  'schema/contracts': { folders: [], packages: onlyNode },
 }
 
 const placeOf = (path: string): string =>
@@ -147,34 +150,54 @@ test('the console takes types of the server, and none of its code', () => {
 })
 
 /**
- * The folders of `control`, lowest first. The files beside the folders join them: they stand above
- * all.
+ * The folders of `control` and `schema`, lowest first. Files beside the folders stand where the
+ * empty name is: those of `control` join the folders, those of `schema` are used by them.
  */
-const controlLayers = [
-  'http',
-  'auth',
-  'nodes',
-  'changes',
-  'resources',
-  'reports',
-  'money',
-  'calls',
-  'webhooks',
-  'observe',
-  'agents',
-  'console',
-]
+const layers: Readonly<Record<string, readonly string[]>> = {
+  control: [
+    'http',
+    'auth',
+    'nodes',
+    'changes',
+    'resources',
+    'reports',
+    'money',
+    'calls',
+    'webhooks',
+    'observe',
+    'agents',
+    'console',
+    '',
+  ],
+  schema: [
+    'contracts',
+    '',
+    'net',
+    'tables',
+    'sql',
+    'secrets',
+    'storage',
+    'records',
+    'changes',
+    'journal',
+    'rules',
+    'nodes',
+    'migrations',
+    'sqlite',
+    'postgres',
+  ],
+}
 
-test('no folder of control imports one above it', () => {
+test.each(Object.entries(layers))('no folder of %s imports one above it', (plane, folders) => {
   const layerOf = (path: string): number => {
-    const layer = controlLayers.findIndex((name) => holds(`control/${name}`, path))
-    return layer < 0 ? controlLayers.length : layer
+    const layer = folders.findIndex((name) => name !== '' && holds(`${plane}/${name}`, path))
+    return layer < 0 ? folders.indexOf('') : layer
   }
   const wrong = wrongImports(
     (path, imported) =>
-      holds('control', path) &&
+      holds(plane, path) &&
       !holds('control/console/web', path) &&
-      holds('control', imported) &&
+      holds(plane, imported) &&
       layerOf(imported) > layerOf(path),
   )
   expect(wrong).toEqual([])

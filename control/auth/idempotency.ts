@@ -10,7 +10,7 @@ import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:cry
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../../schema/contracts/nodes.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute, first, lockedTransaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { readCredential } from './authenticate.ts'

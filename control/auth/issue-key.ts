@@ -5,7 +5,7 @@
 import { parseNetwork } from '../../schema/net/ip-address.ts'
 import { overlap } from '../../schema/net/sip-target.ts'
 import { toFlag } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { first } from '../../schema/sql/query.ts'
 import {
   type AppKey,

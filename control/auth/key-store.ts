@@ -1,7 +1,7 @@
 /** Application keys in the database. */
 import { type Insertable, type RawBuilder, type Selectable, sql, type Updateable } from 'kysely'
 import { fromFlag, toFlag } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import {
   execute,
   first,

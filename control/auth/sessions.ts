@@ -4,7 +4,7 @@
  */
 import { createHmac, hash, timingSafeEqual } from 'node:crypto'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { DatabaseRefused } from '../../schema/sql/failure.ts'
 import { execute, first, prepare, type Prepared, transaction } from '../../schema/sql/query.ts'
 import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from './principal.ts'

@@ -5,8 +5,7 @@
  */
 import type { RequestScope } from './tenants.ts'
 import { sql } from 'kysely'
-import type { Tables } from '../../schema/open.ts'
-import { first } from '../../schema/sql/query.ts'
+import { type Tables, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { write } from '../http/rows.ts'
 

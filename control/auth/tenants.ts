@@ -3,8 +3,8 @@
  * credential in its own tenant, a global one in all, or in the one that `X-Tenant-Slug` names.
  */
 import type { Selectable } from 'kysely'
-import type { Store } from '../../schema/open.ts'
-import type { DnsAnswers } from '../../schema/rules/gateways.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import type { DnsAnswers } from '../../schema/contracts/gateways.ts'
 import { prepare } from '../../schema/sql/query.ts'
 import { LONGEST_UNCONFIRMED_MS } from './verify-key.ts'
 import type { Principal } from './principal.ts'

@@ -3,7 +3,7 @@ import { exampleTime, moment } from '../http/view-fields.ts'
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
 import { fromFlag, timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import {
   all,
   execute,

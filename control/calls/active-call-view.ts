@@ -1,10 +1,9 @@
 /** A live call as the API shows it: the five fields of SPECIFICATION.md §2.5 first. */
-import type { Tariff } from '../../schema/journal/call-journal.ts'
-import { billedSeconds } from '../../schema/call-record.ts'
+import type { Tariff, OcsPort } from '../../schema/contracts/charging.ts'
+import { billedSeconds } from '../../schema/contracts/call-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import type { NodeState } from '../../schema/contracts/engine.ts'
-import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { Principal } from '../auth/principal.ts'
 import { notFound } from '../http/api-error.ts'
 import type { Platform } from '../http/platform.ts'

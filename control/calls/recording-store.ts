@@ -2,7 +2,7 @@
 import { access, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Selectable } from 'kysely'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { recordingFile } from '../../schema/rules/media.ts'
 import type { RecordingTable } from '../../schema/tables/calls.ts'

@@ -10,7 +10,7 @@ import {
   passedOverReasons,
 } from '../../schema/contracts/engine.ts'
 import { parseAddress } from '../../schema/net/ip-address.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'

@@ -1,7 +1,7 @@
 /** The entries of changes in the database. */
 import { type Selectable, sql, type Updateable } from 'kysely'
 import { timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, readApart, transaction } from '../../schema/sql/query.ts'
 import type { ChangeEntryTable, ChangeState } from '../../schema/tables/changes.ts'
 import { fieldsOf, isSameState, type Json, type RestorableKind, sharedFields } from './kinds.ts'

@@ -3,7 +3,7 @@ import type { Context, ErrorHandler, Handler, Hono, MiddlewareHandler, NotFoundH
 import { HTTPException } from 'hono/http-exception'
 import { getPath } from 'hono/utils/url'
 import type { Schedule } from '../../schema/clock.ts'
-import type { MaybeLocal } from '../../schema/open.ts'
+import type { MaybeLocal } from '../../schema/storage/store.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { isLocked, isUnstored } from '../../schema/storage/storage.ts'
 import { ApiError, storageUnavailable } from './api-error.ts'

@@ -7,7 +7,7 @@ import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import type { OwnNetwork } from '../../schema/rules/gateways.ts'
 import type { Storage } from '../../schema/storage/storage.ts'
 

@@ -2,8 +2,8 @@
  * Helpers for rows: search conditions, children of their parents, and writes in one transaction.
  */
 import { type AliasableExpression, type RawBuilder, type SelectQueryBuilder, sql } from 'kysely'
-import type { Store, Tables } from '../../schema/open.ts'
-import { all, first, transaction } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { type Tables, all, first, transaction } from '../../schema/sql/query.ts'
 import { failureOf, type Unique } from '../../schema/sql/failure.ts'
 import { ApiError } from './api-error.ts'
 import { likePattern } from './envelope.ts'

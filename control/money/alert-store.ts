@@ -1,7 +1,7 @@
 /** Alerts about payments, until an operator resolves them. */
 import type { Selectable } from 'kysely'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute, first, readApart } from '../../schema/sql/query.ts'
 import { pageOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'

@@ -10,7 +10,7 @@ import { dispositions, directions, mosSources } from '../../schema/contracts/fie
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first, readApart } from '../../schema/sql/query.ts'
 import { customerOf, requiresCustomer } from '../auth/requires.ts'
 import type { Principal } from '../auth/principal.ts'

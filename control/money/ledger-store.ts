@@ -3,7 +3,7 @@
  */
 import type { Selectable } from 'kysely'
 import { exactSum, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all } from '../../schema/sql/query.ts'
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'

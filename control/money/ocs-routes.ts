@@ -4,7 +4,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type {
   DenialCode,

@@ -5,7 +5,7 @@
  * come.
  */
 import { DAY_MS } from '../../schema/clock.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute } from '../../schema/sql/query.ts'
 import type { CustomerHint } from './payment-event.ts'
 

@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import type { EnginePort, SettingInForce } from '../../schema/contracts/engine.ts'
 import type { NodesPort } from '../../schema/contracts/nodes.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { openToAll, requiresCredential, requiresGlobal } from '../auth/requires.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

@@ -1,9 +1,9 @@
 /** Calls of a period in sums by customer, prefix, carrier and refusal, out of the records. */
 import { costFor } from './own-prices.ts'
 import { sql } from 'kysely'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { prepare } from '../../schema/sql/query.ts'
-import { type Window, windows } from '../../schema/call-record.ts'
+import { type Window, windows } from '../../schema/records/record-windows.ts'
 
 export interface CallSum {
   readonly customerId: number | null

@@ -3,7 +3,7 @@
  * row for other calls, in slices: a thread that makes reports can go on with others between them.
  */
 import { sql } from 'kysely'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 

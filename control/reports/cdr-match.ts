@@ -1,7 +1,7 @@
 /** Filters of a report apart from its period: numbers, payer, carrier, node, cause or Call-ID. */
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
 import type { z } from 'zod'
-import type { Database } from '../../schema/database.ts'
+import type { Database } from '../../schema/tables/database.ts'
 import { numberOrText } from '../../schema/rules/numbers.ts'
 import { likePattern, queryId } from '../http/envelope.ts'
 import { text } from '../http/fields.ts'

@@ -3,8 +3,8 @@
  * milliseconds: a report may cover millions of calls, and no read may block the database for long.
  */
 import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
-import type { Database } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Database } from '../../schema/tables/database.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'

@@ -1,7 +1,7 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
-import type { MediaQuality } from '../../schema/call-record.ts'
+import type { MediaQuality } from '../../schema/records/stored-record.ts'
 import type { CdrRow, RecordingView } from './cdr-store.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 

@@ -1,7 +1,7 @@
 /** Some calls of a finding, out of the records: through an index, and so many at most. */
 import { sql } from 'kysely'
 import { all, includes } from '../../schema/sql/query.ts'
-import type { Window } from '../../schema/call-record.ts'
+import type { Window } from '../../schema/records/record-windows.ts'
 import type { RecordsReader } from './call-sums.ts'
 import type { RefusalFinding } from './findings.ts'
 import { hasOwnPrice } from './own-prices.ts'

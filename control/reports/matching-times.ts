@@ -14,7 +14,7 @@ import {
   startOfDay,
 } from './call-filters.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
-import type { Window } from '../../schema/call-record.ts'
+import type { Window } from '../../schema/records/record-windows.ts'
 
 interface MatchRequest {
   /** Null for all tenants. */

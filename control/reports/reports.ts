@@ -6,7 +6,7 @@ import { existsSync } from 'node:fs'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Store, MaybeLocal } from '../../schema/open.ts'
+import type { Store, MaybeLocal } from '../../schema/storage/store.ts'
 import { setReadingThread } from '../../schema/sql/query.ts'
 import type { UnusualCalls, UnusualRequest } from './unusual-calls.ts'
 import {

@@ -9,7 +9,7 @@ import { costFor } from './own-prices.ts'
 import { matchesLike } from '../http/text-match.ts'
 import { type CallFilters, conditionsOf, type CallSources } from './call-filters.ts'
 import { matchingTimes } from './matching-times.ts'
-import { type Window, windows } from '../../schema/call-record.ts'
+import { type Window, windows } from '../../schema/records/record-windows.ts'
 
 /** Plain data: it is sent to the thread of reports. */
 export interface SearchRequest {

@@ -2,7 +2,7 @@
  * Long searches in call records: one of a process works at a time, however many are asked for, so
  * that other questions to the thread that reads wait for one of their statements at most.
  */
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /** Under way or waiting. */

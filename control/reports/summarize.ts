@@ -4,7 +4,7 @@
  */
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
-import { type Window, windows } from '../../schema/call-record.ts'
+import { type Window, windows } from '../../schema/records/record-windows.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import {
   isInFile,

@@ -6,7 +6,7 @@
  */
 import { sql, type SqlBool } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
-import type { Window } from '../../schema/call-record.ts'
+import type { Window } from '../../schema/records/record-windows.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
 import { ALL, NONE, OTHERS, type CallSources, startOfDay } from './call-filters.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'

@@ -3,8 +3,8 @@
  * spend guard belongs to the row, so a new row of the same name would be without it.
  */
 import type { RequestScope } from '../auth/tenants.ts'
-import type { Store, Tables } from '../../schema/open.ts'
-import { first } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { type Tables, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 
 /**

@@ -3,8 +3,8 @@
  * they would hold the write lock for seconds, and no call could be journalled meanwhile.
  */
 import type { RequestScope } from '../auth/tenants.ts'
-import type { Store, Tables } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { type Tables, all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'
 import { refuseDatedPrices } from './dated-prices.ts'

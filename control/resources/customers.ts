@@ -6,7 +6,7 @@ import { exampleTime, count, decimal, moment } from '../http/view-fields.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { exactSum, moneyToDecimal, moneyToNumber, parseMoney } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute, first } from '../../schema/sql/query.ts'
 import {
   hashPassword,

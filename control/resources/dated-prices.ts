@@ -2,8 +2,7 @@
  * How many prices with different starts a prefix may have in a plan. All of them are in memory, and
  * a look-up may read those that are over, so this bounds a call, whoever writes the prices.
  */
-import type { Tables } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/query.ts'
+import { type Tables, all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
 

@@ -10,8 +10,8 @@ import type {
   ProbedStatus,
   SetStatus,
 } from '../../schema/contracts/engine.ts'
-import type { Store } from '../../schema/open.ts'
-import { nodeClaim } from '../../schema/ownership.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { nodeClaim } from '../../schema/rules/ownership.ts'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/media.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 import { everywhere, type RequestScope, wrongTenant } from '../auth/tenants.ts'

@@ -9,7 +9,7 @@ import {
   type Claim,
   type StoredClaim,
   storedClaims,
-} from '../../schema/ownership.ts'
+} from '../../schema/rules/ownership.ts'
 import {
   isSameSource,
   type Location,
@@ -18,9 +18,9 @@ import {
   sipTarget,
   type SipTarget,
 } from '../../schema/net/sip-target.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import {
-  type CarrierGateway,
   gatewayNamedBy,
   innerCheck,
   isOwnListener,

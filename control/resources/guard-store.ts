@@ -11,8 +11,8 @@ import {
   guardPeriods,
   type GuardScope,
 } from '../../schema/contracts/limits.ts'
-import type { Store } from '../../schema/open.ts'
-import { type Window, windows } from '../../schema/call-record.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { type Window, windows } from '../../schema/records/record-windows.ts'
 import { coversNumber } from '../../schema/rules/numbers.ts'
 import { all, execute, first, readApart } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'

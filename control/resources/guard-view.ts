@@ -9,8 +9,9 @@ import {
   guardPeriods,
   guardScopes,
 } from '../../schema/contracts/limits.ts'
-import type { Store } from '../../schema/open.ts'
-import { type ExitCodes, normalPrefix, readPrefix } from '../../schema/rules/numbers.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import { normalPrefix, readPrefix } from '../../schema/rules/numbers.ts'
 import { all, first, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'

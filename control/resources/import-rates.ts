@@ -1,6 +1,6 @@
 /** The whole work of an import of rates, in whichever thread. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Tables } from '../../schema/open.ts'
+import type { Tables } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import {
   changedBy,

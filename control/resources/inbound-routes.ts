@@ -2,7 +2,7 @@
 import { exampleTime, moment } from '../http/view-fields.ts'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { domain, name, prefix, reference } from '../http/fields.ts'
 import { flag } from './columns.ts'

@@ -1,7 +1,7 @@
 /** Outbound routes: which carrier takes a call to a number (SPECIFICATION.md §4.7 and §10.2). */
 import { exampleTime, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { first } from '../../schema/sql/query.ts'
 import { name, prefix, reference } from '../http/fields.ts'
 import { flag } from './columns.ts'

@@ -1,5 +1,5 @@
 /** The rate plan that a query or a line of a table names. */
-import type { Tables } from '../../schema/open.ts'
+import type { Tables } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError, badRequest, type ErrorDetail } from '../http/api-error.ts'
 import type { PlanOf } from './rate-import.ts'

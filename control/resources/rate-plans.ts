@@ -1,7 +1,7 @@
 /** Rate plans: lists of prices in one currency (SPECIFICATION.md §13.1). */
 import { exampleTime, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency, name, reference } from '../http/fields.ts'
 import { refuseUncounted } from './braked.ts'

@@ -1,7 +1,7 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import { type RequestScope } from '../auth/tenants.ts'
-import type { Store, Tables } from '../../schema/open.ts'
-import { all, first } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { type Tables, all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'

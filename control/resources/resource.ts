@@ -1,13 +1,13 @@
 /**
  * A resource is one definition: its body, its view, its columns, its references, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds/`) and the OpenAPI document.
+ * undo (`kinds.ts`) and the OpenAPI document.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/charging.ts'
-import type { Database } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Database } from '../../schema/tables/database.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'

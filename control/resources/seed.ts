@@ -6,7 +6,7 @@
 import type { RequestScope } from '../auth/tenants.ts'
 import { z } from 'zod'
 import type { LedgerPort } from '../../schema/contracts/charging.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { first, transaction } from '../../schema/sql/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/passwords.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'

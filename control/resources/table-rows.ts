@@ -1,7 +1,7 @@
 /** Rows of a table that a definition names as text. */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
-import type { Database } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Database } from '../../schema/tables/database.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { grouped } from '../http/rows.ts'
 import type { Row } from './columns.ts'

@@ -1,6 +1,6 @@
 /** Resources that the platform assigns to tenants: SIP domains and telephone numbers. */
 import type { RequestScope } from '../auth/tenants.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import { badReference } from './references.ts'

@@ -2,7 +2,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { toFlag } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { first, transaction } from '../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'

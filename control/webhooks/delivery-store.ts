@@ -3,10 +3,10 @@
  * expiry.
  */
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
-import type { Database } from '../../schema/database.ts'
+import type { Database } from '../../schema/tables/database.ts'
 import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/changes.ts'
 import { timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import {
   all,
   type Claim,

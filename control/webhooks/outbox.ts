@@ -6,7 +6,7 @@ import type { Selectable } from 'kysely'
 import type { WebhookEventTable } from '../../schema/tables/changes.ts'
 import type { Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
 import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/engine.ts'
 

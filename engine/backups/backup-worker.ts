@@ -5,7 +5,7 @@
 import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
-import { copyDatabase } from '../../schema/storage/copy.ts'
+import { copyDatabase } from '../../schema/sqlite/copy.ts'
 
 export interface BackupOrder {
   readonly path: string

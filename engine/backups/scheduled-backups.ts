@@ -3,8 +3,8 @@ import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join, parse } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { LocalStore } from '../../schema/open.ts'
-import { copyDatabase, timeName } from '../../schema/storage/copy.ts'
+import type { LocalStore } from '../../schema/storage/store.ts'
+import { copyDatabase, timeName } from '../../schema/sqlite/copy.ts'
 import type { BackupOrder } from './backup-worker.ts'
 
 export interface BackupPlan {

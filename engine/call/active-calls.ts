@@ -1,5 +1,5 @@
 /** The live calls: this file lists, counts, hangs up and drains them. */
-import type { Attempt, CallRecord } from '../../schema/call-record.ts'
+import type { Attempt, CallRecord } from '../../schema/contracts/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
 import {

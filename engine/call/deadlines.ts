@@ -3,9 +3,7 @@
  * cancelled, so a timer of the runtime for each would cost more than the work they guard. Late by
  * at most one tick, never early.
  */
-
-/** Runs `act` once after `delayMs`; the returned function calls it off. */
-export type Schedule = (act: () => void, delayMs: number) => () => void
+import type { Schedule } from '../../schema/clock.ts'
 
 export interface Deadline {
   readonly slot: Slot

@@ -6,7 +6,8 @@
  */
 import { isIP } from 'node:net'
 import { sipTarget } from '../../schema/net/sip-target.ts'
-import { type Sender, senderOf } from '../../schema/rules/gateways.ts'
+import type { Sender } from '../../schema/contracts/gateways.ts'
+import { senderOf } from '../../schema/rules/gateways.ts'
 import { isNoHost } from '../sip-server/message/index.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'

@@ -1,5 +1,5 @@
 /** Calls that ended in the last minutes; older ones are in the database. */
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { MAX_NOTES, type Note } from './call-machine/state.ts'
 import type { CallParties } from './call-parties.ts'
 

@@ -127,7 +127,7 @@ interface Decision {
 }
 
 /**
- * The order of `connect` in `app.ts` and of `admission.ts`: planned, validated, authorized, routed.
+ * The order of `connect` in `app.ts` and of `inbound/admission.ts`: planned, validated, authorized, routed.
  */
 function decide(
   request: SimulationRequest,

@@ -2,8 +2,8 @@
  * Events for accounting webhooks, in the API's spelling. They are written in the transaction that
  * makes them true.
  */
-import type { OpenCall } from '../../schema/journal/call-journal.ts'
-import { bothDirections, type CallRecord, worstOf } from '../../schema/call-record.ts'
+import type { OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
+import { bothDirections, worstOf } from '../../schema/records/stored-record.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest, MoneyMove } from '../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'

@@ -3,22 +3,24 @@
  * written in groups. Where another server may take over without the last commits, the journal keeps
  * them for a while longer.
  */
+import type { DialledCall, OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
 import type {
-  DialledCall,
   CutCall,
   EndTerms,
   JournalEntry,
-  OpenCall,
   SavedState,
+} from '../../schema/journal/journal-entries.ts'
+import type {
   Tariff,
-} from '../../schema/journal/call-journal.ts'
+  RecoveredCalls,
+  Quality,
+  SavedEntry,
+} from '../../schema/contracts/charging.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
-import type { RecoveredCalls, Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallQuality } from '../../schema/contracts/field-values.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
-import type { CallJournal } from '../../schema/journal/journal.ts'
+import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
 import type { CallStore } from './call-store.ts'
 import type { EndedCall, StoredCall } from './settlement/batch.ts'
 

@@ -2,7 +2,7 @@
  * Stores ended calls, each once, whatever is repeated: its record, its debit, its events, in one
  * transaction. Until that is committed, the journal has the call.
  */
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import { type QueuedWrite, WriteQueue } from '../../schema/storage/write-queue.ts'

@@ -7,10 +7,10 @@
  * of a call, and they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord, DialledCall, OpenCall } from '../../schema/contracts/call-record.ts'
 import type { Fenced } from '../../schema/contracts/nodes.ts'
-import type { ChangedPayers } from '../../schema/changes/changes.ts'
-import { wrongBalancesIn } from '../../schema/migrate.ts'
+import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
+import { wrongBalancesIn } from '../../schema/migrations/migrate.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
@@ -32,14 +32,15 @@ import type {
   ReportAnswer,
   RevokedCall,
   Verdict,
+  ExitCodes,
 } from '../../schema/contracts/charging.ts'
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
-import type { DialledCall, OpenCall, SavedState } from '../../schema/journal/call-journal.ts'
-import type { CallJournal } from '../../schema/journal/journal.ts'
-import type { Store } from '../../schema/open.ts'
-import { type ExitCodes, international } from '../../schema/rules/numbers.ts'
+import type { SavedState } from '../../schema/journal/journal-entries.ts'
+import type { CallJournal } from '../../schema/journal/call-journal.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { international } from '../../schema/rules/numbers.ts'
 import { NodeShares, type ShareMembers, walletShares } from '../shares/node-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'

@@ -3,7 +3,7 @@
  * machine.
  */
 import { AuditLog } from '../../control/changes/audit.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import type { CommandContext } from './command.ts'
 import { type Presence, withStore } from './with-store.ts'
 

@@ -4,7 +4,7 @@
  */
 import { parseArgs } from 'node:util'
 import packageJson from '../../package.json' with { type: 'json' }
-import { createFolderOf } from '../../schema/open.ts'
+import { createFolderOf } from '../../schema/sqlite/open.ts'
 import { DatabaseRefused } from '../../schema/sql/failure.ts'
 import { readConfig, WrongSetting } from '../config.ts'
 import { settings } from '../settings.ts'

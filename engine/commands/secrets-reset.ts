@@ -1,15 +1,17 @@
 import { existsSync } from 'node:fs'
 import { newSecret } from '../../control/webhooks/endpoint-store.ts'
-import { migrate } from '../../schema/migrate.ts'
-import { copyDatabase } from '../../schema/storage/copy.ts'
-import { openDatabase, type LocalStore, type Store } from '../../schema/open.ts'
+import { migrate } from '../../schema/migrations/migrate.ts'
+import { copyDatabase } from '../../schema/sqlite/copy.ts'
+import { openDatabase } from '../../schema/sqlite/open.ts'
+import type { LocalStore, Store } from '../../schema/storage/store.ts'
 import { readConfig } from '../config.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { type Command, type CommandContext, WrongUsage } from './command.ts'
 import { refuseServer } from './with-store.ts'
 import { sql, type SqlBool } from 'kysely'
 import { all, execute, transaction } from '../../schema/sql/query.ts'
-import { KEY_MARK, sealedPrefix } from '../../schema/secrets/key.ts'
+import { KEY_MARK } from '../../schema/secrets/key.ts'
+import { sealedPrefix } from '../../schema/secrets/secret-box.ts'
 
 export const secretsReset: Command = {
   name: 'secrets reset',

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { applySeed, type SeedPorts, type SeedReport } from '../../control/resources/seed.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { createLedger } from '../charging/ledger/ledger.ts'
 import { type Config, readConfig } from '../config.ts'
 import { HostAddresses, hostResolver } from '../dispatcher/host-addresses.ts'

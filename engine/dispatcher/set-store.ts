@@ -1,8 +1,8 @@
 /** Dispatcher sets in the database, and the decisions of operators about their nodes. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../schema/columns.ts'
-import type { Database } from '../../schema/database.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Database } from '../../schema/tables/database.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, execute } from '../../schema/sql/query.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { isAlgorithmCode } from './algorithms.ts'

@@ -17,7 +17,7 @@ import type { RuleSources } from './policy.ts'
 import { Listening } from './spy/listening.ts'
 import { MixerThread } from './spy/mixer-thread.ts'
 import type { MediaPolicy } from '../../schema/contracts/field-values.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { all } from '../../schema/sql/query.ts'
 

@@ -14,7 +14,7 @@ import {
   SLICE,
   slicesOf,
 } from '../../schema/sql/query.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { QueueFull, runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 import { type Binding, bindingLimits } from './bindings.ts'
 import type { BindingTable } from '../../schema/tables/tenants.ts'

@@ -9,7 +9,7 @@ import type { CallRecording } from '../../schema/contracts/calls.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import { inheritedRules, mediaRulesOf, type MediaColumns } from '../../schema/rules/media.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
 
 /** An extension of an active tenant. */

@@ -4,7 +4,7 @@
  */
 import type { Schedule, Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { inSlices, SLICE } from '../../schema/sql/query.ts'
 import {
   type BindingChange,

@@ -7,7 +7,7 @@ import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute, lockedTransaction } from '../../schema/sql/query.ts'
 import type { WrongPasswordTable } from '../../schema/tables/changes.ts'
 

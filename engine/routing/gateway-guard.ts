@@ -2,12 +2,11 @@
  * Finds the carrier's gateway that a URI leads to, by name too: from tables in memory, without a
  * look-up.
  */
+import type { CarrierGateway, Sender } from '../../schema/contracts/gateways.ts'
 import {
-  type CarrierGateway,
   isGatewayAddress,
   isNamed,
   recognizedNetwork,
-  type Sender,
   wantedPort,
 } from '../../schema/rules/gateways.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'

@@ -2,7 +2,8 @@
  * The target of a call from a trunk: called number prefix or domain → dispatcher set, extension or
  * agent.
  */
-import { type ExitCodes, internationalPrefix } from '../../schema/rules/numbers.ts'
+import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import { internationalPrefix } from '../../schema/rules/numbers.ts'
 import { PrefixTable, type Tenancy } from './tenancy.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
 

@@ -19,10 +19,10 @@ import {
   ANY_INTERNATIONAL,
   codeLength,
   exitCodeOf,
-  type ExitCodes,
   internationalPrefix,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
+import type { ExitCodes } from '../../schema/contracts/charging.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null

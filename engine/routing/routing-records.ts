@@ -1,6 +1,6 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
-import type { CarrierGateway } from '../../schema/rules/gateways.ts'
+import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
 import { hostPort } from '../sip-server/message/index.ts'
 

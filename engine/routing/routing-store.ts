@@ -1,8 +1,8 @@
 /** Carriers and routes from the database. A row that cannot be used is left out and reported. */
 import { fromFlag } from '../../schema/columns.ts'
-import type { Database } from '../../schema/database.ts'
+import type { Database } from '../../schema/tables/database.ts'
 import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
 import { Buckets } from '../../schema/buckets.ts'
 import type { Selectable } from 'kysely'
@@ -22,7 +22,7 @@ import {
   type NumberRule,
   numberRuleProblem,
 } from '../../schema/rules/numbers.ts'
-import type { ChangedRouting } from '../../schema/changes/changes.ts'
+import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 
 /** All rows, a slice after the other, or those that have changed. */
 export async function loadRouting(store: Store, changed?: ChangedRouting): Promise<RoutingRecords> {

@@ -40,7 +40,7 @@ import {
 import { InboundRoutes } from './inbound-routes.ts'
 import { type Origin, Recognition, type RecognitionDeps } from './recognition.ts'
 import { Tenancy } from './tenancy.ts'
-import type { ChangedRouting } from '../../schema/changes/changes.ts'
+import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import {
@@ -49,9 +49,9 @@ import {
   isName,
   unchanged,
   withoutPlus as digitsOf,
-  type ExitCodes,
 } from '../../schema/rules/numbers.ts'
-import type { DnsAnswers, Sender } from '../../schema/rules/gateways.ts'
+import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import type { DnsAnswers, Sender } from '../../schema/contracts/gateways.ts'
 import { plainHost } from '../sip-server/message/index.ts'
 
 export type { ExtensionOrigin, Origin } from './recognition.ts'

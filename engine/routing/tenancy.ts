@@ -1,6 +1,6 @@
 /** Numbers and SIP domains of tenants, as the platform has listed them. */
+import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import {
-  type ExitCodes,
   ANY_INTERNATIONAL,
   codeLength,
   internationalPrefix,

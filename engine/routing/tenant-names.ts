@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { plainHost } from '../sip-server/message/index.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { renderSpyUri } from '../../schema/rules/media.ts'
-import type { ChangedRouting } from '../../schema/changes/changes.ts'
+import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import type { RoutingRecords } from './routing-records.ts'
 
 interface Destination {

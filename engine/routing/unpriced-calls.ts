@@ -3,7 +3,7 @@
  * tenants inside the platform: the former are counted, few are logged.
  */
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Sender } from '../../schema/rules/gateways.ts'
+import type { Sender } from '../../schema/contracts/gateways.ts'
 import type { Routing } from './routing.ts'
 import type { TenantNames } from './tenant-names.ts'
 

@@ -2,9 +2,9 @@
  * Shares of the one process of an SQLite database: nobody else has any, and what is used outlives a
  * restart.
  */
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { execute } from '../../schema/sql/query.ts'
-import type { ShareTable } from '../../schema/database.ts'
+import type { ShareTable } from '../../schema/tables/installation.ts'
 import type { ShareAnswer, ShareRequest, ShareStore } from './share-rows.ts'
 
 export class LocalRows implements ShareStore {

@@ -4,7 +4,7 @@
  */
 import type { Schedule, Cancel } from '../../schema/clock.ts'
 import { noHold, type Hold, type Share } from '../../schema/contracts/limits.ts'
-import type { ShareTable } from '../../schema/database.ts'
+import type { ShareTable } from '../../schema/tables/installation.ts'
 import type { ShareAnswer, ShareRequest, StoredShare } from './share-rows.ts'
 
 /** What is shared, and how. */

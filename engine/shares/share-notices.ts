@@ -2,7 +2,7 @@
  * What nodes that share something tell each other. A notice that is lost delays a call, and nothing
  * else.
  */
-import type { ShareTable } from '../../schema/database.ts'
+import type { ShareTable } from '../../schema/tables/installation.ts'
 
 export interface Notices {
   /** Returns what ends it. */

@@ -3,7 +3,7 @@
  * response returns by the flow of its request.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
-export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+import type { Protocol } from './message/message.ts'
 
 /** One bound socket. Compared by identity: there is exactly one object per listening socket. */
 export interface Listener {

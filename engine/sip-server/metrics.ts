@@ -3,7 +3,8 @@
  * on; metrics that it does not have begin with `sip_server_`.
  */
 import { createServer, type Server } from 'node:http'
-import type { CallTimesByDirection, Histogram, TrafficTotals } from './core/traffic.ts'
+import type { CallTimesByDirection, TrafficTotals } from './core/traffic.ts'
+import type { Histogram } from './core/histogram.ts'
 import type { Load } from './overload.ts'
 import { type BoundAddress, listen } from './transport/listen.ts'
 

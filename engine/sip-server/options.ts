@@ -1,7 +1,8 @@
 /** The options of a SIP server, and their defaults. */
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
-import type { Flow, HopTarget, Protocol } from './flow.ts'
+import type { Flow, HopTarget } from './flow.ts'
+import type { Protocol } from './message/message.ts'
 import type { Timers } from './transaction/machine.ts'
 import type { FrameLength } from './wire/frame.ts'
 

@@ -4,7 +4,7 @@
 import { performance } from 'node:perf_hooks'
 import type { SipPort } from './application.ts'
 import { Capture } from './capture/capture.ts'
-import { Clients } from './clients/client.ts'
+import { Clients } from './clients/clients.ts'
 import { Dialer } from './clients/dialer.ts'
 import { EmbeddedPort } from './clients/embedded-port.ts'
 import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'

@@ -1,18 +1,16 @@
 /** An SQLite file, which one process serves. */
 import { realpathSync } from 'node:fs'
-import { FileChanges } from '../../schema/changes/changes.ts'
-import { CallJournal } from '../../schema/journal/journal.ts'
-import {
-  JournalFiles,
-  MemoryFile,
-  databaseId,
-  JournalMark,
-} from '../../schema/journal/journal-file.ts'
-import { migrate } from '../../schema/migrate.ts'
-import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
-import { openDatabase, type LocalStore } from '../../schema/open.ts'
-import { brokenClaims } from '../../schema/ownership.ts'
-import { saveLostDatabase } from '../../schema/storage/copy.ts'
+import { FileChanges } from '../../schema/changes/file-changes.ts'
+import { CallJournal } from '../../schema/journal/call-journal.ts'
+import { JournalFiles } from '../../schema/journal/journal-files.ts'
+import { MemoryFile } from '../../schema/journal/memory-file.ts'
+import { databaseId, JournalMark } from '../../schema/journal/journal-mark.ts'
+import { migrate } from '../../schema/migrations/migrate.ts'
+import { OnlyNode } from '../../schema/nodes/only-node.ts'
+import { openDatabase } from '../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../schema/storage/store.ts'
+import { brokenClaims } from '../../schema/rules/ownership.ts'
+import { saveLostDatabase } from '../../schema/sqlite/copy.ts'
 import { StorageWatch } from '../../schema/storage/storage-watch.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { nodeNameOf, nodeUrlOf } from './node-place.ts'

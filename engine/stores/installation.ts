@@ -1,6 +1,6 @@
 /** The nodes that share a database, as phones need them. */
 import type { NodeStatus } from '../../schema/contracts/nodes.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import type { Installation } from '../registrar/hop/node-hop.ts'
 import type { OwnNode } from './stores.ts'
 

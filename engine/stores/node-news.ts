@@ -7,7 +7,7 @@ import type { EngineHappening, EventSink } from '../../schema/contracts/engine.t
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodesPort, NodeStatus } from '../../schema/contracts/nodes.ts'
 import { HEARTBEAT_TTL_MS } from '../../schema/nodes/node-registry.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { transaction } from '../../schema/sql/query.ts'
 
 export interface NodeChange {

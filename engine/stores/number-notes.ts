@@ -4,14 +4,14 @@
  */
 import { sql } from 'kysely'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import {
   exitCodeOf,
-  type ExitCodes,
   internationalPrefix,
   usualExitCodes,
   withoutPlus,
 } from '../../schema/rules/numbers.ts'
+import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import { all, first } from '../../schema/sql/query.ts'
 
 type Queried = Pick<Store, 'statements' | 'db'>

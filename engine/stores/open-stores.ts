@@ -1,5 +1,5 @@
 /** The one place that chooses between an SQLite file and a PostgreSQL server. */
-import { closeFolderOf } from '../../schema/open.ts'
+import { closeFolderOf } from '../../schema/sqlite/open.ts'
 import { settings } from '../settings.ts'
 import { openFile } from './file-stores.ts'
 import { openServer } from './server-stores.ts'

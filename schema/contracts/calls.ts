@@ -1,7 +1,6 @@
 /** Live calls, calls that ended a moment ago, and what the API may do to calls. */
-import type { CallRecord } from '../call-record.ts'
+import type { CallRecord } from './call-record.ts'
 import type { Direction } from './field-values.ts'
-import type { SpyMode, SpySide } from '../rules/media.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
 
@@ -246,3 +245,9 @@ export interface Trace {
   /** False: the first messages were dropped. */
   readonly isComplete: boolean
 }
+
+/** The requested mode: listen, whisper to one party, or talk to both. */
+export type SpyMode = 'listen' | 'whisper' | 'barge'
+
+/** The party that hears a whisper. */
+export type SpySide = 'caller' | 'callee' | 'both'

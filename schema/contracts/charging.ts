@@ -4,12 +4,10 @@
  * process, `engine/charging/external/` over HTTP. Every expected outcome of a network or a wallet
  * is a value: nothing here throws.
  */
-import type { CallRecord, MoneyLack } from '../call-record.ts'
-import type { ChangedPayers } from '../changes/changes.ts'
+import type { CallRecord, MoneyLack, DialledCall, OpenCall } from './call-record.ts'
+import type { ChangedPayers } from './changed-rows.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
-import type { DialledCall, OpenCall, Tariff } from '../journal/call-journal.ts'
-import type { ExitCodes } from '../rules/numbers.ts'
 
 /** The reason why a call was refused that its payer could afford. */
 export type Guard =
@@ -454,3 +452,24 @@ export interface OcsStats {
   /** Debits, top-ups, adjustments and refunds since the start. */
   readonly moved: readonly MoneySum[]
 }
+
+/** The price at the start of a call: later changes of the rate do not affect the call. */
+export interface Tariff {
+  readonly prefix: string
+  readonly currency: string
+  readonly connectFeeMicros: number
+  readonly firstIncrementSeconds: number
+  readonly firstRatePerMinuteMicros: number
+  readonly incrementSeconds: number
+  readonly ratePerMinuteMicros: number
+  /** Decimals to which a price is rounded up, 0 to 6. */
+  readonly decimals: number
+}
+
+/**
+ * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America.
+ * Which digits are one depends on the place: `0114` is +4 in Denver, and Sheffield in London. So an
+ * installation names its own (`EXIT_CODES`), and a number that begins with one of them becomes the
+ * number with `+`, before it is priced, blocked, routed or counted. The longest is first.
+ */
+export type ExitCodes = readonly string[]

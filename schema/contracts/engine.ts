@@ -14,12 +14,10 @@ import type {
   TransferResult,
   TestCallRequest,
 } from './calls.ts'
-import type { ChangedRouting } from '../changes/changes.ts'
-import type { DnsAnswers } from '../rules/gateways.ts'
-import type { ProposalState } from '../tables/changes.ts'
-import type { Tariff } from '../journal/call-journal.ts'
-import type { Verdict } from './charging.ts'
-import type { Direction } from './field-values.ts'
+import type { ChangedRouting } from './changed-rows.ts'
+import type { DnsAnswers } from './gateways.ts'
+import type { ProposalState, Direction } from './field-values.ts'
+import type { Tariff, Verdict } from './charging.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
 export type TelemetrySnapshot = Readonly<Record<string, number>>

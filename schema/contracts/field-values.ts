@@ -80,3 +80,5 @@ export interface CallQuality {
   readonly caller: StreamQuality | null
   readonly callee: StreamQuality | null
 }
+
+export type ProposalState = 'open' | 'approved' | 'refused' | 'expired' | 'failed'

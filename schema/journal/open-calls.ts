@@ -3,16 +3,15 @@ import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
 import type {
   JournalEntry,
   RestorableState,
-  DialledCall,
   EndTerms,
-  OpenCall,
   SavedGrant,
   SavedState,
-  Tariff,
-} from './call-journal.ts'
-import type { CallRecord } from '../call-record.ts'
-import { checked, type LineBuffer, textOf } from './journal-file.ts'
+} from './journal-entries.ts'
+import type { DialledCall, OpenCall, CallRecord } from '../contracts/call-record.ts'
+import type { Tariff } from '../contracts/charging.ts'
+import { checked, type LineBuffer, textOf } from './line-buffer.ts'
 import type { Boot } from '../clock.ts'
+import { type StoredLine, LineMemory } from './line-memory.ts'
 
 const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
@@ -323,60 +322,4 @@ function shiftMs(from: string | undefined, to: string | undefined): number {
   return fromId === toId ? Number(toAt) - Number(fromAt) : 0
 }
 
-// ---- their memory ------------------------------------------------------------------------
-
-/**
- * Memory for the lines of open calls, outside the heap, that is used again. As strings, or as
- * buffers of their own, they would be half of what lives as long as a call: V8 copies that twice,
- * and marks it all the more often (D130).
- */
-
-/** A line at the start of `slot`. */
-export interface StoredLine {
-  readonly slot: Buffer
-  /** 0: there is none. */
-  readonly length: number
-}
-
 const noLine: StoredLine = { slot: Buffer.alloc(0), length: 0 }
-
-/** The size of a slot is a multiple of this. */
-const STEP_BYTES = 512
-/** Longer lines have memory of their own. */
-const LARGEST_BYTES = 4_096
-/** Slots that are allocated together. */
-const SLOTS = 64
-
-/** Memory for the largest number of calls at a time stays with the process. */
-class LineMemory {
-  /** Free slots, by their size in steps. */
-  readonly #free: readonly Buffer[][] = Array.from(
-    { length: LARGEST_BYTES / STEP_BYTES + 1 },
-    () => [],
-  )
-
-  /** Copies a line. */
-  keep(line: Buffer): StoredLine {
-    const { length } = line
-    const slot = length > LARGEST_BYTES ? Buffer.allocUnsafeSlow(length) : this.#take(length)
-    line.copy(slot)
-    return { slot, length }
-  }
-
-  /** Nothing may read it any more. */
-  release({ slot }: StoredLine): void {
-    if (slot.length > 0 && slot.length <= LARGEST_BYTES)
-      this.#free[slot.length / STEP_BYTES]?.push(slot)
-  }
-
-  #take(length: number): Buffer {
-    const steps = Math.max(1, Math.ceil(length / STEP_BYTES))
-    const free = this.#free[steps] ?? []
-    if (free.length === 0) {
-      const size = steps * STEP_BYTES
-      const slab = Buffer.allocUnsafeSlow(SLOTS * size)
-      for (let at = 0; at < slab.length; at += size) free.push(slab.subarray(at, at + size))
-    }
-    return free.pop() ?? Buffer.allocUnsafeSlow(steps * STEP_BYTES)
-  }
-}

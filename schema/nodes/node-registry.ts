@@ -5,12 +5,12 @@
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Selectable, sql } from 'kysely'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../contracts/nodes.ts'
-import { JOURNAL_OPEN } from '../journal/call-journal.ts'
-import type { Store } from '../open.ts'
+import { JOURNAL_OPEN } from '../journal/journal-entries.ts'
+import type { Store } from '../storage/store.ts'
 import { DatabaseRefused } from '../sql/failure.ts'
 import { execute, first, transaction } from '../sql/query.ts'
 import type { Statements } from '../sql/statements.ts'
-import type { NodeTable } from '../database.ts'
+import type { NodeTable } from '../tables/installation.ts'
 
 export interface NewNode {
   readonly name: string

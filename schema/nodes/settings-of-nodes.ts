@@ -6,7 +6,7 @@
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { NodeIdentity, NodesPort } from '../contracts/nodes.ts'
-import type { ServerNotices } from '../postgres/notices.ts'
+import type { ServerNotices } from '../changes/server-notices.ts'
 import type { Statements } from '../sql/statements.ts'
 import { HEARTBEAT_TTL_MS, SETTINGS_OF_NODE } from './node-registry.ts'
 

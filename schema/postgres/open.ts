@@ -9,12 +9,13 @@ import {
   replaceWithNoncontingentExpression,
 } from 'kysely'
 import pg from 'pg'
-import type { Database } from '../database.ts'
+import type { Database } from '../tables/database.ts'
 import { type Migration, migrations, newestVersion } from '../migrations/index.ts'
 import { servingNodes } from '../nodes/node-registry.ts'
-import type { Store } from '../open.ts'
-import { migratePostgres, type PostgresReport, versionOf } from '../migrate.ts'
-import { urlsOf } from '../net/servers.ts'
+import type { Tables } from '../sql/query.ts'
+import type { Store } from '../storage/store.ts'
+import { migratePostgres, type PostgresReport, versionOf } from '../migrations/migrate.ts'
+import { urlsOf } from '../net/hosts.ts'
 import { openServerSecrets, type ServerKey } from '../secrets/secrets.ts'
 import {
   DatabaseUnavailable,
@@ -101,7 +102,7 @@ async function refuseMigrations(
  */
 export async function readServer<T>(
   url: string,
-  read: (store: Pick<Store, 'statements' | 'db'>) => Promise<T>,
+  read: (store: Tables) => Promise<T>,
 ): Promise<{
   readonly name: string
   readonly version: number

@@ -14,16 +14,7 @@ import {
 } from '../net/ip-address.ts'
 import { type SipTarget, sipTarget } from '../net/sip-target.ts'
 import { plainHost } from '../../engine/sip-server/message/index.ts'
-
-export interface GatewaySource {
-  /** Address or host name. */
-  readonly host: string
-  /** 0 for any. */
-  readonly port: number
-  readonly transport: 'udp' | 'tcp' | 'tls'
-  /** Prefix length of the network around `host`. */
-  readonly netmask: number
-}
+import type { GatewaySource, CarrierGateway, Sender } from '../contracts/gateways.ts'
 
 /** The source port of a gateway; 0 for any, because connections come from any port. */
 export function recognizedPort({
@@ -66,35 +57,6 @@ function identityOf(gateway: GatewaySource): string {
     ? networkKey(network.address, network.prefixLength)
     : gateway.host.toLowerCase()
   return `${source} ${recognizedPort(gateway)}`
-}
-
-/**
- * Whether a request would reach a carrier's gateway. Only priced routes may call a gateway, because
- * any other path would be free. The API rejects what the engine would reject.
- */
-export interface CarrierGateway extends GatewaySource {
-  /** Name of its carrier. */
-  readonly carrier: string
-  /** Owner of the carrier; null for the platform. */
-  readonly tenantId: number | null
-}
-
-/**
- * The owner of the agent, set or phone that sends the request: a tenant, the platform, or unknown.
- */
-export type Sender = number | 'platform' | 'unknown'
-
-/**
- * Returns the gateway at the DNS addresses of a URI; undefined when there is none, or DNS did not
- * answer in time.
- */
-export type GatewayLookup = (uri: string, sender: Sender) => CarrierGateway | undefined
-
-/** DNS answers for URIs that are about to be stored. */
-export interface DnsAnswers {
-  readonly gatewayLedTo: GatewayLookup
-  /** All addresses behind the names of a URI; none where DNS did not answer in time. */
-  readonly addressesOf: (uri: string) => readonly string[]
 }
 
 export const senderOf = (tenantId: number | null): Sender => tenantId ?? 'platform'

@@ -3,6 +3,7 @@
  * nodes. Pure.
  */
 import type { DtmfMode, MediaPolicy, MediaProfile, MediaRules } from '../contracts/field-values.ts'
+import type { SpyMode, SpySide } from '../contracts/calls.ts'
 
 export interface MediaColumns {
   readonly media: MediaPolicy | null
@@ -61,7 +62,7 @@ export const canTranscode = (name: string): boolean =>
 
 const transcoded = ['PCMA', 'PCMU', 'G722', 'G723', 'G729', 'GSM', 'opus', 'speex']
 
-/** Codecs that an allow list may name (RFC 3551, and the registered formats of `audio/`). */
+/** Codecs that an allow list may name (RFC 3551, and the registered media types of audio). */
 export const codecNames: readonly string[] = [
   ...transcoded,
   'AMR',
@@ -87,11 +88,6 @@ const callUuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
  */
 export const recordingFile = (uuid: string): string | undefined =>
   callUuid.test(uuid) ? `${uuid}.wav` : undefined
-
-/** The requested mode: listen, whisper to one party, or talk to both. */
-export type SpyMode = 'listen' | 'whisper' | 'barge'
-/** The party that hears a whisper. */
-export type SpySide = 'caller' | 'callee' | 'both'
 
 export interface SpyValues {
   /** The call to join, as sent to the node in `X-Call-UUID`. */

@@ -1,3 +1,5 @@
+import type { ExitCodes } from '../contracts/charging.ts'
+
 /** Telephone numbers: their normal form, rules that rewrite them, prefixes and exit codes. Pure. */
 
 /**
@@ -337,14 +339,6 @@ function addSpellings(digits: string, spelling: Spelling): void {
 
 const withoutZeros = (digits: string, code = ''): string =>
   digits.slice(code.length).replace(/^0+/, '')
-
-/**
- * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America.
- * Which digits are one depends on the place: `0114` is +4 in Denver, and Sheffield in London. So an
- * installation names its own (`EXIT_CODES`), and a number that begins with one of them becomes the
- * number with `+`, before it is priced, blocked, routed or counted. The longest is first.
- */
-export type ExitCodes = readonly string[]
 
 /**
  * The exit codes of spend guards where the installation names none: `00` (recommended by ITU-T

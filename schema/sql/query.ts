@@ -2,11 +2,18 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Compilable, type Expression, type Kysely, type RawBuilder, sql } from 'kysely'
-import type { Database } from '../database.ts'
-import type { Store } from '../open.ts'
+import type { Database } from '../tables/database.ts'
 import { type PreparedStatement, type SqlValue, type Statements, toSqlValue } from './statements.ts'
 
-type Queried = Pick<Store, 'statements'>
+/** A database of either kind, as queries use it. */
+export interface Tables {
+  /** Runs statements. */
+  readonly statements: Statements
+  /** Builds and types queries; does not run them. */
+  readonly db: Kysely<Database>
+}
+
+type Queried = Pick<Tables, 'statements'>
 
 export function all<R>(store: Queried, query: Compilable<R>): Promise<R[]> {
   return read(store, query, (statement: PreparedStatement<R>, values) => statement.all(values))
@@ -84,7 +91,7 @@ export interface Prepared<P, R> {
  * Prepared inside `readApart`, it always runs in the reading thread.
  */
 export function prepare<P extends { readonly [name in keyof P]: SqlValue }, R>(
-  store: Pick<Store, 'statements' | 'db'>,
+  store: Tables,
   build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
 ): Prepared<P, R> {
   const { sql, bind } = binderOf(store, build)
@@ -98,7 +105,7 @@ export function prepare<P extends { readonly [name in keyof P]: SqlValue }, R>(
 
 /** The text of a query, and the function that puts values in the places of its parameters. */
 function binderOf<P, R>(
-  { db }: Pick<Store, 'db'>,
+  { db }: Tables,
   build: (db: Kysely<Database>, param: Param<P>) => Compilable<R>,
 ): { readonly sql: string; readonly bind: (values: P) => SqlValue[] } {
   // A placeholder has the type of the value: Kysely passes it unchanged to the parameters.
@@ -203,7 +210,7 @@ export type Outcome<T> =
  * @param begin `lockedTransaction` for work that sees commits of others meanwhile.
  */
 export function onOneNode<T>(
-  store: Pick<Store, 'statements'>,
+  store: Queried,
   name: OneNodesWork,
   work: () => Promise<T>,
   begin: typeof transaction = transaction,
@@ -216,7 +223,7 @@ export function onOneNode<T>(
 }
 
 /** Takes the lock until the transaction ends; false: another node has it. */
-async function isTaken({ statements }: Pick<Store, 'statements'>, lock: number): Promise<boolean> {
+async function isTaken({ statements }: Queried, lock: number): Promise<boolean> {
   const row = await statements
     .prepare<{ readonly taken: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${lock}) AS taken`)
     .get([])
@@ -251,7 +258,7 @@ export function prepareTake<
   K extends string,
   Row extends { readonly [name in K]: unknown } & { readonly next_attempt_at: number },
 >(
-  store: Pick<Store, 'statements' | 'db'>,
+  store: Tables,
   table: 'cdr_outbox' | 'webhook_delivery',
   key: K,
   due: (db: Kysely<Database>, param: Param<P & Claim & { limit: number }>) => DueRows<Row>,

@@ -1,15 +1,8 @@
 /** Statements on the SQLite database of this process. */
 import { clearImmediate, setImmediate } from 'node:timers'
 import type Sqlite from 'better-sqlite3'
-import {
-  type PreparedStatement,
-  type Row,
-  type RowsText,
-  type SqlValue,
-  type Statements,
-  type Transaction,
-  TransactionScope,
-} from './statements.ts'
+import type { PreparedStatement, Row, RowsText, SqlValue, Statements } from './statements.ts'
+import { type Transaction, TransactionScope } from './transaction-scope.ts'
 
 interface OpenTransaction extends Transaction {
   /** Resolves once it is committed or rolled back. */

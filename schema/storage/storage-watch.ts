@@ -4,9 +4,10 @@
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
 import type { Schedule } from '../clock.ts'
-import type { LocalStore } from '../open.ts'
+import type { LocalStore } from './store.ts'
 import { runEach, WriteQueue } from './write-queue.ts'
-import { POLL_MS, FailureTimer, type StorageProblem } from './storage.ts'
+import { POLL_MS, FailureTimer } from './failure-timer.ts'
+import type { StorageProblem } from './storage.ts'
 
 export interface StorageWatchDeps {
   readonly store: LocalStore

@@ -5,7 +5,7 @@
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Schedule } from '../clock.ts'
-import type { Store } from '../open.ts'
+import type { Store } from './store.ts'
 import { lockedTransaction } from '../sql/query.ts'
 import { isLocked, isNews, isViolation, retryDelayMs } from './storage.ts'
 

@@ -1,5 +1,6 @@
 /** Changes, proposals and their causes; sessions of agents; accounting webhooks. */
 import type { Defaulted, Id, Flag } from '../columns.ts'
+import type { ProposalState } from '../contracts/field-values.ts'
 
 export interface ChangeTables {
   webhook_endpoint: WebhookEndpointTable
@@ -111,8 +112,6 @@ export interface ChangeProposalTable {
   change_id: string | null
   failure: string | null
 }
-
-export type ProposalState = 'open' | 'approved' | 'refused' | 'expired' | 'failed'
 
 /** At most `MAX_CHANGES_OF_ONE` per subject: `engine/state-changes.ts`. */
 export interface StateChangeTable {

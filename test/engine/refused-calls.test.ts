@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { RefusedCalls } from '../../engine/refused-calls.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { all } from '../../schema/sql/query.ts'
 import { ManualTime } from '../support/manual-time.ts'
 import { eachDatabase, sharedDatabase } from '../support/shared-database.ts'

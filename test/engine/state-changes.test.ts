@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { changesOf, downSince } from '../../control/observe/causes/state-history.ts'
 import { type StateChange, StateChanges } from '../../engine/state-changes.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { ManualTime } from '../support/manual-time.ts'
 import { eachDatabase } from '../support/shared-database.ts'
 import { readValue } from '../support/stored.ts'

@@ -5,7 +5,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { checked } from '../../schema/journal/journal-file.ts'
+import { checked } from '../../schema/journal/line-buffer.ts'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import {
   agreeing,
@@ -32,7 +32,7 @@ interface Live {
   readonly duration_seconds: number
 }
 
-/** What the live list says of a call as long as it goes on. */
+/** The fields of the live list for a call as long as it goes on. */
 const lasting = ({
   answer_stamp: _at,
   cost: _cost,

@@ -1,5 +1,5 @@
 /** Statements of a test that counts them, or lets them fail. */
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 
 type Around = <T>(work: () => Promise<T>) => Promise<T>
 

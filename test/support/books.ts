@@ -2,10 +2,9 @@
  * A database (with TEST_DATABASE=postgres one on a server) with a rate plan and customers, and an
  * OCS on it, in virtual time.
  */
-import type { CallRecord } from '../../schema/call-record.ts'
-import type { OpenCall } from '../../schema/journal/call-journal.ts'
+import type { CallRecord, OpenCall } from '../../schema/contracts/call-record.ts'
 import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
-import type { LocalStore, Store } from '../../schema/open.ts'
+import type { LocalStore, Store } from '../../schema/storage/store.ts'
 import { execute, insert } from '../../schema/sql/query.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../engine/charging/ocs.ts'
@@ -37,7 +36,7 @@ export const plainRate = {
   rate_per_minute_micros: 60_000,
 }
 
-/** For tests that are about SQLite. */
+/** A store for tests that are about SQLite. */
 export function freshStore(path = ':memory:'): LocalStore {
   return emptyStore(start, path)
 }

@@ -30,8 +30,7 @@ import type { AgentDecision } from '../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
-import type { OpenCall } from '../../schema/journal/call-journal.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { type CallRigOptions, dialled } from './call-rig-options.ts'
 import { drachtioPort, portWraps, socketWorld, type World } from './call-world.ts'
@@ -109,13 +108,13 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const outcomes: [number, string][] = []
   const strangers: string[] = []
   const silent: string[] = []
-  /** What the journal has of calls that go on. */
+  /** The calls that go on, as the journal has them. */
   const saved = new Map<string, string>(after?.saved)
   const abandoned: string[] = []
   const unsafe: (() => void)[] = []
   const faults: unknown[] = []
   const warnings: unknown[] = []
-  /** What the ports answer; a test may change it at any time. */
+  /** The answers of the ports; a test may change it at any time. */
   const answers = {
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
     extend: (): Promise<Extension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
@@ -132,7 +131,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
-    /** By `number@domain`. */
+    /** The extensions by `number@domain`. */
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
     /** Whether the journal has taken a call that is answered. */
@@ -143,7 +142,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** When a record is stored. */
     stored: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
-    /** Of every set. */
+    /** The spy URI of every set. */
     spyUri: null as string | null,
     agent: undefined as AgentDecision | undefined,
     /** Whether a call of an unknown source gets a record. */

@@ -1,4 +1,4 @@
-/** What the rig of call control stands on: memory or sockets, and the link to the application. */
+/** The ground of the rig of call control: memory or sockets, and the link to the application. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ServerAddress } from '../../engine/call/user-agent/drachtio/connection.ts'
 import { DrachtioServers } from '../../engine/call/user-agent/drachtio/drachtio-servers.ts'

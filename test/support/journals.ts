@@ -1,9 +1,9 @@
 /** The journal of calls in memory: it survives an OCS, as the file survives its process. */
-import { CallJournal } from '../../schema/journal/journal.ts'
+import { CallJournal } from '../../schema/journal/call-journal.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import { MemoryFile } from '../../schema/journal/journal-file.ts'
-import type { LocalStore, Store } from '../../schema/open.ts'
+import { MemoryFile } from '../../schema/journal/memory-file.ts'
+import type { LocalStore, Store } from '../../schema/storage/store.ts'
 
 const ofMemory = new WeakMap<object, MemoryFile>()
 const byPath = new Map<string, MemoryFile>()
@@ -28,7 +28,7 @@ export class Disk extends MemoryFile {
   isFull = false
   writes = 0
 
-  /** Of it, so much is reserved. */
+  /** The bytes that are reserved. */
   reservedBytes = 0
 
   override append(lines: Buffer, done: (error: unknown) => void): void {

@@ -6,8 +6,9 @@
 import fc from 'fast-check'
 import Sqlite from 'better-sqlite3'
 import { expect } from 'vitest'
-import type { Tariff } from '../../schema/journal/call-journal.ts'
-import { storeOn, type Store } from '../../schema/open.ts'
+import type { Tariff } from '../../schema/contracts/charging.ts'
+import { storeOn } from '../../schema/sqlite/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { costMicros } from '../../engine/charging/pricing/price.ts'
 import {
   addCustomer,

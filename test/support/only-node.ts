@@ -1,4 +1,4 @@
-import { OnlyNode } from '../../schema/nodes/heartbeat.ts'
+import { OnlyNode } from '../../schema/nodes/only-node.ts'
 
 /** The process of a test is alone, and serves. */
 export function onlyNode(now: () => number): OnlyNode {

@@ -18,7 +18,7 @@ import { getPriority, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as later } from 'node:timers/promises'
 import pg from 'pg'
-import { migratePostgres } from '../../schema/migrate.ts'
+import { migratePostgres } from '../../schema/migrations/migrate.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 
 const given = process.env['TEST_DATABASE_URL']

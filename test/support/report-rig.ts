@@ -1,5 +1,5 @@
 /** Call records to report on. */
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { openControl, startOfTime } from './control.ts'
 import { readRow, runSql } from './stored.ts'
 import { storeCall } from './stored-calls.ts'

@@ -5,7 +5,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ShareKind } from '../../engine/shares/node-share.ts'
 import { limitShares, NodeShares } from '../../engine/shares/node-shares.ts'
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import type { SqlValue } from '../../schema/sql/statements.ts'
 import { ManualTime } from './manual-time.ts'
 
@@ -21,11 +21,11 @@ interface Asked {
 export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
   const time = new ManualTime(0)
   const node = { isHolding: true }
-  /** Of each wallet there is so much. */
+  /** The money of each wallet in the database. */
   const database = { bound: 0, elsewhere, isThere: false }
   const amounts = new Map<string, number>()
   const versions = new Map<string, number>()
-  /** What was stored and freed, in this order. */
+  /** The rows that were stored and freed, in this order. */
   const done: string[] = []
   let answered = Promise.resolve()
   const store = (name: string, amount: number) => {

@@ -1,7 +1,8 @@
 /** A database on a server that several processes share: each `open` is one of them. */
 import { onTestFinished } from 'vitest'
-import { type Store, openDatabase } from '../../schema/open.ts'
-import { migrate } from '../../schema/migrate.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { openDatabase } from '../../schema/sqlite/open.ts'
+import { migrate } from '../../schema/migrations/migrate.ts'
 import { openStore, type ServerStore } from '../../schema/postgres/open.ts'
 import { freshDatabase, hasPostgres } from './postgres.ts'
 import { watched } from './watched-statements.ts'
@@ -32,7 +33,7 @@ export function localDatabase() {
   return store
 }
 
-/** What a test of both databases is run with: a fresh store of each kind. */
+/** The stores that a test of both databases is run with: a fresh store of each kind. */
 export const eachDatabase: readonly {
   readonly database: string
   readonly open: () => Promise<Store>

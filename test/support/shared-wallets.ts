@@ -6,16 +6,16 @@ import { setTimeout as later } from 'node:timers/promises'
 import type { Insertable } from 'kysely'
 import { onTestFinished } from 'vitest'
 import type { CustomerTable } from '../../schema/tables/tenants.ts'
-import { MemoryFile } from '../../schema/journal/journal-file.ts'
-import { CallJournal } from '../../schema/journal/journal.ts'
-import type { Store } from '../../schema/open.ts'
+import { MemoryFile } from '../../schema/journal/memory-file.ts'
+import { CallJournal } from '../../schema/journal/call-journal.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/node-shares.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import {
   addCustomer,
   addPlan,
@@ -64,7 +64,7 @@ export interface Node {
   readonly name: string
   readonly ocs: Ocs
   readonly limits: NodeShares
-  /** Of this process: no other one has had it. */
+  /** The name of this process, which no other one has had. */
   readonly process: string
   readonly store: Store
   readonly log: string[]
@@ -210,7 +210,7 @@ export class SharedWallets {
 
   // ---- what is stored --------------------------------------------------------------------------
 
-  /** Of one wallet, by process; nothing of those that hold nothing. */
+  /** The shares of one wallet, by process; those that hold nothing are left out. */
   async shares(): Promise<Readonly<Record<string, number>>> {
     const rows = await this.store.statements
       .prepare<{ process: string; amount: number }>(

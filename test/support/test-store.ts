@@ -1,5 +1,5 @@
 /** The database of a test of the control API: SQLite, or PostgreSQL with TEST_DATABASE=postgres. */
-import type { Store } from '../../schema/open.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import type Sqlite from 'better-sqlite3'
 import { emptyStore } from './empty-store.ts'
 import { isOnPostgres } from './on-sqlite.ts'
@@ -8,7 +8,7 @@ import { turnOfEventLoop } from './waiting.ts'
 
 export interface TestStore extends Store {
   readonly sqlite?: Sqlite.Database
-  /** On a server. */
+  /** The URL of a database on a server. */
   readonly url?: string
   /** Resolves once no statement runs, and none follows. */
   settled(): Promise<void>

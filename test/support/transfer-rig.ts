@@ -1,5 +1,5 @@
 /** Calls that are transferred: scripted peers on the rig of call control. */
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Origin } from '../../engine/routing/routing.ts'
 import type { CallRig } from './call-rig.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from './sip-peer.ts'

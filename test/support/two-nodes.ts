@@ -6,7 +6,7 @@
 import type { Binding } from '../../engine/registrar/bindings.ts'
 import { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
 import { PhoneHop } from '../../engine/registrar/hop/phone-hop.ts'
-import type { CallRecord } from '../../schema/call-record.ts'
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { startCallRig, type CallRig } from './call-rig.ts'
 import { sdp, SipPeer, type Leg, type PeerMessage } from './sip-peer.ts'
 

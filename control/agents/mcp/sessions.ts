@@ -3,7 +3,7 @@
  * its client has subscribed to: each request is answered for itself, on any node, whether it names
  * a session or not.
  */
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { Principal } from '../../auth/principal.ts'

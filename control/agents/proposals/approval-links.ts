@@ -5,7 +5,7 @@
  * the proposal is gone.
  */
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { first } from '../../../schema/sql/query.ts'
 import type { UserPrincipal } from '../../auth/principal.ts'
 import { rightsOf } from '../../auth/sessions.ts'

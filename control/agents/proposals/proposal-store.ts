@@ -3,9 +3,10 @@
  */
 import type { Insertable, Selectable } from 'kysely'
 import { timeToText } from '../../../schema/columns.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all, execute, first, readApart } from '../../../schema/sql/query.ts'
-import type { ChangeProposalTable, ProposalState } from '../../../schema/tables/changes.ts'
+import type { ChangeProposalTable } from '../../../schema/tables/changes.ts'
+import type { ProposalState } from '../../../schema/contracts/field-values.ts'
 import type { Json } from '../../changes/kinds.ts'
 import { pageOf } from '../../http/rows.ts'
 import { timeOrNull } from '../../http/view-fields.ts'

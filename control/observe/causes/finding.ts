@@ -5,7 +5,7 @@ import type { CertificateStatus } from '../../../schema/contracts/certificates.t
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import type { ChangeEntry } from '../../changes/change-store.ts'
 import type { ChangeKind, Json } from '../../changes/kinds.ts'

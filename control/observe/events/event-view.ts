@@ -1,6 +1,6 @@
 /** Events as the API shows them. */
 import { z } from 'zod'
-import { worstOf } from '../../../schema/call-record.ts'
+import { worstOf } from '../../../schema/records/stored-record.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import { recordingView } from '../../../schema/contracts/calls.ts'

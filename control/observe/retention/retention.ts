@@ -7,7 +7,7 @@
 import { sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { type Recording, RecordingStore } from '../../calls/recording-store.ts'

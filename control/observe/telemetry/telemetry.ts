@@ -9,7 +9,7 @@ import type {
   TelemetrySnapshot,
 } from '../../../schema/contracts/engine.ts'
 import type { OcsStats } from '../../../schema/contracts/charging.ts'
-import type { Store, MaybeLocal } from '../../../schema/open.ts'
+import type { Store, MaybeLocal } from '../../../schema/storage/store.ts'
 import { all, prepare } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import type { LoopDelay, Platform } from '../../http/platform.ts'

@@ -10,7 +10,6 @@ import type { Destination, LimitedDestination, Route } from '../inbound/route.ts
 import type { Origin } from '../../routing/routing.ts'
 import type {
   Call,
-  Direction,
   Forward,
   HolderRun,
   Note,
@@ -19,6 +18,7 @@ import type {
   SourcePhones,
   World,
 } from './state.ts'
+import type { Direction } from '../../../schema/contracts/field-values.ts'
 
 export type Timer =
   /** An attempt waits for a first response, or for the answer. */

@@ -3,7 +3,7 @@
  * can be saved. A call is stable when its callee has answered and its caller is about to get the
  * 200, or when it is answered and no request, offer or transfer is under way.
  */
-import type { OpenCall } from '../../../schema/journal/call-journal.ts'
+import type { OpenCall } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { Call, Doubt, Exchange, Leg, World } from './state.ts'
 import { legOf } from './calling.ts'

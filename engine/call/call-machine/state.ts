@@ -2,9 +2,10 @@
  * The state of all live calls as plain values: any part of it can be written as JSON and read back.
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
-import type { Attempt as AttemptRecord, CallRecord } from '../../../schema/call-record.ts'
+import type { Attempt as AttemptRecord } from '../../../schema/contracts/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
+import type { Direction } from '../../../schema/contracts/field-values.ts'
 import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } from './tables.ts'
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
@@ -14,8 +15,6 @@ import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
-
-export type Direction = CallRecord['direction']
 
 export type Side = 'caller' | 'callee'
 

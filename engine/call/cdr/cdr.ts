@@ -1,6 +1,11 @@
 /** Converts a call to its record. */
-import type { DialledCall, OpenCall } from '../../../schema/journal/call-journal.ts'
-import { type Attempt, billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
+import {
+  type DialledCall,
+  type OpenCall,
+  type Attempt,
+  billedSeconds,
+  type CallRecord,
+} from '../../../schema/contracts/call-record.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { type End, denialTextOf, summarize } from './end-reason.ts'

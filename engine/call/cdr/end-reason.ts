@@ -1,5 +1,5 @@
 /** Maps the end of a call to the disposition, status and cause of its record. Pure. */
-import type { CallRecord, MoneyLack } from '../../../schema/call-record.ts'
+import type { CallRecord, MoneyLack } from '../../../schema/contracts/call-record.ts'
 import { denialText } from '../../../schema/contracts/denials.ts'
 import type { Disposition } from '../../../schema/contracts/field-values.ts'
 

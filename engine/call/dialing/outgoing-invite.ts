@@ -1,5 +1,5 @@
 /** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
-import type { SpySide } from '../../../schema/rules/media.ts'
+import type { SpySide } from '../../../schema/contracts/calls.ts'
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
@@ -17,7 +17,8 @@ import {
   withoutAlerts,
   withoutHeaders,
 } from '../sip-headers.ts'
-import { type Sender, senderOf } from '../../../schema/rules/gateways.ts'
+import type { Sender } from '../../../schema/contracts/gateways.ts'
+import { senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { refused, type Refusal } from '../cdr/end-reason.ts'
 

@@ -9,7 +9,7 @@ import type {
 } from '../../../schema/contracts/charging.ts'
 import type { Origin, ExtensionOrigin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
 import { fault, refused, type End, type Refusal } from '../cdr/end-reason.ts'

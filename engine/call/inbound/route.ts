@@ -1,5 +1,5 @@
 /** Routes a call: candidates in order from routing and dispatcher, or a refusal. */
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { type End, noCandidate, type Refusal, refused as refusal } from '../cdr/end-reason.ts'
 import {

@@ -1,5 +1,5 @@
 /** The trace of one call: its messages on all legs, and the decisions between them. */
-import type { Attempt, CallRecord } from '../../../schema/call-record.ts'
+import type { Attempt, CallRecord } from '../../../schema/contracts/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { Funds } from '../../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../../schema/contracts/denials.ts'

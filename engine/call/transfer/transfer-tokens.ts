@@ -5,7 +5,7 @@
  * replaced.
  */
 import { hkdfSync } from 'node:crypto'
-import { SecretBox } from '../../../schema/secrets/key.ts'
+import { SecretBox } from '../../../schema/secrets/secret-box.ts'
 import type { Replaces } from '../../sip-server/message/index.ts'
 
 export interface TransferToken {

@@ -1,7 +1,7 @@
 /** Our own REGISTER to a carrier, sent by call control. */
 import { escapeUser, formatNameAddr, parseAppMessage } from '../../sip-server/message/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'
-import type { Schedule } from '../deadlines.ts'
+import type { Schedule } from '../../../schema/clock.ts'
 import type { RequestEnd, UserAgent } from './user-agent.ts'
 
 /** A registrar may be far away, and challenges the first request. */

@@ -1,11 +1,12 @@
 /** May this call start, and may it go on? Decides in memory; every answer is a value. */
-import type { MoneyLack } from '../../../schema/call-record.ts'
+import type { MoneyLack } from '../../../schema/contracts/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type {
   AuthorizationRequest,
   Guard,
   DenialCode,
   Rate,
+  Tariff,
 } from '../../../schema/contracts/charging.ts'
 import type { Reservation, Reservations } from './reservations.ts'
 import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
@@ -14,7 +15,6 @@ import { freeOn, type Meter } from '../guards/meter.ts'
 import type { Guardable, SpendGuards } from '../guards/spend-guards.ts'
 import { affordableSeconds, costMicros, grantLength, MAX_COST_MICROS } from '../pricing/price.ts'
 import { dearestFirst, type RateTable } from '../pricing/rate-table.ts'
-import type { Tariff } from '../../../schema/journal/call-journal.ts'
 
 export type Authorization =
   | { readonly kind: 'granted'; readonly reservation: Reservation }

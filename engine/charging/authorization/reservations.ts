@@ -2,8 +2,7 @@
  * What live calls may still cost. In memory; of an answered call the journal has a copy
  * (saved-grant.ts).
  */
-import type { CostSoFar } from '../../../schema/contracts/charging.ts'
-import type { Tariff } from '../../../schema/journal/call-journal.ts'
+import type { CostSoFar, Tariff } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import { type Counted, freeOn, type Meter, recount } from '../guards/meter.ts'
 import type { Guardable } from '../guards/spend-guards.ts'

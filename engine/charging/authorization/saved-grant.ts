@@ -2,7 +2,7 @@
  * What is reserved for a call, in the journal next to its state: made again when the call is
  * resumed.
  */
-import type { SavedGrant } from '../../../schema/journal/call-journal.ts'
+import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
 import type { SavedCall } from '../call-records.ts'
 import { Customer } from '../customers/customer.ts'
 import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'

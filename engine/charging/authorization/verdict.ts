@@ -6,8 +6,8 @@ import type {
   Funds,
   Verdict,
   NodeVerdict,
+  Tariff,
 } from '../../../schema/contracts/charging.ts'
-import type { Tariff } from '../../../schema/journal/call-journal.ts'
 import {
   type Authorization,
   type Books,

@@ -2,10 +2,10 @@
 import { Buckets } from '../../../schema/buckets.ts'
 import { exactSum, fromFlag } from '../../../schema/columns.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
 import { Customer, type SharedWith, startOfDay, type Terms } from './customer.ts'
-import type { ChangedPayers } from '../../../schema/changes/changes.ts'
+import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
 import { numberOrText } from '../../../schema/rules/numbers.ts'
 
 /** One tenant, several, or (null) all. */

@@ -4,12 +4,12 @@
  * that arrives twice is charged once, because it has the uuid of its call.
  */
 import { sql } from 'kysely'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import type { WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { type HttpAnswer, readCost } from './ocs-client.ts'
 import { type Param, prepare, prepareTake, unclaimed } from '../../../schema/sql/query.ts'

@@ -2,12 +2,12 @@
  * Charging by an external OCS (`OCS_URL`): requests over HTTP, CDRs through an outbox that survives
  * restarts.
  */
-import type { DialledCall, JournalEntry, OpenCall } from '../../../schema/journal/call-journal.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { DialledCall, OpenCall, CallRecord } from '../../../schema/contracts/call-record.ts'
+import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
-import type { CallJournal } from '../../../schema/journal/journal.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { CallJournal } from '../../../schema/journal/call-journal.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
 import { CallRecords, toLeftCalls, type Following, type EndRetention } from '../call-records.ts'

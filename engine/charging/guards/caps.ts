@@ -5,7 +5,7 @@
  * process: what that held when it died counts as spent.
  */
 import { capResource, type Hold, type SpendGuard } from '../../../schema/contracts/limits.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import type { ShareKind } from '../../shares/node-share.ts'
 import {
   NodeShares,

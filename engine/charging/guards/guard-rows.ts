@@ -1,5 +1,5 @@
 /** Spend guards in the database, and what is taken of their caps. */
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { SpendGuard } from '../../../schema/contracts/limits.ts'
 

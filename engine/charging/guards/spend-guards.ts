@@ -3,13 +3,13 @@
  * guard a call asks one flag; with any number of them it looks up its payer, its extension and its
  * tenants.
  */
-import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
+import type { AuthorizationRequest, ExitCodes } from '../../../schema/contracts/charging.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Caps, type CapsDeps } from './caps.ts'
 import { loadGuards } from './guard-rows.ts'
 import type { Meter } from './meter.ts'
 import type { Brake, SpendGuard, GuardScope } from '../../../schema/contracts/limits.ts'
-import { type ExitCodes, comparedPrefix, spellingsOf } from '../../../schema/rules/numbers.ts'
+import { comparedPrefix, spellingsOf } from '../../../schema/rules/numbers.ts'
 
 /** What guards may ask about a call; it may have no uuid yet. */
 export type Guardable = Omit<AuthorizationRequest, 'callUuid'>

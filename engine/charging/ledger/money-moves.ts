@@ -2,7 +2,7 @@
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import type { LedgerEntry, MoneyMove, MoneyMoveResult } from '../../../schema/contracts/charging.ts'
 import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { first, lockedTransaction } from '../../../schema/sql/query.ts'
 import { isDepletion, type AccountingEvents } from '../accounting-events.ts'

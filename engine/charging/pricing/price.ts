@@ -1,7 +1,6 @@
 /** What a call costs, in integer micro-units. Exact: money uses no floating point. */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
-import type { Tariff } from '../../../schema/journal/call-journal.ts'
-import type { PricePart, Quote, Rate } from '../../../schema/contracts/charging.ts'
+import type { Tariff, PricePart, Quote, Rate } from '../../../schema/contracts/charging.ts'
 
 /** The most that a call can cost: up to here every price is exact, and grants end here. */
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000

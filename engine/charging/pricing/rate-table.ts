@@ -1,9 +1,8 @@
 /** All rates in memory: finds the one of a plan for a number at a time. */
-import type { Rate } from '../../../schema/contracts/charging.ts'
+import type { Rate, ExitCodes } from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
-  type ExitCodes,
   international,
   internationalPrefix,
   withoutPlus,

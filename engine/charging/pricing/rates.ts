@@ -4,13 +4,12 @@
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../../schema/columns.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
 import { RateTable } from './rate-table.ts'
-import type { Rate } from '../../../schema/contracts/charging.ts'
-import type { ExitCodes } from '../../../schema/rules/numbers.ts'
+import type { Rate, ExitCodes } from '../../../schema/contracts/charging.ts'
 
 type Change = (table: RateTable) => void
 

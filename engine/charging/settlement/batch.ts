@@ -4,10 +4,11 @@
  * uuid, a debit a unique reference, and a call that has a record is not charged again. It changes
  * no memory.
  */
-import { type CallRecord, toColumns } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
+import { toColumns } from '../../../schema/records/stored-record.ts'
 import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import type { Row } from '../../../schema/sql/statements.ts'
 import type { LockableRows } from '../../../schema/storage/write-queue.ts'
 import { type AccountingEvents, isDepletion } from '../accounting-events.ts'

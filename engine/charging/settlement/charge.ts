@@ -1,6 +1,7 @@
 /** What an ended call costs, and who pays. */
-import type { JournalEntry, Tariff } from '../../../schema/journal/call-journal.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
+import type { Tariff } from '../../../schema/contracts/charging.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { recoveredRecord, unansweredRecord } from './left-calls.ts'
 import { type Books, rateOf } from '../authorization/authorize.ts'
 import type { Reservation } from '../authorization/reservations.ts'

@@ -2,7 +2,7 @@
  * Charges calls that end. Where several processes spend from one wallet, a call that was cut off
  * may cost more than this one holds, and less than the wallet has: it waits a moment for the rest.
  */
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Books } from '../authorization/authorize.ts'
 import { type Charge, chargeOf, missingFor } from './charge.ts'
 

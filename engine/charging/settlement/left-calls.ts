@@ -1,6 +1,6 @@
 /** The records of calls that a crash interrupted. */
-import { billedSeconds, type CallRecord } from '../../../schema/call-record.ts'
-import type { CutCall, UnansweredCall } from '../../../schema/journal/call-journal.ts'
+import { billedSeconds, type CallRecord } from '../../../schema/contracts/call-record.ts'
+import type { CutCall, UnansweredCall } from '../../../schema/journal/journal-entries.ts'
 
 /** It ended at its last heartbeat and lasted at least a second. */
 export const recoveredRecord = ({ call, talkedMs }: CutCall): CallRecord => ({

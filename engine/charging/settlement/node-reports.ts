@@ -1,5 +1,5 @@
 /** Calls that nodes report over HTTP: a repeated report gets the same answer. */
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { DuplicatePosting } from '../ledger/posting.ts'

@@ -2,8 +2,8 @@
  * Turns an ended call into its record, its ledger entry and its debit, once; memory follows the
  * commit.
  */
-import type { EndTerms } from '../../../schema/journal/call-journal.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { EndTerms } from '../../../schema/journal/journal-entries.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Quality, ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { Reservations } from '../authorization/reservations.ts'
 import type { CallRecords, Following } from '../call-records.ts'

@@ -1,6 +1,6 @@
 /** The statements that settle a batch of calls. */
-import { cdrColumns } from '../../../schema/call-record.ts'
-import type { Store } from '../../../schema/open.ts'
+import { cdrColumns } from '../../../schema/records/stored-record.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { lockedWallets, lockWait } from '../../../schema/sql/row-locks.ts'
 import type { Flag } from '../../../schema/columns.ts'
 

@@ -1,5 +1,5 @@
 import { exactSum, moneyToDecimal } from '../../../schema/columns.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { CommandContext } from '../command.ts'
 

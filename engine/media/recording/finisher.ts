@@ -15,7 +15,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import { type RecordedCall, recordingView } from '../../../schema/contracts/calls.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { prepare, transaction, type Param } from '../../../schema/sql/query.ts'
 
 interface FinisherDeps {

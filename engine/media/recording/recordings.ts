@@ -1,9 +1,9 @@
 /** Connects recording to the engine: its settings, its start, and the events of media and calls. */
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import { isOfSupervisor } from '../../call/inbound/incoming-invite.ts'

@@ -15,7 +15,7 @@ import type { CallMedia, MediaSession } from '../call-media.ts'
 import { hostOf } from '../parties.ts'
 import type { Mixers } from './mixer-thread.ts'
 import type { Source } from './mixer-worker.ts'
-import type { SpySide } from '../../../schema/rules/media.ts'
+import type { SpySide } from '../../../schema/contracts/calls.ts'
 import type { MonitoredCall } from '../../call/dialing/outgoing-invite.ts'
 
 export interface ListeningDeps {

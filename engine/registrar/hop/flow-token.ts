@@ -5,7 +5,7 @@
  * or to the Call-ID. Pure.
  */
 import { hkdfSync } from 'node:crypto'
-import { SecretBox } from '../../../schema/secrets/key.ts'
+import { SecretBox } from '../../../schema/secrets/secret-box.ts'
 import type { Source } from '../bindings.ts'
 
 /** An extension by number and domain. */

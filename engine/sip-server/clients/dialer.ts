@@ -8,8 +8,8 @@ import { errorCode } from '../errors.ts'
 import type { Log } from '../options.ts'
 import type { Credentials } from '../transport/credentials.ts'
 import type { FrameLength } from '../wire/frame.ts'
-import type { Clients } from './client.ts'
-import { TcpClient } from './listener.ts'
+import type { Clients } from './clients.ts'
+import { TcpClient } from './tcp-client.ts'
 
 export interface DialerOptions {
   readonly maxConnections: number

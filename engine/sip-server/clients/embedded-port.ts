@@ -22,7 +22,7 @@ import type { Driver } from '../driver.ts'
 import type { Listener } from '../flow.ts'
 import { ReleasingMap } from '../message/releasing-map.ts'
 import { serverVersion } from '../options.ts'
-import type { Clients } from './client.ts'
+import type { Clients } from './clients.ts'
 import { DeliveryQueue } from './delivery-queue.ts'
 
 /** The name of the only server. */

@@ -2,7 +2,7 @@
 import type { Application, ApplicationLink } from '../application.ts'
 import { decodeCommand } from '../wire/command.ts'
 import { encodeEvent } from '../wire/event.ts'
-import type { Clients } from './client.ts'
+import type { Clients } from './clients.ts'
 import { DeliveryQueue } from './delivery-queue.ts'
 
 /**

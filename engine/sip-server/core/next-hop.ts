@@ -13,12 +13,11 @@ import {
   type HopQuestion,
   type HopTarget,
   type Listener,
-  type Protocol,
 } from '../flow.ts'
-import { byteLength, detachString, type SipMessage } from '../message/message.ts'
+import { type Protocol, byteLength, detachString, type SipMessage } from '../message/message.ts'
 import { hostPort, parseUri } from '../message/fields.ts'
 import { isNoHost } from '../message/no-host.ts'
-import type { Identifiers } from './transactions.ts'
+import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
 import type { Target } from './proxy/forwarded-text.ts'
 import type { RegistrationFlows } from './registration-flows.ts'

@@ -1,15 +1,20 @@
 /** The options of the core and its basic parts, which all other parts share. */
-import { DialogTable } from '../dialog/dialog.ts'
+import { DialogTable } from '../dialog/dialog-table.ts'
 import type { Flow, Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { CallLimits, Log, SipServerOptions } from '../options.ts'
 import type { Timers } from '../transaction/machine.ts'
 import { HopFinder } from './next-hop.ts'
-import { ApplicationEvents, Applications, Outbox } from './outbox.ts'
+import { ApplicationEvents } from './application-events.ts'
+import { Applications } from './applications.ts'
+import { Outbox } from './outbox.ts'
 import { RegistrationFlows } from './registration-flows.ts'
-import { LocalBye, RequestWriter } from './request-writer.ts'
-import { CallTimes, type CallTimesByDirection, Traffic } from './traffic.ts'
-import { Identifiers, Transactions } from './transactions.ts'
+import { LocalBye } from './local-bye.ts'
+import { RequestWriter } from './request-writer.ts'
+import { CallTimes } from './call-times.ts'
+import { type CallTimesByDirection, Traffic } from './traffic.ts'
+import { Identifiers } from './identifiers.ts'
+import { Transactions } from './transactions.ts'
 
 export interface CoreOptions extends Pick<
   SipServerOptions,

@@ -3,10 +3,10 @@
  * a 2xx to REGISTER or SUBSCRIBE binds the sender's Contact to the connection for the granted time.
  */
 import type { AppMessage } from '../application.ts'
-import { isReliable, type Flow, type Protocol } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
+import { isReliable, type Flow } from '../flow.ts'
+import type { Protocol, SipMessage } from '../message/message.ts'
 import { type NameAddr, parseNameAddr, parseUri, sameUri } from '../message/fields.ts'
-import type { Deadline, Deadlines, TimerTarget } from '../transaction/machine.ts'
+import type { Deadline, Deadlines, TimerTarget } from '../transaction/deadlines.ts'
 
 /** A connection that phones have registered over. */
 interface Connection {

@@ -1,7 +1,7 @@
 /** Writes the requests that leave: RFC 3261 §8.1.1 outside dialogs, §12.2.1.1 inside. */
 import type { AppMessage } from '../application.ts'
 import { type AppHeaders, asNameAddr, contentTypeLine, sortAppHeaders } from './app-headers.ts'
-import type { Identifiers, Transactions } from './transactions.ts'
+import type { Identifiers } from './identifiers.ts'
 import {
   advertised,
   byConnection,
@@ -14,13 +14,12 @@ import {
   type Problem,
   transportParam,
 } from './next-hop.ts'
-import { type Dialog, routeBy, secondsIn, sessionFor, type DialogTable } from '../dialog/dialog.ts'
+import { type Dialog, routeBy, secondsIn, sessionFor } from '../dialog/dialog.ts'
 import { type Flow, isInward, isReliable, isWebSocket, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/message.ts'
 import { hostPort, parseUri, tagOf } from '../message/fields.ts'
 import type { WayToPeer } from '../options.ts'
 import type { SentRequest } from '../transaction/machine.ts'
-import type { ApplicationEvents } from './outbox.ts'
 
 export interface ComposedRequest extends NextHop {
   readonly sent: SentRequest
@@ -380,40 +379,3 @@ function contactAt(contact: string, from: Listener, to: Listener): string {
 /** Its BYE ends no call. */
 export const otherBranch = 'Call completed elsewhere'
 export const sessionExpired = 'Session timer expired'
-
-export class LocalBye {
-  readonly #dialogs: DialogTable
-  readonly #writer: RequestWriter
-  readonly #transactions: Transactions
-  readonly #events: ApplicationEvents
-
-  constructor(
-    dialogs: DialogTable,
-    writer: RequestWriter,
-    transactions: Transactions,
-    events: ApplicationEvents,
-  ) {
-    this.#dialogs = dialogs
-    this.#writer = writer
-    this.#transactions = transactions
-    this.#events = events
-  }
-
-  /** Ends a dialog from our side. `notify`: its application still counts on it. */
-  send(dialog: Dialog, text: string, audience: 'notify' | 'silent', now: number): void {
-    if (dialog.state === 'terminated') return
-    this.#dialogs.remove(dialog)
-    // Only calls end by BYE; a subscription is not asked for any more, and so lapses.
-    if (dialog.usage !== 'invite') return
-    // A peer that cannot be reached by it ends by its own timers.
-    const flow = this.#writer.flowInDialog(dialog)
-    const lines = `Reason: SIP ;cause=200 ;text="${text}"\r\n`
-    const bye = this.#writer.numbered(dialog, 'BYE', dialog.nextLocalCseq(), flow, { lines })
-    this.#transactions.sendUnattended(bye, bye.branch, flow, now)
-    const isExpired = text === sessionExpired
-    const reason = isExpired ? 'session-expired' : 'system-initiated-termination'
-    if (text !== otherBranch) this.#events.callStopped('application', reason, bye.text, now)
-    if (audience === 'notify')
-      this.#events.unsolicited(dialog.clientId, dialog.id, bye.text, flow, now)
-  }
-}

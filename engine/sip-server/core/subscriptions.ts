@@ -4,11 +4,12 @@
  */
 import type { AppMessage } from '../application.ts'
 import type { OutboundRequest, OutboundRequests } from './uac/outbound-request.ts'
-import { type DialogTable, Dialog } from '../dialog/dialog.ts'
+import type { DialogTable } from '../dialog/dialog-table.ts'
+import { Dialog } from '../dialog/dialog.ts'
 import { type Flow, isReliable } from '../flow.ts'
 import { parseExpires } from '../message/fields.ts'
 import type { SipMessage } from '../message/message.ts'
-import type { Deadlines } from '../transaction/machine.ts'
+import type { Deadlines } from '../transaction/deadlines.ts'
 
 /** RFC 6665 §3.1.1 leaves the default to the event package; an hour is the usual one. */
 const DEFAULT_SECONDS = 3_600

@@ -3,13 +3,13 @@
  * ones. An ended transaction that waits for copies alone is an entry of a cache.
  */
 import type { Outbox } from './outbox.ts'
-import { type Flow, isReliable, type Listener } from '../flow.ts'
+import { type Flow, isReliable } from '../flow.ts'
 import { flattened, type SipMessage } from '../message/message.ts'
 import type { Via } from '../message/fields.ts'
 import { ReleasingMap } from '../message/releasing-map.ts'
 import { InviteClientTransaction, NonInviteClientTransaction } from '../transaction/client.ts'
+import { Deadlines } from '../transaction/deadlines.ts'
 import {
-  Deadlines,
   cancelOf,
   type ClientUser,
   type SentRequest,
@@ -18,11 +18,10 @@ import {
   type TransactionContext,
   transactionTimeoutMs,
 } from '../transaction/machine.ts'
-import {
-  RetransmitCache,
-  InviteServerTransaction,
-  NonInviteServerTransaction,
-} from '../transaction/server.ts'
+import { RetransmitCache } from '../transaction/retransmit-cache.ts'
+import { InviteServerTransaction, NonInviteServerTransaction } from '../transaction/server.ts'
+import { FlowTexts } from './flow-texts.ts'
+import type { Identifiers } from './identifiers.ts'
 
 export type ClientTransaction = InviteClientTransaction | NonInviteClientTransaction
 export type ServerTransaction = InviteServerTransaction | NonInviteServerTransaction
@@ -305,85 +304,4 @@ export function serverKey(request: SipMessage, via: Via, method: string): string
   return flattened(
     `2543 ${request.callId} ${request.fromTag} ${cseq} ${via.host}:${via.port} ${branch} ${of}`,
   )
-}
-
-/** Flows as short texts without line breaks, which cost the garbage collector nothing, and back. */
-export class FlowTexts {
-  /** All listeners that occurred in a flow: as many as there are sockets. */
-  readonly #listeners: Listener[] = []
-
-  write(flow: Flow): string {
-    const { listener, address, port, connectionId, returnPort, hostName, connectMs } = flow
-    let number = this.#listeners.indexOf(listener)
-    if (number === -1) number = this.#listeners.push(listener) - 1
-    const text = `${number} ${address} ${port}`
-    if (connectionId === 0 && hostName === undefined) return text
-    return `${text} ${connectionId} ${returnPort ?? ''} ${hostName ?? ''} ${connectMs ?? ''}`
-  }
-
-  /** Reads a text of `write`. */
-  read(text: string): Flow {
-    const [number, address = '', port, connectionId = 0, returnPort, hostName, connectMs] =
-      text.split(' ')
-    const listener = this.#listeners[Number(number)]
-    if (listener === undefined) throw new Error(`no flow: ${text}`)
-    return {
-      listener,
-      address,
-      port: Number(port),
-      connectionId: Number(connectionId),
-      ...(returnPort && { returnPort: Number(returnPort) }),
-      ...(hostName && { hostName }),
-      ...(connectMs && { connectMs: Number(connectMs) }),
-    }
-  }
-}
-
-// Unique names for dialogs, transactions and requests of this server, unguessable where a peer must
-// not guess them.
-
-export class Identifiers {
-  /** An unguessable token of letters and digits: tags and Call-IDs. */
-  readonly token: () => string
-  /**
-   * Distinguishes the ids of this process from those of one before it, which an application may
-   * still quote.
-   */
-  readonly #run: string
-  #last = 0
-
-  constructor(token: () => string) {
-    this.token = token
-    this.#run = token().slice(0, 6)
-  }
-
-  /** Unique in this process. */
-  next(): string {
-    this.#last += 1
-    return this.#last.toString(36)
-  }
-
-  /** Short enough for V8 to keep it in one piece. Only the application that got it may quote it. */
-  transactionId(): string {
-    return `${this.#run}-${this.next()}`
-  }
-
-  branch(): string {
-    return `z9hG4bK${this.token()}`
-  }
-
-  /** A random number of 32 bits. */
-  number(): number {
-    return hashOf(this.token())
-  }
-}
-
-/**
- * FNV-1a, 32 bits: equal for equal texts, evenly spread for others; no secret is safe behind it.
- */
-export function hashOf(text: string): number {
-  let hash = 0x811c9dc5
-  for (let i = 0; i < text.length; i++)
-    hash = Math.imul(hash ^ text.charCodeAt(i), 0x01000193) >>> 0
-  return hash
 }

@@ -3,7 +3,8 @@
  * targets, and which requests are pending in it. Its state changes only here. It sends no messages.
  */
 import { type Conflict, PendingRequests } from './pending-requests.ts'
-import type { Reliable1xx, Reliable2xx } from './reliable-responses.ts'
+import type { Reliable1xx } from './reliable-1xx.ts'
+import type { Reliable2xx } from './reliable-2xx.ts'
 import type { SessionTimer, SessionTerms } from './session-timer.ts'
 import { type Flow, isReliable, requestFlow } from '../flow.ts'
 import { detachString, flattened, type SipMessage } from '../message/message.ts'
@@ -14,8 +15,7 @@ import {
   parseSessionExpires,
   type SessionExpires,
 } from '../message/fields.ts'
-import { type Deadlines, LongDeadline } from '../transaction/machine.ts'
-import { ReleasingMap } from '../message/releasing-map.ts'
+import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
 import type { Refresher } from '../options.ts'
 
 type DialogState = 'early' | 'confirmed' | 'terminated'
@@ -528,77 +528,6 @@ export function bareUri(value: string): string {
   if (open === -1) return value.trim()
   const close = value.indexOf('>', open)
   return value.slice(open + 1, close === -1 ? undefined : close)
-}
-
-// All dialogs, found by the id that applications quote and by what a request from the network
-// carries.
-
-export class DialogTable {
-  readonly #byId = new ReleasingMap<string, Dialog>()
-  readonly #byLocalTag = new ReleasingMap<string, Dialog>()
-
-  add(dialog: Dialog): void {
-    this.#byId.set(dialog.id, dialog)
-    this.#byLocalTag.set(dialog.key, dialog)
-  }
-
-  /** Ends the dialog. */
-  remove(dialog: Dialog): void {
-    // A later dialog may have taken the same id: an INVITE that an upstream proxy forked and that
-    // came twice.
-    if (this.#byId.get(dialog.id) === dialog) this.#byId.delete(dialog.id)
-    if (this.#byLocalTag.get(dialog.key) === dialog) this.#byLocalTag.delete(dialog.key)
-    dialog.end()
-  }
-
-  find(id: string): Dialog | undefined {
-    return this.#byId.get(id)
-  }
-
-  /**
-   * RFC 3261 §12: Call-ID, local tag (To) and remote tag (From). Our tags are unique, so the remote
-   * one only has to agree; before the 2xx each branch of an INVITE of ours brings its own.
-   */
-  ofRequest(request: SipMessage): Dialog | undefined {
-    const dialog = this.#byLocalTag.get(dialogKey(request.callId, request.toTag))
-    if (dialog === undefined || dialog.state === 'terminated') return undefined
-    const { fromTag } = request
-    if (dialog.remoteTag === fromTag) return dialog
-    if (dialog.role === 'uac' && dialog.state === 'early') return dialog.branchOf(fromTag) ?? dialog
-    return dialog.remoteTag.toLowerCase() === fromTag.toLowerCase() ? dialog : undefined
-  }
-
-  /** Of a response to a request of ours. */
-  ofResponse({ callId, fromTag, toTag }: SipMessage): Dialog | undefined {
-    const dialog = this.#byLocalTag.get(dialogKey(callId, fromTag))
-    return dialog?.remoteTag === toTag ? dialog : undefined
-  }
-
-  ofClient(clientId: number): readonly Dialog[] {
-    return [...this.#byId.values()].filter((dialog) => dialog.clientId === clientId)
-  }
-
-  onConnection(connectionId: number): readonly Dialog[] {
-    return [...this.#byId.values()].filter((dialog) => dialog.flow.connectionId === connectionId)
-  }
-
-  countConfirmed(role: DialogRole): number {
-    let count = 0
-    for (const dialog of this.#byId.values())
-      if (dialog.role === role && dialog.state === 'confirmed') count += 1
-    return count
-  }
-
-  /** Dialogs in which a 2xx waits for the application's ACK. Linear: for statistics and tests. */
-  countUnacknowledged(): number {
-    let count = 0
-    for (const { answeredInvite } of this.#byId.values()) if (answeredInvite) count += 1
-    return count
-  }
-
-  get size(): number {
-    return this.#byId.size
-  }
 }
 
 // How long a session lasts, and which side refreshes it: RFC 4028 §7.2 and §9. Pure.

@@ -3,7 +3,7 @@
  * refresh is made of is the core's matter.
  */
 import { detachString } from '../message/message.ts'
-import { type Deadlines, LongDeadline } from '../transaction/machine.ts'
+import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
 
 export interface SessionTerms {
   readonly seconds: number

@@ -5,7 +5,7 @@ import { ADDRCONFIG } from 'node:dns'
 import { lookup, Resolver } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { errorCode } from '../errors.ts'
-import { type Dns, type DnsAnswer, maxTtlMs } from './next-hop.ts'
+import { type Dns, type DnsAnswer, maxTtlMs } from './dns.ts'
 
 /**
  * `node:dns` does not tell the time to live of NAPTR and SRV records, nor that of the hosts file.

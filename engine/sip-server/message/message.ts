@@ -15,6 +15,9 @@ import {
 } from './fields.ts'
 import { isAscii, isUtf8 } from 'node:buffer'
 
+/** The protocol by which a message travels. */
+export type Protocol = 'udp' | 'tcp' | 'tls' | 'ws' | 'wss'
+
 /** One header as a stretch of the message's text. A known name has its canonical spelling. */
 export interface HeaderLine {
   readonly name: string

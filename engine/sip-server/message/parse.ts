@@ -8,6 +8,7 @@ import {
   type HeaderLine,
   SipMessage,
   type StartLine,
+  type Protocol,
 } from './message.ts'
 import { isBlank, isToken, knownNameAt, skipBlanks, type Params, splitOutside } from './headers.ts'
 import {
@@ -19,7 +20,6 @@ import {
   parseVia,
   type Via,
 } from './fields.ts'
-import type { Protocol } from '../flow.ts'
 import { maxMessageBytes } from './stream-framer.ts'
 
 /** A text that is no SIP message, with the answer that it deserves. */

@@ -3,7 +3,7 @@
  */
 import { isIP, isIPv4 } from 'node:net'
 import { isApplicationUri } from '../clients/dialer.ts'
-import type { Protocol } from '../flow.ts'
+import type { Protocol } from '../message/message.ts'
 
 export interface Kind<T> {
   /** Undefined: not allowed. */

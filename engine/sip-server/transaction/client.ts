@@ -6,8 +6,8 @@
  */
 import { type Flow, isReliable } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
+import type { Deadline } from './deadlines.ts'
 import {
-  type Deadline,
   ackOfFailure,
   type ClientUser,
   type SentRequest,

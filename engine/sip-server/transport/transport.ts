@@ -1,7 +1,8 @@
 /** The interface of all transports, and their callbacks. */
 import { BlockList, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import type { Flow, Listener, Protocol } from '../flow.ts'
+import type { Flow, Listener } from '../flow.ts'
+import type { Protocol } from '../message/message.ts'
 import type { SourceStatus } from '../options.ts'
 import type { BindAddress } from './listen.ts'
 

@@ -2,10 +2,11 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import { errorCode, ListenError } from '../errors.ts'
-import { type Flow, type Listener, sideFor } from '../flow.ts'
+import type { Flow, Listener } from '../flow.ts'
 import { encodeMessage } from '../message/message.ts'
 import type { BindAddress } from './listen.ts'
 import { boundListener, type Transport, type TransportCallbacks } from './transport.ts'
+import { PeerFlows } from './peer-flows.ts'
 
 /**
  * A burst of calls must fit between two turns of the event loop. The kernel grants what
@@ -115,39 +116,4 @@ function isKeepAlive(bytes: Buffer): boolean {
   for (const byte of bytes)
     if (byte !== 0x0d && byte !== 0x0a && byte !== 0x20 && byte !== 0x00) return false
   return true
-}
-
-/**
- * The flows of the peers of one UDP socket: one object for each peer instead of one for each
- * datagram, since transactions keep the flow of their request for half a minute.
- */
-const maxPeers = 10_000
-
-export class PeerFlows {
-  readonly #listener: Listener
-  readonly #max: number
-  /** By address, then by port. */
-  readonly #flows = new Map<string, Map<number, Flow>>()
-  #count = 0
-
-  /** All are forgotten when there are `max`: sources can be forged. */
-  constructor(listener: Listener, max = maxPeers) {
-    this.#listener = listener
-    this.#max = max
-  }
-
-  of(address: string, port: number): Flow {
-    return this.#flows.get(address)?.get(port) ?? this.#add(address, port)
-  }
-
-  #add(address: string, port: number): Flow {
-    if (this.#count === this.#max) this.#flows.clear()
-    this.#count = this.#flows.size === 0 ? 1 : this.#count + 1
-    const listener = sideFor(this.#listener, address)
-    const flow: Flow = { listener, address, port, connectionId: 0 }
-    const ports = this.#flows.get(address)
-    if (ports) ports.set(port, flow)
-    else this.#flows.set(address, new Map([[port, flow]]))
-    return flow
-  }
 }

@@ -9,8 +9,8 @@ import type {
   RequestEvent,
   ResponseEvent,
 } from '../application.ts'
-import { isReliable, type Protocol } from '../flow.ts'
-import { byteLength } from '../message/message.ts'
+import { isReliable } from '../flow.ts'
+import { type Protocol, byteLength } from '../message/message.ts'
 
 /** One event as a payload; `id` is fresh. */
 export function encodeEvent(event: AppEvent, id: string): string {

@@ -1,6 +1,6 @@
 /** A database with millions of call records, written by SQLite itself. */
-import { migrate } from '../../../schema/migrate.ts'
-import { openDatabase } from '../../../schema/open.ts'
+import { migrate } from '../../../schema/migrations/migrate.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
 
 /** The records are spread evenly over so many days from `startOfRecords` on. */
 const DAYS = 10
@@ -43,7 +43,7 @@ export function fillRecords(path: string, records: number, progress: (text: stri
   }
 }
 
-/** Of `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
+/** Inserts `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
 const insertion = `
 WITH RECURSIVE
   call (n) AS (

@@ -9,7 +9,7 @@ import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { Idempotency, repeatable } from '../../../control/auth/idempotency.ts'
 import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all, execute } from '../../../schema/sql/query.ts'
 import { deferred } from '../../support/deferred.ts'
 import { serve } from '../../support/in-memory-http.ts'
@@ -32,7 +32,7 @@ async function opened() {
   return { ...control, admin, create, total }
 }
 
-/** What the repeated response about a key has in common with the first. */
+/** The part of the response about a key that a repetition has, too. */
 const withoutToken = ({ data }: Answer): object => {
   const { token: _, token_omitted: __, ...rest } = data<Record<string, unknown>>()
   return rest

@@ -10,7 +10,7 @@ import {
   verifyJwt,
 } from '../../../control/auth/sessions.ts'
 import { UserStore } from '../../../control/auth/user-store.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { eachDatabase, sharedDatabase } from '../../support/shared-database.ts'
 

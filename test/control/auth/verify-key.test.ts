@@ -4,7 +4,7 @@ import { hashToken } from '../../../control/auth/app-key.ts'
 import { KeyVerifier } from '../../../control/auth/verify-key.ts'
 import { KeyStore } from '../../../control/auth/key-store.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
-import { FileChanges } from '../../../schema/changes/changes.ts'
+import { FileChanges } from '../../../schema/changes/file-changes.ts'
 import { deferred } from '../../support/deferred.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 import { ManualTime } from '../../support/manual-time.ts'
@@ -214,7 +214,7 @@ test('requests that were let in are counted in memory, and stored by the next ti
   await request('/api/v1/health', { token: `${token.slice(0, -1)}~` })
   await Promise.all(ticks)
   await access.tick()
-  // Of its five a minute.
+  // All of its five a minute are counted.
   expect(await stored()).toEqual({ request_count: 5, last_used_at: now() })
 })
 

@@ -2,7 +2,7 @@ import { expect, test, beforeEach } from 'vitest'
 import type { ActiveCall, EndedCall } from '../../../schema/contracts/calls.ts'
 import { activeCall, nodeStatus } from '../../support/engine-views.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { answeredCall } from '../../support/report-rig.ts'
 import { storeCall } from '../../support/stored-calls.ts'
 

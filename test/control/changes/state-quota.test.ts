@@ -1,12 +1,12 @@
 /**
- * What changes hold of states is bounded: the oldest give way, and who changed what, when and why
+ * The states that changes hold are bounded: the oldest give way, and who changed what, when and why
  * stays.
  */
 import { describe, expect, test } from 'vitest'
 import { ChangeStore, type NewChangeEntry } from '../../../control/changes/change-store.ts'
 import { StateQuota } from '../../../control/changes/state-quota.ts'
 import { Retention } from '../../../control/observe/retention/retention.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import { changeEntry } from '../../support/change-entries.ts'
 import { hasPostgres } from '../../support/postgres.ts'
@@ -47,7 +47,7 @@ const opened = (store: Store, bound = limits) => {
       store,
       "SELECT change_id FROM change_entry WHERE state_before LIKE '%xxx%' ORDER BY id",
     )
-  /** Of tenant 1. */
+  /** The changes of tenant 1. */
   const counted = async () => {
     const value = await readValue<string>(
       store,

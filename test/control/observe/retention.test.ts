@@ -7,9 +7,9 @@ import {
   RecordingRetention,
 } from '../../../control/observe/retention/retention.ts'
 import { transaction, all, execute } from '../../../schema/sql/query.ts'
-import { migrate } from '../../../schema/migrate.ts'
-import { openDatabase } from '../../../schema/open.ts'
-import { addRefusedCalls } from '../../../schema/call-record.ts'
+import { migrate } from '../../../schema/migrations/migrate.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
+import { addRefusedCalls } from '../../../schema/records/refused-calls.ts'
 import { endedCall } from '../../support/books.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 import { aRecord } from '../../support/summed-calls.ts'

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { CdrStore, recordingOfCall } from '../../../control/reports/cdr-store.ts'
 import { CdrText, csvHeader } from '../../../control/reports/cdr-text.ts'
 import { viewOf } from '../../../control/reports/cdr-view.ts'
-import type { CallRecord } from '../../../schema/call-record.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { first, execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
 import { answeredCall } from '../../support/report-rig.ts'
@@ -10,7 +10,7 @@ import { storeCall } from '../../support/stored-calls.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
 
-/** With nothing that may be missing. */
+/** A record with nothing that may be missing. */
 const plain: CallRecord = {
   ...answeredCall,
   callUuid: 'u-1',

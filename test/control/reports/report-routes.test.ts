@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { addRefusedCalls, type CallRecord } from '../../../schema/call-record.ts'
+import { addRefusedCalls } from '../../../schema/records/refused-calls.ts'
+import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { startOfTime, openControl } from '../../support/control.ts'
 import { openReportRig, reportPath, uuidOf } from '../../support/report-rig.ts'
 import { eventually } from '../../support/waiting.ts'

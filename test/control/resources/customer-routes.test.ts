@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { wrongBalancesIn } from '../../../schema/migrate.ts'
+import { wrongBalancesIn } from '../../../schema/migrations/migrate.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import { readValue, runSql } from '../../support/stored.ts'
 

@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { SendResult } from '../../../control/webhooks/sender.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { all, transaction } from '../../../schema/sql/query.ts'
 import { start } from '../../support/books.ts'
 import { deferred } from '../../support/deferred.ts'
@@ -55,7 +55,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   const pass = async (ms: number, stepMs = 50) => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       time.advance(stepMs)
-      // What one node has written may wake another one.
+      // A write of one node may wake another one.
       for (let turn = 0; turn < 2; turn += 1) for (const { settled } of nodes) await settled()
     }
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { customerWith, endedCall, ocsOn, openCall, question, start } from '../../support/books.ts'
 import { failing, readRows, runSql } from '../../support/stored.ts'
 import { journalOf } from '../../support/journals.ts'

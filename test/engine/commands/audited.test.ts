@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
-import { openDatabase } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { fakeWorld } from './fake-world.ts'
 

@@ -13,15 +13,15 @@ import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { runCommandLine } from '../../../engine/commands/index.ts'
 import { lockForServing } from '../../../engine/serving-lock.ts'
-import { JournalMark } from '../../../schema/journal/journal-file.ts'
-import { openDatabase } from '../../../schema/open.ts'
+import { JournalMark } from '../../../schema/journal/journal-mark.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
 import { fakeWorld } from './fake-world.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 let count = 0
 
-/** In a folder of its own. */
+/** The name of a file in a folder of its own. */
 function fileName(): string {
   const own = join(folder, `${++count}-backup`)
   mkdirSync(own)

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadSets, saveOperatorState, parseOkCodes } from '../../../engine/dispatcher/set-store.ts'
-import type { LocalStore } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 

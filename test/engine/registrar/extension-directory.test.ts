@@ -1,7 +1,7 @@
 /** Extensions in memory, as they are stored. */
 import { describe, expect, test } from 'vitest'
 import { ExtensionDirectory } from '../../../engine/registrar/extension-directory.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
 import { withExtensions } from './phone.ts'

@@ -1,6 +1,6 @@
 /** Two nodes that serve the phones of one database. */
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { ServerNotices } from '../../../schema/postgres/notices.ts'
+import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { eventually } from '../../support/waiting.ts'

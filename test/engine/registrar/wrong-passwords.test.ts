@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { WrongPasswords } from '../../../engine/registrar/wrong-passwords.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { eachDatabase } from '../../support/shared-database.ts'
 import { readRows, runSql } from '../../support/stored.ts'

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadRouting } from '../../../engine/routing/routing-store.ts'
-import type { LocalStore } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 

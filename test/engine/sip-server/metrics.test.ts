@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
-import { CallTimes, Traffic } from '../../../engine/sip-server/core/traffic.ts'
+import { CallTimes } from '../../../engine/sip-server/core/call-times.ts'
+import { Traffic } from '../../../engine/sip-server/core/traffic.ts'
 import { prometheusText } from '../../../engine/sip-server/metrics.ts'
 import { createSipServer, type SipServer } from '../../../engine/sip-server/index.ts'
 import { SipPeer } from '../../support/sip-peer.ts'

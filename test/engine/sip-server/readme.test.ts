@@ -2,7 +2,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { CallTimes, Traffic } from '../../../engine/sip-server/core/traffic.ts'
+import { CallTimes } from '../../../engine/sip-server/core/call-times.ts'
+import { Traffic } from '../../../engine/sip-server/core/traffic.ts'
 import { optionHelp } from '../../../engine/sip-server/program/command-line.ts'
 import { prometheusText } from '../../../engine/sip-server/metrics.ts'
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { logNumberNotes, numberNotes } from '../../../engine/stores/number-notes.ts'
-import type { Store } from '../../../schema/open.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { addPlan } from '../../support/books.ts'
 import { eachDatabase } from '../../support/shared-database.ts'

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { FileChanges } from '../../../schema/changes/changes.ts'
-import { openDatabase, type LocalStore } from '../../../schema/open.ts'
+import { FileChanges } from '../../../schema/changes/file-changes.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type Details, Followers } from '../../../schema/changes/changes.ts'
+import type { Details } from '../../../schema/changes/changes.ts'
+import { Followers } from '../../../schema/changes/followers.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 function rig() {

@@ -4,14 +4,12 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import type { JournalEntry } from '../../../schema/journal/call-journal.ts'
-import {
-  checked,
-  type JournalFile,
-  JournalFiles,
-  MemoryFile,
-} from '../../../schema/journal/journal-file.ts'
-import { CallJournal } from '../../../schema/journal/journal.ts'
+import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
+import { checked } from '../../../schema/journal/line-buffer.ts'
+import type { JournalFile } from '../../../schema/journal/journal-file.ts'
+import { JournalFiles } from '../../../schema/journal/journal-files.ts'
+import { MemoryFile } from '../../../schema/journal/memory-file.ts'
+import { CallJournal } from '../../../schema/journal/call-journal.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { endedCall, openCall, start } from '../../support/books.ts'
 import { ManualTime } from '../../support/manual-time.ts'

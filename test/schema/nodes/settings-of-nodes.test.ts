@@ -6,7 +6,7 @@ import {
   settingsOfLiving,
   SettingsOfNodes,
 } from '../../../schema/nodes/settings-of-nodes.ts'
-import { ServerNotices } from '../../../schema/postgres/notices.ts'
+import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'

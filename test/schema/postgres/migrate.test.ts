@@ -1,6 +1,6 @@
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { migrate } from '../../../schema/migrate.ts'
+import { migrate } from '../../../schema/migrations/migrate.ts'
 import { sumTables } from '../../../schema/migrations/first/calls.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { moveToServer } from '../../../schema/postgres/move.ts'
-import type { LocalStore } from '../../../schema/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { type GatewaySource, isAmbiguous } from '../../../schema/rules/gateways.ts'
+import type { GatewaySource } from '../../../schema/contracts/gateways.ts'
+import { isAmbiguous } from '../../../schema/rules/gateways.ts'
 
 const gateway: GatewaySource = { host: '203.0.113.1', port: 5060, transport: 'udp', netmask: 32 }
 const ambiguous = (one: Partial<GatewaySource>, other: Partial<GatewaySource>): boolean =>

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isSealed, SecretBox } from '../../../schema/secrets/key.ts'
+import { isSealed, SecretBox } from '../../../schema/secrets/secret-box.ts'
 
 const box = new SecretBox(Buffer.alloc(32, 1))
 const place = { table: 'carrier', column: 'auth_password', row: 7 }

@@ -1,8 +1,9 @@
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { migrate } from '../../../schema/migrate.ts'
-import { openDatabase, type OpenOptions, type LocalStore } from '../../../schema/open.ts'
+import { migrate } from '../../../schema/migrations/migrate.ts'
+import { openDatabase, type OpenOptions } from '../../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const folder = temporaryFolder()

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { StatementNames } from '../../../schema/sql/postgres-statements.ts'
+import { StatementNames } from '../../../schema/sql/statement-names.ts'
 
 test('however many texts come, at most 400 are prepared, and those that come once are not', () => {
   const names = new StatementNames()

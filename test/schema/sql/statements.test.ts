@@ -1,7 +1,8 @@
 /** Asynchronous statements and transactions, against real databases. */
 import { setTimeout as later } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase, type LocalStore } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
+import type { LocalStore } from '../../../schema/storage/store.ts'
 import { failureOf } from '../../../schema/sql/failure.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'
@@ -18,7 +19,7 @@ const names = async () =>
     ({ name }) => name,
   )
 
-/** What both databases promise. */
+/** The promises of both databases. */
 function guarantees(): void {
   test('a transaction is committed whole, and its result is returned', async () => {
     const result = await statements.transaction(async () => {

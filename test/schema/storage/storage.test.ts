@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
-import { FailureTimer, Storage } from '../../../schema/storage/storage.ts'
+import { FailureTimer } from '../../../schema/storage/failure-timer.ts'
+import { Storage } from '../../../schema/storage/storage.ts'
 
 test('commits that fail for two seconds are a problem, unless a thread of this process has the lock', () => {
   const storage = new Storage()

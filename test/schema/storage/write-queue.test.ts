@@ -1,6 +1,6 @@
 /** Many writes in one transaction, on real databases. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../../schema/open.ts'
+import { openDatabase } from '../../../schema/sqlite/open.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import type { Statements } from '../../../schema/sql/statements.ts'

@@ -21,7 +21,7 @@ import {
   reasonPhrase,
   type SipMessage,
 } from '../../../sip-server/message/index.ts'
-import type { Schedule } from '../../deadlines.ts'
+import type { Schedule } from '../../../../schema/clock.ts'
 import { messageOf } from '../received-request.ts'
 import {
   type Acknowledge,

@@ -10,7 +10,7 @@ import type {
   SipPortUser,
   SipSender,
 } from '../../../sip-server/application.ts'
-import type { Schedule } from '../../deadlines.ts'
+import type { Schedule } from '../../../../schema/clock.ts'
 import { messageOf } from '../received-request.ts'
 import { type ConnectionUser, DrachtioConnection, type ServerAddress } from './connection.ts'
 import { PhoneServers } from './phone-servers.ts'

@@ -1,5 +1,5 @@
 /** Two quiet weeks before the incidents, against which these are anomalies. */
-import type { Store } from '../../../../schema/open.ts'
+import type { Store } from '../../../../schema/storage/store.ts'
 import { all, execute, transaction } from '../../../../schema/sql/query.ts'
 import type { CommandContext } from '../../command.ts'
 import { BY_NORTHERN, BY_SOUTHERN, callers, type CustomerName } from './incident-data.ts'

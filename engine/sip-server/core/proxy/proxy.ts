@@ -15,7 +15,7 @@ import { type InboundRequest, type InboundRequests, tooManyHops } from '../uas/i
 import type { Vias } from '../app-headers.ts'
 import { addedHeaders, forwardedRequest, MAX_TARGETS, type Target } from './forwarded-text.ts'
 import { ResponseContext, type ForwardOptions, type ForwardParts } from './response-context.ts'
-import type { TokenRoutes } from './own-routes.ts'
+import type { TokenRoutes } from './token-routes.ts'
 
 const DEFAULT_HOPS = 70
 

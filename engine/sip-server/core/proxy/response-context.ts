@@ -14,7 +14,7 @@ import {
 } from './forwarded-text.ts'
 import type { OwnRoutes } from './own-routes.ts'
 import { viaOf } from '../request-writer.ts'
-import type { TimedCall } from '../traffic.ts'
+import type { TimedCall } from '../call-times.ts'
 import type { InboundRequest } from '../uas/inbound-request.ts'
 import type { Responder } from '../uas/responder.ts'
 import type { Flow } from '../../flow.ts'
@@ -22,8 +22,8 @@ import { tagOf } from '../../message/fields.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { RecordRouteTokens } from '../../options.ts'
 import { InviteClientTransaction } from '../../transaction/client.ts'
+import type { Deadline } from '../../transaction/deadlines.ts'
 import {
-  type Deadline,
   type ClientFailure,
   type ClientUser,
   type SentRequest,

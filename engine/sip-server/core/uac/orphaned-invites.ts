@@ -4,16 +4,12 @@
  * source of the response, at a bounded rate.
  */
 import type { CoreParts } from '../parts.ts'
-import { viaOf, otherBranch } from '../request-writer.ts'
-import { FlowTexts } from '../transactions.ts'
+import { viaOf } from '../request-writer.ts'
 import { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import { hostPort } from '../../message/index.ts'
 import type { SipMessage } from '../../message/message.ts'
 import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
-import type { RetransmitCache } from '../../transaction/server.ts'
-import { type BranchOrigin, dialogFrom } from './receive-response.ts'
-import type { SentAck } from './outbound-request.ts'
 
 /** Far more responses than ringing callees send within one second after a crash. */
 const MAX_PER_SECOND = 200
@@ -179,70 +175,4 @@ function dialogOf(response: SipMessage, flow: Flow, localCseq: number): Dialog {
     flow,
     isFlowBound: true,
   })
-}
-
-// INVITEs whose 2xx is acknowledged, as texts: for 64·T1 a copy of the 2xx gets its ACK again, and
-// a 2xx of another branch an ACK and a BYE (RFC 3261 §13.2.2.4).
-
-/** The first lines; the ACK follows. None of them has a line break. */
-const LINES = 9
-
-export class AcknowledgedInvites {
-  readonly #parts: CoreParts
-  readonly #flows = new FlowTexts()
-  /** By branch. */
-  readonly #acknowledged: RetransmitCache
-
-  constructor(parts: CoreParts) {
-    this.#parts = parts
-    this.#acknowledged = parts.transactions.retransmitCache()
-  }
-
-  get size(): number {
-    return this.#acknowledged.size
-  }
-
-  /** `tag` is that of the branch that has answered. */
-  keep({ sent, contact, clientId }: BranchOrigin, tag: string, ack: SentAck, now: number): void {
-    const { uri, routes, from, callId, cseq } = sent
-    const way = this.#flows.write(ack.flow)
-    const text =
-      `${tag}\n${way}\n${clientId}\n${cseq}\n${routes.length}\n${uri}\n${from}\n${callId}\n` +
-      `${contact}\n`
-    this.#acknowledged.add(sent.branch, text, now, ack.text)
-  }
-
-  /** A response for which no transaction waits. False: it answers none of these INVITEs. */
-  receive(response: SipMessage, flow: Flow, now: number): boolean {
-    const { via, method, status } = response
-    if (via === undefined || method !== 'INVITE' || status < 200 || status >= 300) return false
-    const text = this.#acknowledged.find(via.branch)
-    if (text === undefined) return false
-    const lines = text.split('\n', LINES)
-    const [tag = '', way = ''] = lines
-    if (response.toTag === tag) {
-      const ack = text.slice(lines.reduce((length, line) => length + line.length + 1, 0))
-      this.#parts.transactions.send(ack, this.#flows.read(way), '')
-    } else this.#endBranch(originOf(lines), response, flow, now)
-    return true
-  }
-
-  #endBranch(origin: BranchOrigin, response: SipMessage, flow: Flow, now: number): void {
-    const { writer, transactions, localBye } = this.#parts
-    const dialog = dialogFrom(origin, response, flow, 'confirmed')
-    const way = writer.flowInDialog(dialog)
-    transactions.send(writer.numbered(dialog, 'ACK', origin.sent.cseq, way, {}).text, way, '')
-    localBye.send(dialog, otherBranch, 'silent', now)
-  }
-}
-
-function originOf(lines: readonly string[]): BranchOrigin {
-  const [, , clientId, cseq, routes, uri = '', from = '', callId = '', contact = ''] = lines
-  const sent = { method: 'INVITE', uri, from, to: '', callId, cseq: Number(cseq), branch: '' }
-  return {
-    clientId: Number(clientId),
-    contact,
-    dialog: undefined,
-    sent: { ...sent, routes: Array<string>(Number(routes)).fill('') },
-  }
 }

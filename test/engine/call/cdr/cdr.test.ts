@@ -3,7 +3,7 @@ import { beginCall } from '../../../../engine/call/call-machine/call.ts'
 import { emptyWorld, type Call } from '../../../../engine/call/call-machine/state.ts'
 import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
 import { type End, reasonHeader, summarize } from '../../../../engine/call/cdr/end-reason.ts'
-import { toColumns } from '../../../../schema/call-record.ts'
+import { toColumns } from '../../../../schema/records/stored-record.ts'
 import { sampleStart } from '../../../support/call-machine.ts'
 import { type EndedCall, RecentCalls } from '../../../../engine/call/recent-calls.ts'
 

@@ -47,7 +47,7 @@ test('only the configured realm gets an answer', () => {
   expect(answering('south').says(401, 'Basic')).toBeUndefined()
 })
 
-/** The header that is sent for a challenge. */
+/** The request that is sent for a challenge. */
 const sentFor = (asked: string, realm: string | null = null): string | undefined =>
   new Challenges({ username: 'm"e', password: 'secret', realm }).answer(
     401,
@@ -55,7 +55,7 @@ const sentFor = (asked: string, realm: string | null = null): string | undefined
     { method: 'INVITE', uri, callId: 'c1', cseq: 1 },
   )?.['Authorization']
 
-/** The response that RFC 7616 §3.4.1 wants for these fields. */
+/** Checks the response as RFC 7616 §3.4.1 computes it. */
 function isRight(value: string, realm: string): boolean {
   const field = (name: string): string =>
     new RegExp(`(?:^Digest |,)${name}="?([^",]*)"?`).exec(value)?.[1] ?? ''

@@ -6,7 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { Customers } from '../../../../engine/charging/customers/customers.ts'
-import type { LocalStore } from '../../../../schema/open.ts'
+import type { LocalStore } from '../../../../schema/storage/store.ts'
 import type { RowsText, Statements } from '../../../../schema/sql/statements.ts'
 import {
   addCustomer,

@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { afterEach, describe, expect, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
-import type { LocalStore } from '../../../../schema/open.ts'
+import type { LocalStore } from '../../../../schema/storage/store.ts'
 import { endedCall, freshStore, openCall, start } from '../../../support/books.ts'
 import { type Behaviour, FakeOcs, type SeenRequest, until } from '../../../support/fake-ocs.ts'
 import { journalOf } from '../../../support/journals.ts'

@@ -1,8 +1,8 @@
 /** CDRs for an external OCS on PostgreSQL: several processes deliver from one outbox. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ExternalCharging } from '../../../../engine/charging/external/external-charging.ts'
-import { MemoryFile } from '../../../../schema/journal/journal-file.ts'
-import { CallJournal } from '../../../../schema/journal/journal.ts'
+import { MemoryFile } from '../../../../schema/journal/memory-file.ts'
+import { CallJournal } from '../../../../schema/journal/call-journal.ts'
 import { transaction } from '../../../../schema/sql/query.ts'
 import { endedCall } from '../../../support/books.ts'
 import { deferred } from '../../../support/deferred.ts'

@@ -6,8 +6,7 @@ import {
   MAX_COST_MICROS,
   quoteOf,
 } from '../../../../engine/charging/pricing/price.ts'
-import type { Rate } from '../../../../schema/contracts/charging.ts'
-import type { Tariff } from '../../../../schema/journal/call-journal.ts'
+import type { Rate, Tariff } from '../../../../schema/contracts/charging.ts'
 
 const golden: Tariff = {
   prefix: '49',

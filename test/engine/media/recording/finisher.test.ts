@@ -12,7 +12,7 @@ import {
   type UnfinishedRecording,
 } from '../../../../engine/media/recording/recorder.ts'
 import type { EngineHappening, OutgoingEvent } from '../../../../schema/contracts/engine.ts'
-import type { LocalStore } from '../../../../schema/open.ts'
+import type { LocalStore } from '../../../../schema/storage/store.ts'
 import { all } from '../../../../schema/sql/query.ts'
 import { readWav } from '../../../support/audio.ts'
 import { emptyStore } from '../../../support/empty-store.ts'

@@ -5,7 +5,7 @@ import {
   type FlowToken,
   type TokenUse,
 } from '../../../../engine/registrar/hop/flow-token.ts'
-import { SecretBox } from '../../../../schema/secrets/key.ts'
+import { SecretBox } from '../../../../schema/secrets/secret-box.ts'
 
 const tokens = new FlowTokens(Buffer.alloc(32, 1))
 const home = { domain: 'acme.example', extension: '101' }

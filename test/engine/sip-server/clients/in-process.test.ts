@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises'
 import { expect, test } from 'vitest'
-import { Clients } from '../../../../engine/sip-server/clients/client.ts'
+import { Clients } from '../../../../engine/sip-server/clients/clients.ts'
 import { connectApplication } from '../../../../engine/sip-server/clients/in-process.ts'
 
 const named = (commandId: string) => ({ kind: 'ok', commandId }) as const

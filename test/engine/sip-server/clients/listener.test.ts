@@ -1,6 +1,6 @@
 import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
-import { Clients } from '../../../../engine/sip-server/clients/client.ts'
+import { Clients } from '../../../../engine/sip-server/clients/clients.ts'
 import type { AppEvent } from '../../../../engine/sip-server/application.ts'
 import { AdminListener, type AdminOptions } from '../../../../engine/sip-server/clients/listener.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'

@@ -1,14 +1,13 @@
 /** RFC 3263 §4.1 and §4.2: which records are asked, what they mean, and how long they are known. */
 import { expect, test } from 'vitest'
-import {
-  type NaptrRecord,
-  NextHopResolver,
-  type SrvRecord,
-  srvOrder,
-  CachedDns,
-  type Dns,
-  type DnsAnswer,
-} from '../../../../engine/sip-server/dns/next-hop.ts'
+import type {
+  NaptrRecord,
+  SrvRecord,
+  Dns,
+  DnsAnswer,
+} from '../../../../engine/sip-server/dns/dns.ts'
+import { NextHopResolver, srvOrder } from '../../../../engine/sip-server/dns/next-hop.ts'
+import { CachedDns } from '../../../../engine/sip-server/dns/cached-dns.ts'
 import type { HopQuestion, HopTarget } from '../../../../engine/sip-server/flow.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'
 
@@ -41,7 +40,7 @@ const open: HopQuestion = {
   supported: ['udp', 'tcp'],
 }
 
-/** What is found as `protocol address port`, and the names that were asked for it. */
+/** The places found as `protocol address port`, and the names that were asked for. */
 async function find(zone: Zone, question: Partial<HopQuestion> = {}) {
   const asked: string[] = []
   const answer = <T>(kind: string, name: string, records: Record<string, readonly T[]> = {}) => {

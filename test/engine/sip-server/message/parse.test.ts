@@ -1,12 +1,15 @@
 import { expect, test } from 'vitest'
-import { decodeMessage, encodeMessage } from '../../../../engine/sip-server/message/message.ts'
+import {
+  decodeMessage,
+  encodeMessage,
+  type Protocol,
+} from '../../../../engine/sip-server/message/message.ts'
 import {
   parseAppMessage,
   parseMessage,
   checkRequest,
   checkResponse,
 } from '../../../../engine/sip-server/message/parse.ts'
-import type { Protocol } from '../../../../engine/sip-server/flow.ts'
 import { invite, read } from './sample.ts'
 
 const latin1 = (text: string): string => decodeMessage(Buffer.from(text, 'latin1'))

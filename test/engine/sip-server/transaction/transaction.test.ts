@@ -5,16 +5,10 @@
 import { describe, expect, test } from 'vitest'
 import fc from 'fast-check'
 import { inviteClient, nonInviteClient } from '../../../../engine/sip-server/transaction/client.ts'
-import {
-  inviteServer,
-  nonInviteServer,
-  RetransmitCache,
-} from '../../../../engine/sip-server/transaction/server.ts'
-import {
-  type Table,
-  Deadlines,
-  type Deadline,
-} from '../../../../engine/sip-server/transaction/machine.ts'
+import { inviteServer, nonInviteServer } from '../../../../engine/sip-server/transaction/server.ts'
+import { RetransmitCache } from '../../../../engine/sip-server/transaction/retransmit-cache.ts'
+import type { Table } from '../../../../engine/sip-server/transaction/machine.ts'
+import { Deadlines, type Deadline } from '../../../../engine/sip-server/transaction/deadlines.ts'
 
 const machines: [string, Table<string, string, string>, string][] = [
   ['INVITE client', inviteClient, 'calling'],
@@ -124,7 +118,7 @@ function tableOf(seed = 7): { deadlines: Deadlines; kept: RetransmitCache } {
   return { deadlines, kept: new RetransmitCache(deadlines, lifetimeMs, seed) }
 }
 
-// A body may hold any bytes, which `message/decode.ts` turns into lone surrogates.
+// A body may hold any bytes, which `message/message.ts` turns into lone surrogates.
 test.each(['', 'é and ÿ', '€ 👋 \udc80\udcff', 'x'.repeat(1_000_000), '€'.repeat(1_000_000)])(
   'text %# comes back as it was',
   (text) => {

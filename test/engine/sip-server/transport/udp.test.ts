@@ -1,7 +1,8 @@
 import { createSocket } from 'node:dgram'
 import { expect, onTestFinished, test } from 'vitest'
 import type { Flow, Listener } from '../../../../engine/sip-server/flow.ts'
-import { openUdp, PeerFlows } from '../../../../engine/sip-server/transport/udp.ts'
+import { openUdp } from '../../../../engine/sip-server/transport/udp.ts'
+import { PeerFlows } from '../../../../engine/sip-server/transport/peer-flows.ts'
 import { watchTransport } from '../../../support/transport-watch.ts'
 import { emitted, Signal } from '../../../support/waiting.ts'
 

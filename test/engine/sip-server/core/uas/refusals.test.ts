@@ -3,7 +3,7 @@
  * address of another.
  */
 import { expect, test } from 'vitest'
-import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/receive-request.ts'
+import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/refused-invites.ts'
 import { composeResponse } from '../../../../../engine/sip-server/message/index.ts'
 import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
 import {

@@ -1,0 +1,103 @@
+/** The record of an ended call, and the part of it that is known while the call goes on. */
+import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
+
+/**
+ * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
+ */
+export interface Attempt {
+  readonly destination: string
+  readonly status: number
+  readonly reason: string
+  readonly startedAt: number
+  readonly endedAt: number
+}
+
+/** The money that a refused call needed, and the money that there was. Neither is charged. */
+export interface MoneyLack {
+  /** The cost of its first second, with connect fee and first increment. */
+  readonly requiredMicros: number
+  /**
+   * Available in the wallet with its credit, or within the limit of the day. Negative: a debt.
+   * Rounded beyond 2^53.
+   */
+  readonly availableMicros: number
+}
+
+/** The record of an ended call (CDR); `cdr` is its stored form. */
+export interface CallRecord {
+  readonly callUuid: string
+  readonly callId: string
+  readonly direction: Direction
+  readonly callerNumber: string
+  readonly callerName: string | null
+  readonly calledNumber: string
+  readonly startedAt: number
+  readonly answeredAt: number | null
+  readonly endedAt: number
+  readonly postDialDelayMs: number | null
+  /** Charged whole seconds (`billedSeconds`); 0 when not answered. */
+  readonly billsec: number
+  readonly disposition: Disposition
+  readonly sipCode: number
+  readonly hangupCause: string
+  readonly hangupBy: HangupParty
+  readonly denialCode: string | null
+  /** The sentence of `denialCode`; absent: the record has only the code. */
+  readonly denialText?: string | undefined
+  readonly setId: number | null
+  readonly node: string | null
+  /**
+   * The node of Tollgate that had the call. Absent: an earlier version began it, or another system
+   * reported it.
+   */
+  readonly instance?: string | undefined
+  readonly carrier: string | null
+  readonly attempts: readonly Attempt[]
+  /** Who may see it: the tenant of the payer, else of the source, else of the destination. */
+  readonly tenantId: number | null
+  /**
+   * The payer is the platform's: the tenant does not see the price. Not stored: the customer says
+   * it.
+   */
+  readonly isPaidByPlatform?: true
+  readonly customerId: number | null
+  readonly ratePrefix: string | null
+  readonly currency: string | null
+  readonly sourceAddress: string
+  readonly isRecovered: boolean
+  readonly isUnauthorizedByOcs: boolean
+  /** An emergency call, or a call within a tenant: not authorized and not charged. Not stored. */
+  readonly isFree?: boolean
+  /** Absent: it was not refused for money. A crash before it is stored loses it. */
+  readonly lack?: MoneyLack | undefined
+  /** The quality of its media; absent: unknown. */
+  readonly quality?: CallQuality | undefined
+}
+
+/**
+ * Returns the charged seconds of an answered call: rounded up to whole seconds, and at least one,
+ * so that connect fee and first increment are always due (SPECIFICATION.md §13.1).
+ */
+export const billedSeconds = (talkedMs: number): number => Math.max(1, Math.ceil(talkedMs / 1_000))
+
+/** Cost and currency of a call; null when it is not charged. */
+export interface CallCost {
+  readonly costMicros: number
+  readonly currency: string | null
+}
+
+/** The fields of a call record that are known at the answer. */
+export type OpenCall = Omit<
+  CallRecord,
+  | 'answeredAt'
+  | 'endedAt'
+  | 'billsec'
+  | 'disposition'
+  | 'sipCode'
+  | 'hangupCause'
+  | 'hangupBy'
+  | 'isRecovered'
+> & { readonly answeredAt: number }
+
+/** A call before its answer. */
+export type DialledCall = Omit<OpenCall, 'answeredAt'>

@@ -1,0 +1,213 @@
+import {
+  close,
+  constants,
+  existsSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rm,
+  rmSync,
+  write,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { sync } from '../storage/sync.ts'
+import { checked } from './line-buffer.ts'
+import type { JournalMark } from './journal-mark.ts'
+import {
+  type JournalFile,
+  type EarlierLines,
+  type DamagedLine,
+  linesOf,
+  headOf,
+  numberOf,
+  journalFiles,
+} from './journal-file.ts'
+
+const noBytes = Buffer.alloc(0)
+
+/** Zeros are written ahead: a line that changed the size of the file would cost a second write. */
+const ROOM_BYTES = 256 * 1024
+
+const zeros = Buffer.alloc(ROOM_BYTES)
+
+/** Only one process may have them: the one that serves the database. */
+export class JournalFiles implements JournalFile {
+  readonly #databasePath: string
+  /** The text of the first line of each file. */
+  readonly #head: string
+  readonly #mark: Pick<JournalMark, 'set' | 'clear'> | undefined
+  #number: number
+  /** Open from its first write on. */
+  #file: number | undefined
+  #size = 0
+  #room = 0
+  /** Parts of lines may stand behind the last one: their write has failed. */
+  #isTorn = false
+  #isWriting = false
+  #isClosed = false
+
+  /** @param databaseId files of another database are renamed, not read. */
+  constructor(databasePath: string, databaseId: string, mark?: Pick<JournalMark, 'set' | 'clear'>) {
+    this.#databasePath = databasePath
+    this.#head = headOf(databaseId)
+    this.#mark = mark
+    this.#number = Math.max(0, ...journalFiles(databasePath).map(numberOf)) + 1
+  }
+
+  get size(): number {
+    return this.#size
+  }
+
+  read(): EarlierLines {
+    const lines: (string | DamagedLine)[] = []
+    const foreign: string[] = []
+    for (const file of this.#files()) {
+      const [head, ...rest] = linesOf(file, readFileSync(file))
+      if (typeof head !== 'string' || head === this.#head)
+        lines.push(...(typeof head === 'object' ? [head] : []), ...rest, ...endOf(file))
+      else {
+        foreign.push(`${file}.of-another-database`)
+        renameSync(file, `${file}.of-another-database`)
+      }
+    }
+    return { lines, foreign }
+  }
+
+  append(lines: Buffer, done: (error: unknown) => void, reservedBytes = 0): void {
+    try {
+      const file = (this.#file ??= this.#create())
+      const head = this.#size === 0 ? checked(this.#head) : noBytes
+      const bytes = head.length === 0 ? lines : Buffer.concat([head, lines])
+      this.#isWriting = true
+      this.#makeRoom(file, this.#size + bytes.length + reservedBytes, (error) => {
+        if (error === undefined) this.#write(file, bytes, done)
+        else this.#written(error, done)
+      })
+    } catch (error) {
+      this.#written(error, done)
+    }
+  }
+
+  appendReserved(lines: Buffer, done: (error: unknown) => void): void {
+    const hasRoom = this.#size > 0 && this.#size + lines.length <= this.#room
+    if (this.#file === undefined || this.#isTorn || !hasRoom)
+      return done(new Error('the room that is reserved is used up'))
+    this.#isWriting = true
+    return this.#write(this.#file, lines, done)
+  }
+
+  /**
+   * Writes zeros up to there, piece by piece. A disk that is full refuses them, and no line is
+   * torn.
+   */
+  #makeRoom(file: number, upTo: number, done: (error: unknown) => void): void {
+    if (upTo <= this.#room) return done(undefined)
+    return writeAll(file, zeros, this.#room, (error) => {
+      if (error !== undefined) return done(error)
+      this.#room += zeros.length
+      return this.#makeRoom(file, upTo, done)
+    })
+  }
+
+  #write(file: number, bytes: Buffer, done: (error: unknown) => void): void {
+    writeAll(file, bytes, this.#size, (error) => {
+      this.#isTorn = error !== undefined
+      if (error === undefined) {
+        if (this.#size === 0) void this.#mark?.set(this.#number)
+        this.#size += bytes.length
+      }
+      this.#written(error, done)
+    })
+  }
+
+  #written(error: unknown, done: (error: unknown) => void): void {
+    this.#isWriting = false
+    if (this.#isClosed) this.#close()
+    done(error)
+  }
+
+  #create(): number {
+    const { O_CREAT, O_RDWR, O_DSYNC } = constants
+    const file = openSync(this.#path, O_CREAT | O_RDWR | O_DSYNC, 0o600)
+    sync(dirname(this.#path))
+    return file
+  }
+
+  get #path(): string {
+    return `${this.#databasePath}${SUFFIX}${this.#number}`
+  }
+
+  isGone(): boolean {
+    return this.#file !== undefined && !existsSync(this.#path)
+  }
+
+  startNew(): void {
+    this.#close()
+    this.#number += 1
+    this.#size = 0
+    this.#room = 0
+    this.#isTorn = false
+  }
+
+  async removeOlder(): Promise<void> {
+    if (this.#size === 0 && !(await this.#isUnmarked())) return
+    for (const file of this.#files())
+      // Asynchronously: freeing the space of the file takes a moment.
+      if (numberOf(file) < this.#number) rm(file, { force: true }, () => undefined)
+  }
+
+  async close(rest: 'remove' | 'keep' | 'mark'): Promise<void> {
+    this.#isClosed = true
+    // The number of a closed file may be that of another one when the write begins.
+    if (!this.#isWriting) this.#close()
+    if (rest === 'remove' && !(await this.#isUnmarked())) return
+    for (const file of this.#files())
+      if (rest === 'remove') rmSync(file, { force: true })
+      // The name marks the file, because a full disk takes no line.
+      else if (rest === 'mark' && !file.endsWith(STOPPED)) renameSync(file, file + STOPPED)
+  }
+
+  /** False: without its files the next start would miss them. */
+  async #isUnmarked(): Promise<boolean> {
+    try {
+      await this.#mark?.clear()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #close(): void {
+    if (this.#file !== undefined) close(this.#file)
+    this.#file = undefined
+  }
+
+  /** Oldest first. */
+  #files(): readonly string[] {
+    return journalFiles(this.#databasePath)
+      .map((suffix) => this.#databasePath + suffix)
+      .filter((file) => numberOf(file) <= this.#number)
+  }
+}
+
+const SUFFIX = '.calls-'
+
+/** Behind the name of a file whose process has stopped. */
+const STOPPED = '.stopped'
+
+const endOf = (file: string): readonly string[] =>
+  file.endsWith(STOPPED) ? ['{"stopped":true}'] : []
+
+/** A disk may take a part at a time. */
+function writeAll(
+  file: number,
+  bytes: Buffer,
+  position: number,
+  done: (error: unknown) => void,
+): void {
+  write(file, bytes, 0, bytes.length, position, (error, written) => {
+    if (error !== null || written === 0) return done(error ?? new Error('no byte was written'))
+    if (written === bytes.length) return done(undefined)
+    return writeAll(file, bytes.subarray(written), position + written, done)
+  })
+}

@@ -1,0 +1,131 @@
+import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { checked } from '../../../schema/journal/line-buffer.ts'
+import { JournalFiles } from '../../../schema/journal/journal-files.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
+
+const folder = temporaryFolder()
+let count = 0
+
+function path(): string {
+  count += 1
+  return join(folder, `${count}.db`)
+}
+
+const append = (file: JournalFiles, ...texts: readonly string[]): Promise<unknown> =>
+  new Promise((resolve) => file.append(Buffer.concat(texts.map((text) => checked(text))), resolve))
+
+const filesOf = (database: string) =>
+  readdirSync(folder)
+    .filter((name) => join(folder, name).startsWith(`${database}.`))
+    .map((name) => name.slice(name.indexOf('.db') + 3))
+
+test('the next start reads what was appended, in order', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  expect(await append(file, '1', 'zwei ☎')).toBeUndefined()
+  await append(file, '3')
+  const next = new JournalFiles(database, 'id')
+  expect(next.read()).toEqual({ lines: ['1', 'zwei ☎', '3'], foreign: [] })
+  await append(next, '4')
+  expect(filesOf(database)).toEqual(['.calls-1', '.calls-2'])
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', 'zwei ☎', '3', '4'])
+  expect(statSync(`${database}.calls-1`).mode & 0o777).toBe(0o600)
+})
+
+test('what is reserved stays behind the lines, takes others without a new block, and is an error when it is used up', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  const reserved = (text: string): Promise<unknown> =>
+    new Promise((resolve) => file.appendReserved(checked(text), resolve))
+  expect(await reserved('1')).toBeInstanceOf(Error)
+  const [line, room] = [checked('1'), 256 * 1024]
+  await new Promise((resolve) => file.append(line, resolve, room))
+  const { size } = statSync(`${database}.calls-1`)
+  expect(size - file.size).toBeGreaterThanOrEqual(room)
+  expect(await reserved('2')).toBeUndefined()
+  expect(await reserved('x'.repeat(2 * room))).toBeInstanceOf(Error)
+  expect(statSync(`${database}.calls-1`).size).toBe(size)
+  await append(file, '3')
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2', '3'])
+})
+
+test('a file of another database is kept aside', async () => {
+  const database = path()
+  await append(new JournalFiles(database, 'other'), '1')
+  const aside = `${database}.calls-1.of-another-database`
+  expect(new JournalFiles(database, 'id').read()).toEqual({ lines: [], foreign: [aside] })
+  expect(filesOf(database)).toEqual(['.calls-1.of-another-database'])
+})
+
+test('older files are removed when a new one has what is needed; all of them when nothing is', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  file.startNew()
+  await append(file, '2')
+  await file.removeOlder()
+  await expect.poll(() => filesOf(database)).toEqual(['.calls-2'])
+  await file.close('keep')
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['2'])
+  await file.close('remove')
+  expect(filesOf(database)).toEqual([])
+})
+
+test('files of a process that has stopped say so by their name, and are followed by a line that does', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  await file.close('mark')
+  expect(filesOf(database)).toEqual(['.calls-1.stopped'])
+  const next = new JournalFiles(database, 'id')
+  expect(next.read().lines).toEqual(['1', '{"stopped":true}'])
+  await append(next, '2')
+  await next.close('mark')
+  expect(filesOf(database)).toEqual(['.calls-1.stopped', '.calls-2.stopped'])
+})
+
+test('a folder that is gone is an error, and the text can be appended again', async () => {
+  const away = join(folder, 'away')
+  mkdirSync(away)
+  const file = new JournalFiles(join(away, 'calls.db'), 'id')
+  rmSync(away, { recursive: true })
+  expect(await append(file, '1')).toMatchObject({ code: 'ENOENT' })
+  mkdirSync(away)
+  expect(await append(file, '1')).toBeUndefined()
+  expect(new JournalFiles(join(away, 'calls.db'), 'id').read().lines).toEqual(['1'])
+})
+
+/** As a database has it. */
+class Mark {
+  file: number | undefined
+  isAway = false
+
+  async set(number: number): Promise<void> {
+    this.file = number
+  }
+
+  async clear(): Promise<void> {
+    if (this.isAway) throw new Error('away')
+    this.file = undefined
+  }
+}
+
+test('the mark of a journal is there from its first line to its end, and its files outlive it', async () => {
+  const database = path()
+  const mark = new Mark()
+  const file = new JournalFiles(database, 'id', mark)
+  expect(mark.file).toBeUndefined()
+  await append(file, '1')
+  expect(mark.file).toBe(1)
+  file.startNew()
+  await append(file, '1')
+  expect(mark.file).toBe(2)
+  mark.isAway = true
+  await file.close('remove')
+  expect([mark.file, filesOf(database)]).toEqual([2, ['.calls-1', '.calls-2']])
+  mark.isAway = false
+  await file.close('remove')
+  expect([mark.file, filesOf(database)]).toEqual([undefined, []])
+})
