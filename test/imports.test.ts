@@ -87,8 +87,8 @@ const map: Readonly<Record<string, Rule>> = {
     packages: onlyNode,
   },
   // Only a drachtio-server elsewhere is spoken to by the library.
-  'engine/call/user-agent/drachtio-server.ts': {
-    folders: ['engine/call', 'schema', sipGrammar, applications],
+  'engine/call/user-agent/drachtio': {
+    folders: ['engine/call', 'schema', sipGrammar, applications, ...sipServer('index.ts')],
     packages: /^(node:|drachtio-srf$)/,
   },
   // Stands between call control and its legs: call control does not know of it.

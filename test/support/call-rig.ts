@@ -12,9 +12,9 @@ import { mayFollow } from '../../engine/call/dialog-way.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { ALLOW } from '../../engine/call/sip-headers.ts'
-import { headersOf } from '../../engine/call/user-agent/requests.ts'
+import { headersOf } from '../../engine/call/user-agent/received-request.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
-import { MessageLog } from '../../engine/call/trace/trace.ts'
+import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
   Extension,
@@ -33,7 +33,7 @@ import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { type CallRigOptions, dialled } from './call-rig-options.ts'
-import { links, openServer, socketWorld, type World } from './call-world.ts'
+import { drachtioPort, portWraps, socketWorld, type World } from './call-world.ts'
 import { ofCarrier } from './gateway.ts'
 import { ManualTime } from './manual-time.ts'
 import { type Leg, type PeerMessage, sdp, SipPeer } from './sip-peer.ts'
@@ -163,15 +163,20 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const log: Log = (level, message, fields) => {
     if (level === 'error') faults.push({ message, ...fields })
   }
-  const client = new UserAgent(
+  const { host, port } = server.adminAddress ?? { host: '', port: 0 }
+  const elsewhere = servers ?? (app === 'tcp' ? [{ host, port, secret: 'cymru' }] : undefined)
+  const client = new UserAgent({
+    port: elsewhere
+      ? drachtioPort(elsewhere, time, log)
+      : portWraps[app === 'tcp' ? 'in process' : app](server.createPort(), world),
     log,
-    (...message) => {
+    onMessage: (...message) => {
       world.moved()
       messages.add(...message)
     },
-    () => answers.lagMs,
+    lagMs: () => answers.lagMs,
     sessionSeconds,
-  )
+  })
   const { schedule = time.schedule } = machine ?? {}
   const deadlines = new Deadlines({ now: time.now, schedule })
   const charging = {
@@ -299,23 +304,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       if (level === 'warn') warnings.push({ message, ...fields })
     },
   })
-  const { host, port } = server.adminAddress ?? { host: '', port: 0 }
-  await client.connect(
-    servers
-      ? { kind: 'tcp', servers, schedule: time.schedule, open: openServer(time, log) }
-      : app === 'tcp'
-        ? {
-            kind: 'tcp',
-            servers: [{ host, port, secret: 'cymru' }],
-            schedule: time.schedule,
-            open: openServer(time, log),
-          }
-        : {
-            kind: 'in-process',
-            open: (application) => server.connectApplication(links[app](application, world)),
-            secret: 'cymru',
-          },
-  )
+  await client.connect()
 
   const restored = control.restore(
     [...saved].flatMap(([callUuid, state]) => {

@@ -15,7 +15,6 @@ import type { RelayEndpoint } from './audio/convert.ts'
 import { dictionaryOf, listOf } from '../relay/bencode.ts'
 import type { NgAnswer, NgValue, Relays } from '../relay/relays.ts'
 import type { EngineHappening } from '../../../schema/contracts/engine.ts'
-import { join } from 'node:path'
 import type { UnfinishedRecordings } from './unfinished-recordings.ts'
 import { type RecordedTrack, type UnfinishedRecording } from './unfinished-recordings.ts'
 

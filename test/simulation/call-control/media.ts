@@ -5,7 +5,7 @@
  */
 import type { GateEvent, InviteFacts, Legs } from '../../../engine/call/legs.ts'
 import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
-import type { ReceivedRequest } from '../../../engine/call/user-agent/requests.ts'
+import type { ReceivedRequest } from '../../../engine/call/user-agent/received-request.ts'
 import { MediaGate } from '../../../engine/media/gate/media-gate.ts'
 import { Sessions } from '../../../engine/media/gate/sessions.ts'
 import { Parties } from '../../../engine/media/parties.ts'

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { Challenges } from '../../../../engine/call/user-agent/requests.ts'
+import { Challenges } from '../../../../engine/call/user-agent/challenges.ts'
 
 const uri = 'sip:1555@192.0.2.1;transport=udp'
 

@@ -3,7 +3,7 @@ import {
   askForSession,
   grantSession,
   leastOf,
-} from '../../../../engine/call/user-agent/user-agent.ts'
+} from '../../../../engine/call/user-agent/session-timer.ts'
 import type { Headers } from '../../../../engine/call/signalling.ts'
 
 const timers = { seconds: 1_800, isOurPart: false }
