@@ -10,15 +10,9 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
-import {
-  LOST_NODES_POLL_MS,
-  LostNodes,
-  type LostNodesDeps,
-  type NodeChange,
-  NodeNews,
-  type NodeNewsDeps,
-} from './stores/node-news.ts'
+import { type NodeChange, NodeNews, type NodeNewsDeps } from './stores/node-news.ts'
 import type { Stores } from './stores/stores.ts'
+import { LostNodes, LOST_NODES_POLL_MS, type LostNodesDeps } from './stores/lost-nodes.ts'
 
 interface DutyDeps extends Clocks {
   readonly config: Config

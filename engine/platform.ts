@@ -44,9 +44,9 @@ import { nodeSipPlaceOf, nodeUrlOf } from './stores/node-place.ts'
 import { openStores } from './stores/open-stores.ts'
 import type { OwnNode, Stores } from './stores/stores.ts'
 import { noteRulesWithoutRelay } from './media/create-media.ts'
-import { AnswersFile } from './socket-activation.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './first-admin.ts'
+import { AnswersFile } from './answers-file.ts'
 
 export interface PlatformDeps extends Clocks {
   readonly boot?: Boot | undefined

@@ -8,10 +8,7 @@ import type { Log } from '../schema/contracts/log.ts'
 import { OneAtATime } from '../schema/one-at-a-time.ts'
 import type { Store } from '../schema/storage/store.ts'
 import { execute, transaction } from '../schema/sql/query.ts'
-import type { Storage, StorageProblem } from '../schema/storage/storage.ts'
 import type { Dispatcher, NodeChange } from './dispatcher/dispatcher.ts'
-import type { EventLog } from './event-log.ts'
-import type { NodeState } from '../schema/contracts/engine.ts'
 import type { StateChangeTable } from '../schema/tables/changes.ts'
 
 export interface StateChangesDeps {
@@ -147,41 +144,6 @@ export class StateChanges {
 const subjectsOf = (rows: readonly Row[]): readonly Row[] => [
   ...new Map(rows.map((row) => [`${row.kind} ${row.subject_id}`, row])).values(),
 ]
-
-/** Log line, event and figures when a node is out, and when it is back. */
-export class NodeNotes {
-  readonly #events: EventLog
-  readonly #log: Log
-  readonly #changes = { down: 0, up: 0 }
-
-  constructor(events: EventLog, log: Log) {
-    this.#events = events
-    this.#log = log
-  }
-
-  note(change: NodeChange, dispatcher: Dispatcher): void {
-    const { setId, destination, to: state } = change
-    const isActive = state === 'active'
-    this.#changes[isActive ? 'up' : 'down'] += 1
-    const tenantId = dispatcher.setRecord(setId)?.tenantId ?? null
-    const type = isActive ? 'node.up' : 'node.down'
-    this.#events.add({ type, tenantId, setId, destination, state })
-    this.#log(isActive ? 'info' : 'warn', `node is ${state}`, { ...change })
-  }
-
-  telemetry(dispatcher: Dispatcher) {
-    const nodes = dispatcher.status().flatMap((set) => set.nodes)
-    const inState = (state: NodeState) => nodes.filter((node) => node.state === state).length
-    return {
-      nodes_active: inState('active'),
-      nodes_probing: inState('probing'),
-      nodes_inactive: inState('inactive'),
-      node_down_total: this.#changes.down,
-      node_up_total: this.#changes.up,
-    }
-  }
-}
-
 /** For the history of the node. */
 export const stateOfNode = (
   { nodeId: subjectId, setId, destination: name, from, to, cause, reason, by }: NodeChange,
@@ -197,42 +159,3 @@ export const stateOfNode = (
   reason,
   by,
 })
-
-/** Log line, event and metric when nothing can be stored, and when it can again. */
-export class StorageNotes {
-  readonly #storages: readonly Pick<Storage, 'problem'>[]
-  readonly #events: EventLog
-  readonly #log: Log
-  #failures = 0
-
-  constructor(storages: readonly Pick<Storage, 'problem'>[], events: EventLog, log: Log) {
-    this.#storages = storages
-    this.#events = events
-    this.#log = log
-  }
-
-  /** Calls are refused from now on; undefined: they are taken again. */
-  note(problem: StorageProblem | undefined): void {
-    const reason = problem?.reason ?? null
-    const type = problem ? 'storage.failed' : 'storage.recovered'
-    this.#events.add({ type, tenantId: null, reason })
-    if (problem === undefined)
-      return this.#log('info', 'the database can be written again: new calls are taken')
-    this.#failures += 1
-    if (problem.code === 'server_unavailable') {
-      const message =
-        'the database server cannot be written: calls go on, and what they leave waits'
-      return this.#log('error', message, { ...problem })
-    }
-    return this.#log('error', 'the database cannot be written: new calls are refused', {
-      ...problem,
-    })
-  }
-
-  telemetry() {
-    return {
-      storage_available: this.#storages.some(({ problem }) => problem !== undefined) ? 0 : 1,
-      storage_failures_total: this.#failures,
-    }
-  }
-}

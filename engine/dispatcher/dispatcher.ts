@@ -32,11 +32,9 @@ import {
   ProbedTargets,
   type ProbeReport,
 } from './probed-targets.ts'
-import type { SendProbe } from './prober.ts'
 import { CallLimit, type SharedCounting } from '../shares/call-limit.ts'
-import { isIP } from 'node:net'
-import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
-import { canonicalAddress } from '../../schema/net/ip-address.ts'
+import { NodeDirectory, type NodeReference } from './node-directory.ts'
+import type { SendProbe } from './probe-loop.ts'
 
 export interface DispatcherDeps {
   readonly loadSets: () => Promise<readonly SetRecord[]>
@@ -489,92 +487,3 @@ function refusalOf(node: Node, isFull: (node: Node) => boolean): NodeRefusal | n
 // on TCP or TLS connect from any port, so there the address alone is enough, except on loopback,
 // where every program of the machine has the same address. A node of the platform is recognized
 // before one of a tenant: a tenant may write any address.
-
-interface NodeReference {
-  readonly nodeId: number
-  readonly setId: number
-  /** Null: the platform's. */
-  readonly tenantId: number | null
-  /** Given as a host name, which its owner may point to any address. */
-  readonly isNamed: boolean
-}
-
-/** By address, then by port. */
-type Addresses = Map<string, Map<number, NodeReference>>
-
-/** No source has this port. */
-const ANY_PORT = 0
-
-export class NodeDirectory {
-  readonly #hosts: HostDirectory
-  #sets: readonly SetRecord[] = []
-  #builtVersion = -1
-  #ofPlatform: Addresses = new Map()
-  #ofTenants: Addresses = new Map()
-
-  constructor(hosts: HostDirectory) {
-    this.#hosts = hosts
-  }
-
-  replace(sets: readonly SetRecord[]): void {
-    this.#sets = sets.toSorted((one, other) => one.setId - other.setId)
-    this.#hosts.watch(
-      'dispatcher',
-      sets.flatMap((set) => [...set.nodes.map((node) => node.host), ...namesOfUris(set)]),
-    )
-    this.#build()
-  }
-
-  /** A node in several sets is that of the lowest set id; of several tenants, the older one. */
-  nodeAt(address: string, port: number): NodeReference | undefined {
-    if (this.#hosts.version !== this.#builtVersion) this.#build()
-    const canonical = canonicalAddress(address)
-    return nodeIn(this.#ofPlatform, canonical, port) ?? nodeIn(this.#ofTenants, canonical, port)
-  }
-
-  #build(): void {
-    const [ofPlatform, ofTenants]: [Addresses, Addresses] = [new Map(), new Map()]
-    for (const { setId, tenantId, nodes } of this.#sets)
-      for (const node of nodes) {
-        const reference = { nodeId: node.nodeId, setId, tenantId, isNamed: isIP(node.host) === 0 }
-        const addresses = tenantId === null ? ofPlatform : ofTenants
-        for (const address of this.#hosts.addressesOf(node.host)) {
-          const byPort = addresses.get(address) ?? new Map<number, NodeReference>()
-          addresses.set(address, byPort)
-          addFirst(byPort, node.port, reference)
-          addFirst(byPort, node.externalPort, reference)
-          if (node.transport !== 'udp' && !isLoopback(address))
-            addFirst(byPort, ANY_PORT, reference)
-        }
-      }
-    this.#ofPlatform = ofPlatform
-    this.#ofTenants = ofTenants
-    this.#builtVersion = this.#hosts.version
-  }
-}
-
-/** Hosts of voicemail and supervisors: no nodes, but resolved as those are. */
-const namesOfUris = ({ voicemailUri, spyUri }: SetRecord): readonly string[] =>
-  [voicemailUri, spyUri].flatMap((uri) => {
-    const target = uri === null ? undefined : sipTarget(uri)
-    return target === undefined ? [] : namesBehind(target)
-  })
-
-function nodeIn(addresses: Addresses, address: string, port: number): NodeReference | undefined {
-  const byPort = addresses.get(address)
-  return byPort?.get(port) ?? byPort?.get(ANY_PORT)
-}
-
-function addFirst(
-  byPort: Map<number, NodeReference>,
-  port: number,
-  reference: NodeReference,
-): void {
-  const first = byPort.get(port)
-  // A tenant chooses its set ids, but not its node ids.
-  const isOlder =
-    first !== undefined && first.tenantId !== reference.tenantId && reference.nodeId < first.nodeId
-  if (first === undefined || isOlder) byPort.set(port, reference)
-}
-
-const isLoopback = (address: string) => address === '::1' || address.startsWith('127.')

@@ -5,8 +5,9 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import { afterCall, afterProbe, type Health, newHealth, type OperatorState } from './node-health.ts'
-import { Prober, type ProbeTarget, type SendProbe, type Verdict } from './prober.ts'
+import { Prober } from './prober.ts'
 import type { NodeState } from '../../schema/contracts/engine.ts'
+import { type ProbeTarget, type SendProbe, type Verdict } from './probe-loop.ts'
 
 export interface ProbedTarget extends ProbeTarget {
   readonly operatorState: OperatorState

@@ -1,12 +1,4 @@
-/**
- * Admits or drops each packet before it is decoded. Floods are cut to a rate, scanners get no
- * answer, guessers are banned for a while. Carriers and nodes are never shut out. The source of a
- * datagram may be forged: it counts against sources that have proved nothing, and never against
- * others.
- */
-import type { LRUCache } from 'lru-cache'
 import type { Log } from '../../schema/contracts/log.ts'
-import { recentlyUsed } from '../../schema/recently-used.ts'
 import { Bans, type StoredBan } from './bans.ts'
 import {
   type Bucket,
@@ -18,6 +10,10 @@ import {
 } from './token-buckets.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import type { AccountLock, Ban } from '../../schema/contracts/engine.ts'
+import { ProvenSources, type ProvenFlow, type ProvenSource } from './proven-sources.ts'
+import { KnownSources, type IsKnown } from './known-sources.ts'
+import { Failures } from './failures.ts'
+import { Notices } from './notices.ts'
 
 interface GuardDeps {
   /** Milliseconds UTC. */
@@ -58,10 +54,6 @@ const BAN_MS = 600_000
 const addressFailures = { max: 20, windowMs: 60_000, maxKeys: 20_000 }
 /** Wrong passwords for one account from one address: further ones are not even checked. */
 const userFailures = { max: 10, windowMs: 300_000, maxKeys: 20_000 }
-/**
- * Accounts of one address and port that have shown their passwords, such as the lines of a phone.
- */
-const MAX_FLOW_USERS = 16
 /** Calls from a source that is unknown. */
 const unknownCalls = { max: 30, windowMs: 60_000, maxKeys: 20_000 }
 
@@ -394,132 +386,6 @@ function flowOf(
   return flow !== undefined && flow.until > now ? flow : undefined
 }
 
-/** Counts failures by key within a window that begins with the first one; bounded. */
-
-interface FailureLimits {
-  /** Failures within the window that are too many. */
-  readonly max: number
-  readonly windowMs: number
-  /** Keys that are remembered; beyond, the one that failed first is forgotten. */
-  readonly maxKeys: number
-}
-
-interface Count {
-  readonly since: number
-  failures: number
-  /** When there were too many. */
-  reachedAt?: number
-}
-
-class Failures {
-  readonly #limits: FailureLimits
-  /** In the order of their first failures. */
-  readonly #counts: LRUCache<string, Count>
-
-  constructor(limits: FailureLimits) {
-    this.#limits = limits
-    this.#counts = recentlyUsed(limits.maxKeys)
-  }
-
-  /** True with the failure that reaches the limit, and no other. `now` in milliseconds UTC. */
-  add(key: string, now: number): boolean {
-    const count = this.#current(key, now)
-    if (count) {
-      count.failures += 1
-      if (count.failures !== this.#limits.max) return false
-      count.reachedAt = now
-      return true
-    }
-    this.#counts.set(key, { since: now, failures: 1 })
-    return this.#limits.max === 1
-  }
-
-  isReached(key: string, now: number): boolean {
-    return (this.#current(key, now)?.failures ?? 0) >= this.#limits.max
-  }
-
-  countOf(key: string, now: number): number {
-    return this.#current(key, now)?.failures ?? 0
-  }
-
-  /** Takes back so many failures. */
-  take(key: string, failures: number, now: number): void {
-    const count = this.#current(key, now)
-    if (count === undefined) return
-    count.failures -= failures
-    if (count.failures <= 0) this.#counts.delete(key)
-  }
-
-  /** Keys with too many failures, and how long that counts. Walks through all of them. */
-  reached(
-    now: number,
-  ): readonly { readonly key: string; readonly since: number; readonly until: number }[] {
-    const { max, windowMs } = this.#limits
-    return [...this.#counts.entries()]
-      .toReversed()
-      .flatMap(([key, { since, failures, reachedAt = since }]) =>
-        failures >= max && now - since < windowMs
-          ? [{ key, since: reachedAt, until: since + windowMs }]
-          : [],
-      )
-  }
-
-  forget(key: string): void {
-    this.#counts.delete(key)
-  }
-
-  /** Forgets every key that begins so; walks through all of them. */
-  forgetAll(prefix: string): void {
-    for (const key of [...this.#counts.keys()]) if (key.startsWith(prefix)) this.#counts.delete(key)
-  }
-
-  #current(key: string, now: number): Count | undefined {
-    const count = this.#counts.peek(key)
-    return count && now - count.since < this.#limits.windowMs ? count : undefined
-  }
-}
-
-/**
- * Remembers for a second whether a source is a carrier, a node or trusted: each packet asks, and a
- * busy source sends thousands.
- */
-type IsKnown = (address: string, port: number) => boolean
-
-const LIFE_MS = 1_000
-/** Forged sources make an entry each. */
-const MAX_SOURCES = 20_000
-
-class KnownSources {
-  readonly #isKnown: IsKnown
-  /** By address, then by port. */
-  readonly #answers = new Map<string, Map<number, boolean>>()
-  #size = 0
-  #forgetAt = -Infinity
-
-  constructor(isKnown: IsKnown) {
-    this.#isKnown = isKnown
-  }
-
-  has(address: string, port: number, now: number): boolean {
-    if (now >= this.#forgetAt || this.#size >= MAX_SOURCES) this.#forget(now)
-    let ports = this.#answers.get(address)
-    if (ports === undefined) this.#answers.set(address, (ports = new Map<number, boolean>()))
-    let isKnown = ports.get(port)
-    if (isKnown === undefined) {
-      isKnown = this.#isKnown(address, port)
-      ports.set(port, isKnown)
-      this.#size += 1
-    }
-    return isKnown
-  }
-
-  #forget(now: number): void {
-    this.#answers.clear()
-    this.#size = 0
-    this.#forgetAt = now + LIFE_MS
-  }
-}
-
 // The kind of a packet, by its first bytes.
 
 /** `open`: a connection, before its first message. */
@@ -578,148 +444,6 @@ function firstLine(text: string): string {
 /** `SIP/2.0 …`; the only method that begins with S has another second letter. */
 const isResponse = (packet: Buffer | string): boolean =>
   typeof packet === 'string' ? packet.startsWith('SI') : packet[0] === 0x53 && packet[1] === 0x49
-
-type Fields = Readonly<Record<string, unknown>>
-
-/** A source that is in the log is not logged again for this long. */
-const QUIET_MS = 600_000
-const MAX_REPORTED = 20_000
-const LINES_A_MINUTE = 20
-const MINUTE_MS = 60_000
-
-/**
- * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a
- * stranger may write four billion addresses on its packets.
- */
-class Notices {
-  readonly #log: Log
-  readonly #reported = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_REPORTED })
-  #since = -Infinity
-  #lines = 0
-  #omitted = 0
-
-  constructor(log: Log) {
-    this.#log = log
-  }
-
-  /** Logs a message about a source, unless the same was logged lately. */
-  reportOnce(message: string, source: string, now: number, more: Fields = {}): void {
-    const reported = [message, source, ...Object.values(more).map(String)].join(' ')
-    if (this.#reported.add(reported, now)) this.report(message, { source, ...more }, now)
-  }
-
-  report(message: string, fields: Fields, now: number): void {
-    if (now - this.#since >= MINUTE_MS) this.#nextMinute(now)
-    this.#lines += 1
-    if (this.#lines <= LINES_A_MINUTE) this.#log('warn', message, fields)
-    else this.#omitted += 1
-  }
-
-  #nextMinute(now: number): void {
-    const omitted = this.#omitted
-    this.#since = now
-    this.#lines = 0
-    this.#omitted = 0
-    if (omitted > 0) this.#log('warn', 'the guard has suppressed log lines', { omitted })
-  }
-}
-
 // Sources that have answered a nonce with a right password: what is sent to them reaches them, so
 // their address is no forgery. Only a password makes an entry, so a flood of forged sources evicts
 // none.
-
-/** One address and port, with packets of its own to spend. */
-interface ProvenFlow {
-  /** Milliseconds UTC. */
-  until: number
-  readonly bucket: Bucket
-  /** The accounts that have authenticated there, the latest first. */
-  users: readonly string[]
-}
-
-interface ProvenSource {
-  until: number
-  /** By port. */
-  readonly flows: Map<number, ProvenFlow>
-  /** Users that have authenticated there, and until when that counts. */
-  readonly users: Map<string, number>
-}
-
-interface ProvenLimits extends Rate {
-  readonly maxSources: number
-  /** Ports, and users, of one source: an office behind one address. */
-  readonly maxPerSource: number
-  /** How long a proof counts; longer than the longest registration. */
-  readonly lifeMs: number
-}
-
-class ProvenSources {
-  readonly #limits: ProvenLimits
-  /** In the order of their last proof. */
-  readonly #sources: LRUCache<string, ProvenSource>
-
-  constructor(limits: ProvenLimits) {
-    this.#limits = limits
-    this.#sources = recentlyUsed(limits.maxSources)
-  }
-
-  get size(): number {
-    return this.#sources.size
-  }
-
-  /** Undefined: it has proved nothing, or too long ago. */
-  find(key: string, now: number): ProvenSource | undefined {
-    if (this.#sources.size === 0) return undefined
-    const source = this.#sources.peek(key)
-    return source !== undefined && source.until > now ? source : undefined
-  }
-
-  add(key: string, port: number, user: string, now: number): void {
-    const until = now + this.#limits.lifeMs
-    const source = this.#sources.peek(key) ?? emptySource(until)
-    source.until = until
-    this.#sources.set(key, source)
-    const flow = source.flows.get(port) ?? {
-      until,
-      bucket: fullBucket(this.#limits, now),
-      users: [],
-    }
-    flow.until = until
-    if (flow.users[0] !== user)
-      flow.users = [user, ...flow.users.filter((other) => other !== user)].slice(0, MAX_FLOW_USERS)
-    this.#renew(source.flows, port, flow)
-    this.#renew(source.users, user, until)
-    this.#forgetOld(now)
-  }
-
-  /** Packets from this port count as unproven again. */
-  forget(key: string, port: number): void {
-    this.#sources.peek(key)?.flows.delete(port)
-  }
-
-  #renew<K, V>(entries: Map<K, V>, name: K, value: V): void {
-    entries.delete(name)
-    entries.set(name, value)
-    if (entries.size <= this.#limits.maxPerSource) return
-    // Many at once: each look for the first entry walks over the gaps of those before.
-    let surplus = Math.ceil(entries.size / 4)
-    for (const oldest of entries.keys()) {
-      if (surplus === 0) return
-      entries.delete(oldest)
-      surplus -= 1
-    }
-  }
-
-  #forgetOld(now: number): void {
-    for (const key of this.#sources.rkeys()) {
-      if ((this.#sources.peek(key)?.until ?? 0) > now) return
-      this.#sources.delete(key)
-    }
-  }
-}
-
-const emptySource = (until: number): ProvenSource => ({
-  until,
-  flows: new Map<number, ProvenFlow>(),
-  users: new Map<string, number>(),
-})

@@ -13,7 +13,7 @@ import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { isIP } from 'node:net'
 import { plainHost } from '../sip-server/message/index.ts'
 import { gatewayNames } from './routing-records.ts'
-import { NetworkTable } from './recognition.ts'
+import { NetworkTable } from './network-table.ts'
 
 interface Entry {
   readonly gateway: CarrierGateway

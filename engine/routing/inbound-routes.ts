@@ -4,8 +4,9 @@
  */
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import { internationalPrefix } from '../../schema/rules/numbers.ts'
-import { PrefixTable, type Tenancy } from './tenancy.ts'
+import { type Tenancy } from './tenancy.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
+import { PrefixTable } from './prefix-table.ts'
 
 /** The sender of a call, for the conditions of routes. */
 export interface InboundCaller {

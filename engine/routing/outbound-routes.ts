@@ -14,7 +14,6 @@ import {
   type OutboundRouteRecord,
   type Transport,
 } from './routing-records.ts'
-import { PrefixTable } from './tenancy.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
@@ -23,6 +22,7 @@ import {
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import { PrefixTable } from './prefix-table.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null

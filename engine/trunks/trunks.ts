@@ -5,7 +5,7 @@ import { type ProbedStateChange, ProbedTargets } from '../dispatcher/probed-targ
 import { type CarrierRecord, gatewayUri } from '../routing/routing-records.ts'
 import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
 import type { ProbeSettings } from '../dispatcher/destination-set.ts'
-import type { SendProbe } from '../dispatcher/prober.ts'
+import type { SendProbe } from '../dispatcher/probe-loop.ts'
 
 interface TrunksDeps extends Omit<RegistrationDeps, 'onChange'> {
   readonly sendProbe: SendProbe

@@ -1,6 +1,6 @@
 /** A probe as a promise. */
 import { probeThrough } from '../../engine/call/user-agent/probe.ts'
-import type { ProbeResult } from '../../engine/dispatcher/prober.ts'
+import type { ProbeResult } from '../../engine/dispatcher/probe-loop.ts'
 
 export function promisedProbe(
   ...deps: Parameters<typeof probeThrough>

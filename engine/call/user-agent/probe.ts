@@ -1,6 +1,6 @@
 /** The dispatcher's OPTIONS, sent by call control. */
-import type { ProbeResult, SendProbe } from '../../dispatcher/prober.ts'
 import type { Schedule } from '../../../schema/clock.ts'
+import type { ProbeResult, SendProbe } from '../../dispatcher/probe-loop.ts'
 import type { UserAgent } from './user-agent.ts'
 
 /** The longest extension of a timeout while this process is busy. */

@@ -8,11 +8,13 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import { isOfSupervisor } from '../../call/inbound/incoming-invite.ts'
 import type { CallMedia } from '../call-media.ts'
-import { ConversionThread, Finisher, RecordingStore } from './finisher.ts'
-import { Recorder, UnfinishedRecordings } from './recorder.ts'
+import { Finisher, RecordingStore } from './finisher.ts'
+import { Recorder } from './recorder.ts'
 import type { Relays } from '../relay/relays.ts'
 import type { EngineHappening, EventSink } from '../../../schema/contracts/engine.ts'
 import type { RecordingsPort, CallRecording } from '../../../schema/contracts/calls.ts'
+import { ConversionThread } from './conversion-thread.ts'
+import { UnfinishedRecordings } from './unfinished-recordings.ts'
 
 /** The settings of recording. */
 export interface RecordingSettings {

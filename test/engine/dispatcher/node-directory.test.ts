@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
-import { NodeDirectory } from '../../../engine/dispatcher/dispatcher.ts'
 import { sampleNode, sampleSet } from './samples.ts'
 import { VirtualClock } from './virtual-clock.ts'
+import { NodeDirectory } from '../../../engine/dispatcher/node-directory.ts'
 
 function directory(addresses: () => readonly string[] = () => []) {
   const clock = new VirtualClock()

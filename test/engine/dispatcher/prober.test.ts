@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
+import { Prober } from '../../../engine/dispatcher/prober.ts'
+import { probeDefaults, SimulatedNodes, uriOf } from './samples.ts'
+import { VirtualClock } from './virtual-clock.ts'
 import {
   type ProbeResult,
   type SendProbe,
   type Verdict,
-  Prober,
-} from '../../../engine/dispatcher/prober.ts'
-import { probeDefaults, SimulatedNodes, uriOf } from './samples.ts'
-import { VirtualClock } from './virtual-clock.ts'
+} from '../../../engine/dispatcher/probe-loop.ts'
 
 const target = (id: number) => ({ id, destination: uriOf(id), settings: probeDefaults })
 

@@ -10,9 +10,9 @@ import {
   Dispatcher,
 } from '../../../engine/dispatcher/dispatcher.ts'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
-import type { SendProbe } from '../../../engine/dispatcher/prober.ts'
 import { VirtualClock } from './virtual-clock.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
+import type { SendProbe } from '../../../engine/dispatcher/probe-loop.ts'
 
 export const probeDefaults: ProbeSettings = {
   intervalMs: 500,

@@ -1,6 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { expect, test } from 'vitest'
-import { DialledDomains } from '../../../engine/routing/own-places.ts'
+import { DialledDomains } from '../../../engine/routing/dialled-domains.ts'
 
 const settings = {
   advertisedHost: '203.0.113.1',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PrefixTable } from '../../../engine/routing/tenancy.ts'
+import { PrefixTable } from '../../../engine/routing/prefix-table.ts'
 
 const table = new PrefixTable([
   ['', 'any'],

@@ -5,8 +5,6 @@ import {
   Recognition,
   type RecognitionDeps,
   CarrierSources,
-  TrustedSources,
-  NetworkTable,
 } from '../../../engine/routing/recognition.ts'
 import type { CarrierRecord } from '../../../engine/routing/routing-records.ts'
 import {
@@ -18,6 +16,8 @@ import {
   tenantRecord,
 } from './samples.ts'
 import { networkKey, parseAddress, parseNetwork } from '../../../schema/net/ip-address.ts'
+import { TrustedSources } from '../../../engine/routing/trusted-sources.ts'
+import { NetworkTable } from '../../../engine/routing/network-table.ts'
 
 const names: Readonly<Record<string, readonly string[]>> = {
   'anywhere.example': ['203.0.113.7'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { LostNodes } from '../../../engine/stores/node-news.ts'
 import type { NodeCondition, NodeStatus } from '../../../schema/contracts/nodes.ts'
+import { LostNodes } from '../../../engine/stores/lost-nodes.ts'
 
 function watched() {
   const world = { now: 0, state: 'serving' as NodeStatus['state'], isThis: false, epoch: 1 }

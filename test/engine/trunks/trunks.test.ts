@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import type { ProbeResult } from '../../../engine/dispatcher/prober.ts'
 import type { CarrierRecord } from '../../../engine/routing/routing-records.ts'
 import type { RegisterRequest } from '../../../engine/trunks/carrier-registration.ts'
 import { Trunks } from '../../../engine/trunks/trunks.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { sampleCarrier, sampleGateway } from '../routing/samples.ts'
+import type { ProbeResult } from '../../../engine/dispatcher/probe-loop.ts'
 
 const registering = (carrierId: number, parts: Partial<CarrierRecord> = {}): CarrierRecord =>
   sampleCarrier(carrierId, {

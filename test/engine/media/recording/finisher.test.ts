@@ -2,15 +2,10 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import {
-  ConversionThread,
   type Converter,
   Finisher,
   RecordingStore,
 } from '../../../../engine/media/recording/finisher.ts'
-import {
-  UnfinishedRecordings,
-  type UnfinishedRecording,
-} from '../../../../engine/media/recording/recorder.ts'
 import type { EngineHappening, OutgoingEvent } from '../../../../schema/contracts/engine.ts'
 import type { LocalStore } from '../../../../schema/storage/store.ts'
 import { all } from '../../../../schema/sql/query.ts'
@@ -19,6 +14,11 @@ import { emptyStore } from '../../../support/empty-store.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { eventually } from '../../../support/waiting.ts'
+import { ConversionThread } from '../../../../engine/media/recording/conversion-thread.ts'
+import {
+  UnfinishedRecordings,
+  type UnfinishedRecording,
+} from '../../../../engine/media/recording/unfinished-recordings.ts'
 
 const vectors = new URL('../../../vectors/recording/', import.meta.url).pathname
 const talk = JSON.parse(readFileSync(join(vectors, 'talk.json'), 'utf8')) as {

@@ -1,16 +1,16 @@
 import { expect, test } from 'vitest'
 import type { MediaSession } from '../../../../engine/media/call-media.ts'
-import {
-  Recorder,
-  UnfinishedRecordings,
-  type UnfinishedRecording,
-} from '../../../../engine/media/recording/recorder.ts'
+import { Recorder } from '../../../../engine/media/recording/recorder.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
 import type { ActiveCall, CallRecording } from '../../../../schema/contracts/calls.ts'
 import type { EngineHappening } from '../../../../schema/contracts/engine.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { eventually, turnOfEventLoop } from '../../../support/waiting.ts'
+import {
+  UnfinishedRecordings,
+  type UnfinishedRecording,
+} from '../../../../engine/media/recording/unfinished-recordings.ts'
 
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 const otherUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c12'

@@ -1,11 +1,11 @@
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import {
   UnfinishedRecordings,
   type UnfinishedRecording,
-} from '../../../../engine/media/recording/recorder.ts'
-import { temporaryFolder } from '../../../support/temporary-folder.ts'
+} from '../../../../engine/media/recording/unfinished-recordings.ts'
 
 const callUuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 const note: UnfinishedRecording = {

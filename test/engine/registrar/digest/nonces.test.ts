@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Nonces } from '../../../../engine/registrar/digest/authenticator.ts'
+import { Nonces } from '../../../../engine/registrar/digest/nonces.ts'
 
 const owner = { realm: 'acme.example', address: '203.0.113.7' }
 

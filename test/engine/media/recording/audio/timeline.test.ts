@@ -1,13 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { decoderOf } from '../../../../../engine/media/recording/audio/rtp.ts'
-import {
-  type Piece,
-  Timeline,
-  wavHeader,
-} from '../../../../../engine/media/recording/audio/convert.ts'
+import { wavHeader } from '../../../../../engine/media/recording/audio/convert.ts'
 import { readWav } from '../../../../support/audio.ts'
 import '../../../../support/property-seed.ts'
+import { type Piece, Timeline } from '../../../../../engine/media/recording/audio/timeline.ts'
 
 const decoder = decoderOf(8) ?? new Int16Array(256)
 const loud = 0xaa
