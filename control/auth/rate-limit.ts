@@ -28,7 +28,10 @@ const WINDOW_MS = 60_000
 
 /** Requests per minute of a person's session. */
 export const SESSION_RPM = 600
-/** Requests without a valid credential. Tokens cannot be guessed, so this only stops floods. */
+/**
+ * Requests per minute of an address without a valid credential. Tokens cannot be guessed, so this
+ * only stops floods.
+ */
 const PER_ADDRESS = 12_000
 /**
  * Each request of a node to `/api/ocs` is one call of a customer: the `rate_limit_rpm` of its key
@@ -36,7 +39,7 @@ const PER_ADDRESS = 12_000
  * bounds the window.
  */
 const PER_NODE = 1_200_000
-/** Passwords can be guessed. */
+/** Logins per minute of an address: passwords can be guessed. */
 const LOGINS_PER_ADDRESS = 10
 
 type Policy = 'key' | 'node' | 'session' | 'address' | 'login'
@@ -48,12 +51,12 @@ interface Bucket {
 
 /** Callers remembered per kind. An evicted one starts with an empty window. */
 const MAX_CALLERS = 20_000
-/** Fewer, because their windows are large. */
+/** The same for nodes: fewer, because their windows are large. */
 const MAX_NODES = 100
 
 /**
- * Keys, sessions and logins are limited on all nodes of a database together. What protects the
- * process, floods of addresses and of other nodes' calls, is limited on each node.
+ * Keys, sessions and logins are limited on all instances of a database together. Floods of
+ * addresses and of other nodes' calls are limited on each instance, which that protects.
  */
 export class RateLimits {
   readonly #windows: RequestWindows
@@ -198,7 +201,7 @@ export function describeRefused(
 ): void {
   const bucket = limits.forAddress(address)
   const time = clocks.steadyNow()
-  // At once: windows of addresses are of this process alone.
+  // The answer is there at once: windows of addresses are this process's alone.
   void bucket.window.admit(time)
   describe(bucket, time, clocks.now(), set)
 }
@@ -365,8 +368,8 @@ export class RateWindow implements RequestWindow {
 const INITIAL_CAPACITY = 16
 
 /**
- * While the database is away, a node admits this part of the limit: 16 nodes together do not exceed
- * it.
+ * An instance admits this part of the limit while the database is away: 16 instances together do
+ * not exceed it.
  */
 const PART_ALONE = 1 / 16
 

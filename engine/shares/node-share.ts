@@ -64,7 +64,7 @@ export class NodeShare implements Share {
   /** Nothing is asked for ahead before this time. */
   #aheadAt = -Infinity
   #demand: DemandState = 'growing'
-  /** While the demand is `returning` or `yielding`: so much stays. */
+  /** The amount that stays while the demand is `returning` or `yielding`. */
   #keep = 0
   #idlePolls = 0
 

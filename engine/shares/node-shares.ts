@@ -79,9 +79,9 @@ export const walletShares = (awaySeconds = 10): ShareKind => ({
 
 /** Requests of this time are one statement. */
 const GROUP_MS = 2
-/** While a call waits, other instances are asked again after this time, and so is the database. */
+/** The database is asked again after this time while a call waits, and so are other instances. */
 const ASK_AGAIN_MS = 20
-/** After a failure the database is asked again after this time, while a call waits. */
+/** The database is asked again after this time when it has failed while a call waits. */
 const TRY_AGAIN_MS = 50
 /**
  * An exchange that takes longer may wait for rows: meanwhile the server is asked whether it is
@@ -97,9 +97,9 @@ const POLLS_PER_RELEASE = 5
 const POLLS_PER_REPETITION = 10
 /** A minute: no statement is under way for so long. */
 const POLLS_PER_SWEEP = 60
-/** While nothing may be held, the queue is looked at again after this time. */
+/** The queue is looked at again after this time while nothing may be held. */
 const UNHELD_MS = 100
-/** While another transaction has the row of a share locked, the row is looked at again. */
+/** A row that another transaction has locked is looked at again after this time. */
 const LOCKED_MS = 100
 /** The most shares in one statement. */
 const AT_ONCE = 500
@@ -350,7 +350,7 @@ export class NodeShares implements Shares, RequestShares {
       log('info', `${this.#kind.kind}s: none is locked any more`)
   }
 
-  /** Until it is cancelled: calls wait longer for a server that is there. */
+  /** Lets calls wait longer for a server that is there, until it is cancelled. */
   #probeLater(): Cancel {
     let isOver = false
     let cancel: Cancel = () => undefined

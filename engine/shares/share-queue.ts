@@ -1,11 +1,14 @@
-/** Where each share stands between this instance and the database, as `shareTable` says. */
+/**
+ * Keeps the state of each share between this instance and the database (`shareTable`), and the
+ * order in which shares are stored.
+ */
 import type { NodeShare } from './node-share.ts'
 import { type ShareEvent, type ShareState, shareTable } from './share-tables.ts'
 
 type QueuedState = Exclude<ShareState, 'stored'>
 
 export class ShareQueue {
-  /** In the order of their last step. A share that is absent is `stored`. */
+  /** The shares are in the order of their last step. One that is absent is `stored`. */
   readonly #states = new Map<NodeShare, ShareState>()
   readonly #sizes: Record<QueuedState, number> = { wanted: 0, asked: 0, askedAgain: 0, locked: 0 }
 
@@ -30,7 +33,7 @@ export class ShareQueue {
     return this.#states.get(share) ?? 'stored'
   }
 
-  /** At most `atMost` shares in this state, those first that came first. */
+  /** Returns at most `atMost` shares in this state, those that came first. */
   in(state: QueuedState, atMost = Infinity): readonly NodeShare[] {
     const found: NodeShare[] = []
     if (this.#sizes[state] === 0) return found

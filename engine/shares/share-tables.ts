@@ -97,7 +97,7 @@ export type DemandEvent =
   | 'outranked'
   /** A request says so to the database. */
   | 'sent'
-  /** What was to be kept is not held any more. */
+  /** The part that was to be kept may be held by others. */
   | 'voided'
   | 'closed'
 

@@ -4,7 +4,7 @@ import { noHold, type Hold } from '../../schema/contracts/limits.ts'
 
 /** A call waits for so long at most for what other instances may give back. */
 export const SHARE_WAIT_MS = 100
-/** After a call has waited in vain, others are refused at once for so long. */
+/** Calls are refused at once for so long after one has waited in vain. */
 const QUIET_MS = 250
 /** A call waits for so long for a database that does not answer, rather than hear 503. */
 export const UNANSWERED_WAIT_MS = 500
