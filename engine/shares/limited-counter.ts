@@ -72,7 +72,7 @@ export class LimitedCounter {
     return this.#shareWithin(limit)?.obtain(limit)
   }
 
-  /** Counts what was admitted without a slot: calls of the last run, or before the limit was set. */
+  /** Counts calls that were not admitted here: some have been resumed, or the limit is new. */
   note(limit: number): void {
     if (limit > 0 && this.#used() > 0) this.#shareWithin(limit)?.noted(limit)
   }

@@ -328,7 +328,8 @@ export class NodeShares implements Shares, RequestShares {
       for (const share of shares)
         if (resources.includes(share.resource)) this.#queue.step(share, 'locked')
       if (resources.length === 0) return
-      const message = `${this.#kind.kind}s: another transaction has locked them: their calls wait, others go on`
+      const problem = 'another transaction has locked them: their calls wait, others go on'
+      const message = `${this.#kind.kind}s: ${problem}`
       this.#deps.log('warn', message, { resources: resources.slice(0, MAX_LOGGED) })
     } catch (error) {
       this.#failed(error)
@@ -391,7 +392,8 @@ export class NodeShares implements Shares, RequestShares {
 
   #failed(error: unknown): void {
     const { kind } = this.#kind
-    const message = `${kind}s: what other nodes use is not known: calls keep to what this node holds`
+    const problem = 'what other nodes use is not known: calls keep to what this node holds'
+    const message = `${kind}s: ${problem}`
     if (!this.#isFailing) this.#deps.log('error', message, { error })
     this.#isFailing = true
   }

@@ -174,7 +174,8 @@ interface Row {
 const taken = 'take_shares(CAST($1 AS json), $2, $3, $4, $5, $6, $7, $8)'
 
 /** The function runs after the setting, because it reads a column of that. */
-const takeOfWallets = `SELECT shares.* FROM (SELECT ${lockWait(LOCK_WAIT_MS)} AS wait OFFSET 0) AS setting,
+const takeOfWallets = `SELECT shares.* FROM (SELECT ${lockWait(LOCK_WAIT_MS)} AS wait OFFSET 0)
+  AS setting,
   LATERAL ${taken.replace('$1', 'CASE WHEN setting.wait IS NOT NULL THEN $1 END')} AS shares`
 
 function prepare({ statements }: Pick<Store, 'statements'>, kind: ShareTable['kind']) {

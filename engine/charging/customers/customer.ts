@@ -110,9 +110,9 @@ export class Customer {
   }
 
   /**
-   * Takes over the row that was read since `beginLoad`. A balance that has moved meanwhile stays: it
-   * is the one after the last commit, and the row may have the one before. A wallet that was opened
-   * meanwhile stays, too: the row may have none.
+   * Takes over the row that was read since `beginLoad`. A balance that has moved meanwhile stays:
+   * it is the one after the last commit, and the row may have the one before. A wallet that was
+   * opened meanwhile stays, too: the row may have none.
    */
   take(terms: Terms, balanceMicros: bigint): void {
     const { walletId, currency } = this.terms
