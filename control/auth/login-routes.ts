@@ -18,7 +18,7 @@ import {
   type PasswordCheck,
 } from './passwords.ts'
 import type { Principal } from './principal.ts'
-import type { RequestWindow, RequestWindows } from './rate-limit.ts'
+import type { RequestWindow, RequestWindows } from './rate-window.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import {

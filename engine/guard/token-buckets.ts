@@ -8,7 +8,7 @@ export interface Rate {
 }
 
 export interface BucketLimits extends Rate {
-  /** Sources that are remembered; beyond, those that came first and are quiet are forgotten. */
+  /** The most sources that are remembered: those that came first and are quiet are forgotten. */
   readonly maxSources: number
 }
 
@@ -27,7 +27,7 @@ export const fullBucket = ({ burst }: Rate, now: number): Bucket => ({
   lastSeenAt: now,
 })
 
-/** Takes the tokens of one packet; false: there are too few. `now` in milliseconds UTC. */
+/** Takes the tokens of one packet; false: there are too few. `now` is in milliseconds UTC. */
 export function takeFrom(bucket: Bucket, rate: Rate, now: number, cost = 1): boolean {
   const elapsedMs = Math.max(0, now - bucket.lastSeenAt)
   const tokens = Math.min(rate.burst, bucket.tokens + (elapsedMs * rate.packetsPerSecond) / 1_000)
@@ -60,7 +60,7 @@ export class TokenBuckets {
     return bucket
   }
 
-  /** The first that is quiet; a busy one goes to the end of the line and keeps its state. */
+  /** Forgets the first that is quiet; a busy one goes to the end of the line with its state. */
   #forgetOne(now: number): void {
     let tries = 0
     for (const [source, bucket] of this.#buckets) {

@@ -1,40 +1,38 @@
-/**
- * `max_calls` and `max_cps` of carriers. Live calls are counted by call control; starts are
- * remembered for one second. Where other nodes count against the same limits, this one has a share
- * of each.
- */
-import type { Share } from '../../schema/contracts/limits.ts'
-import type { SharedCounting } from '../shares/call-limit.ts'
+/** `max_calls` and `max_cps` of carriers. */
+import { CallLimit, type SharedCounting } from '../shares/call-limit.ts'
+import { LimitedCounter } from '../shares/limited-counter.ts'
+import { RollingSecond } from '../shares/rolling-second.ts'
 import type { CarrierRecord } from './routing-records.ts'
-
-const WINDOW_MS = 1_000
 
 type LimitedCarrier = Pick<CarrierRecord, 'carrierId' | 'maxCalls' | 'maxCps'>
 
+interface Starts {
+  readonly times: RollingSecond
+  readonly counter: LimitedCounter
+}
+
 export class CarrierLimits {
-  readonly #activeCalls: (carrierId: number) => number
   readonly #now: () => number
   readonly #shared: SharedCounting | undefined
-  readonly #byCarrier = new Map<number, { readonly calls: Share; readonly starts: Share }>()
-  /** Times of the starts in the last second, oldest first. */
-  readonly #starts = new Map<number, number[]>()
+  readonly #calls: CallLimit
+  readonly #starts = new Map<number, Starts>()
 
   constructor(
     activeCalls: (carrierId: number) => number,
     now: () => number,
     shared?: SharedCounting,
   ) {
-    this.#activeCalls = activeCalls
     this.#now = now
     this.#shared = shared
+    this.#calls = new CallLimit('carrier', activeCalls, shared)
   }
 
-  /** Whether no call may begin, by the counts of this node. */
+  /** Whether no call may begin, as far as this instance knows. */
   isReached(carrier: LimitedCarrier): boolean {
     return this.#reached(carrier) !== undefined
   }
 
-  /** For the sentence of a call that is refused. */
+  /** Names the limit in the sentence of a call that is refused. */
   describe(carrier: LimitedCarrier): string {
     const { carrierId, maxCalls, maxCps } = carrier
     const values = { max_calls: maxCalls, max_cps: maxCps }
@@ -44,93 +42,74 @@ export class CarrierLimits {
     return `carrier ${carrierId}, ${limits.map((limit) => limit.join(' ')).join(', ')}`
   }
 
-  #reached(carrier: LimitedCarrier): 'max_calls' | 'max_cps' | undefined {
-    const { carrierId, maxCalls, maxCps } = carrier
-    if (maxCalls > 0 && this.#activeCalls(carrierId) >= maxCalls) return 'max_calls'
-    if (maxCps > 0 && this.#recentStarts(carrierId).length >= maxCps) return 'max_cps'
-    const { calls, starts } = this.#sharesOf(carrier)
-    if (calls?.mayAdmit(maxCalls) === false) return 'max_calls'
-    return starts?.mayAdmit(maxCps) === false ? 'max_cps' : undefined
+  #reached({ carrierId, maxCalls, maxCps }: LimitedCarrier): 'max_calls' | 'max_cps' | undefined {
+    if (maxCalls === 0 && maxCps === 0) return undefined
+    const calls = this.#calls.of(carrierId)
+    const starts = this.#startsOf(carrierId).counter
+    if (calls.isReachedHere(maxCalls)) return 'max_calls'
+    if (starts.isReachedHere(maxCps)) return 'max_cps'
+    if (calls.isReachedElsewhere(maxCalls)) return 'max_calls'
+    return starts.isReachedElsewhere(maxCps) ? 'max_cps' : undefined
   }
 
   /**
    * Counts a start if a call may begin; it is live in this turn of the event loop. May have to ask
-   * other nodes.
+   * other instances.
    */
   admit(carrier: LimitedCarrier): boolean | Promise<boolean> {
+    const { carrierId, maxCalls, maxCps } = carrier
+    if (maxCalls === 0 && maxCps === 0) return true
     if (this.isReached(carrier)) return false
-    const { calls, starts } = this.#sharesOf(carrier)
-    if (calls?.admits(carrier.maxCalls) !== false && starts?.admits(carrier.maxCps) !== false) {
-      this.noteStart(carrier)
-      return true
-    }
-    return this.#ask(carrier, calls, starts)
+    const calls = this.#calls.of(carrierId)
+    const starts = this.#startsOf(carrierId).counter
+    if (!calls.admits(maxCalls) || !starts.admits(maxCps)) return this.#ask(carrier, calls, starts)
+    this.noteStart(carrier)
+    return true
   }
 
   async #ask(
     carrier: LimitedCarrier,
-    calls: Share | undefined,
-    starts: Share | undefined,
+    calls: LimitedCounter,
+    starts: LimitedCounter,
   ): Promise<boolean> {
     const { maxCalls, maxCps } = carrier
-    const holds = await Promise.all([calls?.obtain(maxCalls), starts?.obtain(maxCps)])
-    // Only the share that is held for this call: other calls that wait are not counted yet.
+    const [call, start] = await Promise.all([calls.obtain(maxCalls), starts.obtain(maxCps)])
+    // Only the slots that are held for this call: other calls that wait are not counted yet.
     const isAdmitted =
-      holds.every((hold) => hold?.isGiven !== false) &&
-      calls?.admits(maxCalls, 1) !== false &&
-      starts?.admits(maxCps, 1) !== false
+      call?.isGiven !== false &&
+      start?.isGiven !== false &&
+      calls.admits(maxCalls, call) &&
+      starts.admits(maxCps, start)
     if (isAdmitted) this.noteStart(carrier)
-    holds[1]?.end()
-    // Until call control has counted the call, its room is not given to another one.
-    if (isAdmitted) this.#shared?.schedule(() => holds[0]?.end(), 0)
-    else holds[0]?.end()
+    start?.end()
+    this.#calls.release(call, isAdmitted)
     return isAdmitted
   }
 
   /** A call to or from the carrier starts now. */
   noteStart({ carrierId, maxCps }: LimitedCarrier): void {
-    if (maxCps === 0) return
-    this.#starts.set(carrierId, [...this.#recentStarts(carrierId), this.#now()])
+    if (maxCps > 0) this.#startsOf(carrierId).times.add(this.#now())
   }
 
-  /** Its calls are counted without being asked for: some have been resumed, or the limit is new. */
-  noteCalls(carrier: LimitedCarrier): void {
-    if (this.#activeCalls(carrier.carrierId) > 0)
-      this.#sharesOf(carrier).calls?.noted(carrier.maxCalls)
+  /** Counts calls that were not admitted here: some have been resumed, or the limit is new. */
+  noteCalls({ carrierId, maxCalls }: LimitedCarrier): void {
+    this.#calls.note(carrierId, maxCalls)
   }
 
   /** Forgets carriers that are gone. */
   keepOnly(carrierIds: ReadonlySet<number>): void {
-    for (const known of [this.#starts, this.#byCarrier])
-      for (const carrierId of known.keys()) if (!carrierIds.has(carrierId)) known.delete(carrierId)
+    this.#calls.keepOnly(carrierIds)
+    for (const id of this.#starts.keys()) if (!carrierIds.has(id)) this.#starts.delete(id)
   }
 
-  /** The shares of the limits that the carrier has. */
-  #sharesOf({ carrierId, maxCalls, maxCps }: LimitedCarrier): {
-    readonly calls?: Share | undefined
-    readonly starts?: Share | undefined
-  } {
-    const { shares } = this.#shared ?? {}
-    if (shares === undefined || (maxCalls === 0 && maxCps === 0)) return none
-    let both = this.#byCarrier.get(carrierId)
-    if (both === undefined) {
-      const name = `carrier ${carrierId}`
-      both = {
-        calls: shares.of(`${name} calls`, () => this.#activeCalls(carrierId)),
-        starts: shares.of(`${name} starts`, () => this.#recentStarts(carrierId).length),
-      }
-      this.#byCarrier.set(carrierId, both)
-    }
-    return {
-      calls: maxCalls > 0 ? both.calls : undefined,
-      starts: maxCps > 0 ? both.starts : undefined,
-    }
-  }
-
-  #recentStarts(carrierId: number): readonly number[] {
-    const since = this.#now() - WINDOW_MS
-    return (this.#starts.get(carrierId) ?? []).filter((startedAt) => startedAt > since)
+  #startsOf(carrierId: number): Starts {
+    const known = this.#starts.get(carrierId)
+    if (known !== undefined) return known
+    const times = new RollingSecond()
+    const used = (): number => times.count(this.#now())
+    const resource = `carrier ${carrierId} starts`
+    const starts = { times, counter: new LimitedCounter(resource, used, this.#shared?.shares) }
+    this.#starts.set(carrierId, starts)
+    return starts
   }
 }
-
-const none = {}

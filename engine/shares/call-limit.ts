@@ -1,77 +1,84 @@
 /**
- * `max_calls` of AI agents, or of the nodes of dispatcher sets: how many calls each may have at
- * once. Live calls are counted by call control. Where other nodes count against the same limits,
- * this one has a share of each.
+ * `max_calls` of carriers, of AI agents, or of the nodes of dispatcher sets: how many calls each
+ * may have at once. Call control counts the live calls.
  */
 import type { Schedule } from '../../schema/clock.ts'
-import type { Share, Shares } from '../../schema/contracts/limits.ts'
+import type { Hold, Shares } from '../../schema/contracts/limits.ts'
+import { LimitedCounter } from './limited-counter.ts'
 
-/** Where other nodes count, too. */
+/** Present where other instances count against the same limits. */
 export interface SharedCounting {
   readonly shares: Shares
   readonly schedule: Schedule
 }
 
 export class CallLimit {
-  readonly #of: string
+  readonly #noun: string
   readonly #activeCalls: (id: number) => number
   readonly #shared: SharedCounting | undefined
-  readonly #byId = new Map<number, Share>()
+  readonly #counters = new Map<number, LimitedCounter>()
 
-  /** @param of names these limits for all nodes, such as `agent`. */
-  constructor(of: string, activeCalls: (id: number) => number, shared: SharedCounting | undefined) {
-    this.#of = of
+  /** @param noun names these limits on all instances, such as `agent`. */
+  constructor(
+    noun: string,
+    activeCalls: (id: number) => number,
+    shared: SharedCounting | undefined,
+  ) {
+    this.#noun = noun
     this.#activeCalls = activeCalls
     this.#shared = shared
   }
 
-  /** Whether no call may begin, as far as is known here. `maxCalls` 0: there is no limit. */
+  /** Whether no call may begin, as far as this instance knows. */
   isReached(id: number, maxCalls: number): boolean {
-    if (maxCalls === 0) return false
-    return this.#activeCalls(id) >= maxCalls || this.#shareOf(id)?.mayAdmit(maxCalls) === false
+    return maxCalls > 0 && this.of(id).isReached(maxCalls)
   }
 
   /**
-   * Whether a call begins; it is counted as a live one in this turn of the event loop. Where other
-   * nodes have to be asked, that takes a tenth of a second at most.
+   * Whether a call begins; it is counted as a live one in this turn of the event loop. Asking other
+   * instances takes a tenth of a second at most.
    */
   admit(id: number, maxCalls: number): boolean | Promise<boolean> {
-    if (this.isReached(id, maxCalls)) return false
-    const share = maxCalls === 0 ? undefined : this.#shareOf(id)
-    return share === undefined || share.admits(maxCalls) || this.#ask(share, maxCalls)
+    if (maxCalls === 0) return true
+    const counter = this.of(id)
+    if (counter.isReached(maxCalls)) return false
+    return counter.admits(maxCalls) || this.#ask(counter, maxCalls)
   }
 
-  async #ask(share: Share, maxCalls: number): Promise<boolean> {
-    const hold = await share.obtain(maxCalls)
-    // Only what is held for this call: others that wait are not counted yet.
-    const isAdmitted = hold.isGiven && share.admits(maxCalls, 1)
-    // Until call control has counted the call, its room is not given to another one.
-    if (isAdmitted) this.#shared?.schedule(hold.end, 0)
-    else hold.end()
+  async #ask(counter: LimitedCounter, maxCalls: number): Promise<boolean> {
+    const hold = await counter.obtain(maxCalls)
+    // Only the slot that is held for this call: other calls that wait are not counted yet.
+    const isAdmitted = hold?.isGiven !== false && counter.admits(maxCalls, hold)
+    this.release(hold, isAdmitted)
     return isAdmitted
   }
 
-  /** Its calls are counted without being asked for: some have been resumed, or the limit is new. */
+  /**
+   * Ends the hold of a call. A slot of one that begins is not given to another call before call
+   * control has counted it.
+   */
+  release(hold: Hold | undefined, isAdmitted: boolean): void {
+    if (hold === undefined) return
+    if (isAdmitted) this.#shared?.schedule(hold.end, 0)
+    else hold.end()
+  }
+
+  /** Counts calls that were not admitted here: some have been resumed, or the limit is new. */
   note(id: number, maxCalls: number): void {
-    if (maxCalls > 0 && this.#activeCalls(id) > 0) this.#shareOf(id)?.noted(maxCalls)
+    if (maxCalls > 0) this.of(id).note(maxCalls)
   }
 
   /** Forgets those that are gone. */
   keepOnly(ids: ReadonlySet<number>): void {
-    for (const id of this.#byId.keys()) if (!ids.has(id)) this.#byId.delete(id)
+    for (const id of this.#counters.keys()) if (!ids.has(id)) this.#counters.delete(id)
   }
 
-  forget(id: number): void {
-    this.#byId.delete(id)
-  }
-
-  #shareOf(id: number): Share | undefined {
-    const { shares } = this.#shared ?? {}
-    if (shares === undefined) return undefined
-    const known = this.#byId.get(id)
-    if (known) return known
-    const share = shares.of(`${this.#of} ${id} calls`, () => this.#activeCalls(id))
-    this.#byId.set(id, share)
-    return share
+  of(id: number): LimitedCounter {
+    const known = this.#counters.get(id)
+    if (known !== undefined) return known
+    const used = (): number => this.#activeCalls(id)
+    const counter = new LimitedCounter(`${this.#noun} ${id} calls`, used, this.#shared?.shares)
+    this.#counters.set(id, counter)
+    return counter
   }
 }

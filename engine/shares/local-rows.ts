@@ -1,5 +1,5 @@
 /**
- * Shares of the one process of an SQLite database: nobody else has any, and what is used outlives a
+ * Shares of the one process of an SQLite database: nobody else has any, and the use outlives a
  * restart.
  */
 import type { Store } from '../../schema/storage/store.ts'

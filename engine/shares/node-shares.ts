@@ -1,13 +1,4 @@
-/**
- * What several nodes draw from: the money of a wallet, the rest of a cap, the calls that a
- * customer, a carrier or an agent may have at once or begin in a second, the requests that a client
- * may make in a minute. Each node holds a share and decides on it in memory. Where the share is too
- * small, a call waits a moment for more, which other nodes may have to give back.
- *
- * Always: the shares of a resource are no more than there is, and the share in memory is no more
- * than the stored one. What is given back is not used from before it is stored; what is taken is
- * used after.
- */
+/** All shares of one kind that this instance holds. `README.md` has the protocol. */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { RequestShares, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -15,28 +6,24 @@ import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { isLocked } from '../../schema/storage/storage.ts'
+import { EarlierRuns } from './earlier-runs.ts'
+import { LocalRows } from './local-rows.ts'
 import { NodeShare, type ShareHolder, type ShareKind } from './node-share.ts'
 import { ASK, FREED, messages, type Notices, readMessage, RESET } from './share-notices.ts'
-import { LocalRows } from './local-rows.ts'
+import { ShareQueue } from './share-queue.ts'
 import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from './share-rows.ts'
+import { Tenure, type TenureProof } from './tenure.ts'
 
-/** What this process knows of itself and of the other nodes. */
-export interface ShareMembers extends ShareOwner {
-  /** False: others may take the node for gone, and what it holds. */
-  readonly canHold: () => boolean
-  /**
-   * Changes when others have taken what was held, and this process may hold again. Absent: it does
-   * not.
-   */
-  readonly run?: () => number
+/** This process among the instances that share one database. */
+export interface ShareMembers extends ShareOwner, TenureProof {
   /**
    * Whether others have taken what is held here is known in a moment only: the machine may have
    * been asleep.
    */
   readonly mayHaveSlept?: () => boolean
-  /** How many nodes are alive. */
+  /** Returns how many instances are alive. */
   readonly size: () => number
-  /** Nodes that cannot come back as what they were. */
+  /** Returns instances that cannot come back as they were. */
   readonly gone: () => readonly NodeIdentity[]
   readonly notices: Notices
   /** No other process uses the database. */
@@ -63,16 +50,16 @@ export interface NodeSharesDeps {
   readonly log: Log
 }
 
-/** What calls have spent of a share, and what is left of it. */
+/** A debit of calls, and the share that is left after it. */
 export interface SpentShare extends StoredShare {
   readonly resource: string
   readonly spent: number
 }
 
-/** While the database is away, calls go on within what is held. */
+/** Limits of calls: while the database is away, calls go on within the share. */
 export const limitShares: ShareKind = { kind: 'limit', aheadSeconds: 1, busyWaitMs: 500 }
 
-/** A client at its limit costs few statements. */
+/** Limits of requests: a client at its limit costs few statements. */
 export const requestShares: ShareKind = {
   kind: 'request',
   aheadSeconds: 5,
@@ -81,8 +68,8 @@ export const requestShares: ShareKind = {
 }
 
 /**
- * What calls reserve in half of the time without a database is held ahead: most give the greater
- * part back.
+ * Money of wallets. The reservations of half of the time without a database are held ahead: most
+ * calls give the greater part back.
  */
 export const walletShares = (awaySeconds = 10): ShareKind => ({
   kind: 'wallet',
@@ -92,9 +79,9 @@ export const walletShares = (awaySeconds = 10): ShareKind => ({
 
 /** Requests of this time are one statement. */
 const GROUP_MS = 2
-/** While a call waits, others are asked again, and the free part is looked at again. */
+/** The database is asked again after this time while a call waits, and so are other instances. */
 const ASK_AGAIN_MS = 20
-/** After a failure, while a call waits. */
+/** The database is asked again after this time when it has failed while a call waits. */
 const TRY_AGAIN_MS = 50
 /**
  * An exchange that takes longer may wait for rows: meanwhile the server is asked whether it is
@@ -110,14 +97,14 @@ const POLLS_PER_RELEASE = 5
 const POLLS_PER_REPETITION = 10
 /** A minute: no statement is under way for so long. */
 const POLLS_PER_SWEEP = 60
-/** While nothing may be held, what is wanted is looked at again. */
+/** The queue is looked at again after this time while nothing may be held. */
 const UNHELD_MS = 100
-/** While another transaction has the row of a share locked, the row is looked at again. */
+/** A row that another transaction has locked is looked at again after this time. */
 const LOCKED_MS = 100
-/** Of shares in one statement. */
+/** The most shares in one statement. */
 const AT_ONCE = 500
-/** The log names no more of the resources that are locked. */
-const MAX_TOLD = 10
+/** The most locked resources that the log names. */
+const MAX_LOGGED = 10
 const MAX_WAITING = 10_000
 
 export class NodeShares implements Shares, RequestShares {
@@ -126,32 +113,19 @@ export class NodeShares implements Shares, RequestShares {
   readonly #rows: ShareStore
   readonly #work = new OneAtATime(() => this.#exchange())
   readonly #holder: ShareHolder
-  /** Those that hold, use or want something. */
+  readonly #tenure: Tenure
+  readonly #queue = new ShareQueue()
+  readonly #earlier = new EarlierRuns()
+  /** The shares that hold, use or want something. */
   readonly #active = new Map<string, NodeShare>()
-  readonly #wanting = new Set<NodeShare>()
-  /**
-   * Another transaction has locked their rows: only their own calls wait for them. No more than
-   * `AT_ONCE`.
-   */
-  readonly #locked = new Set<NodeShare>()
+  /** When the locked rows were looked at. */
   #lookedAt = -Infinity
-  /** Those of the request that is under way. */
-  #asking: ReadonlySet<NodeShare> = new Set()
-  /** Given back because another node has asked. */
+  /** The resources of which a part is to be given back because another instance has asked. */
   readonly #freed = new Set<string>()
+  /** The number of calls that wait. */
   #waiting = 0
   #isFailing = false
   #isStopped = false
-  /** Others may have taken what is held here. */
-  #isStale = false
-  #run: number | undefined
-  /** No other process of this node goes on. */
-  #isAlone = false
-  /**
-   * When these are stored, rows of other processes of this node are to be removed. Undefined: none
-   * are.
-   */
-  #unstored: Set<NodeShare> | undefined
   #polls = 0
   #soonAt = 0
   #cancelSoon: Cancel | undefined
@@ -162,7 +136,7 @@ export class NodeShares implements Shares, RequestShares {
     const { store, members, now, schedule } = deps
     this.#deps = deps
     this.#kind = kind
-    this.#run = members.run?.()
+    this.#tenure = new Tenure(members, () => this.#storeAll('fenced'))
     this.#rows = members.isOnly
       ? new LocalRows(store, kind.kind)
       : new ShareRows(store, kind.kind, members)
@@ -192,9 +166,7 @@ export class NodeShares implements Shares, RequestShares {
   forget(resource: string): void {
     const share = this.#active.get(resource)
     this.#active.delete(resource)
-    if (share === undefined) return
-    this.#wanting.delete(share)
-    this.#locked.delete(share)
+    if (share !== undefined) this.#queue.forget(share)
   }
 
   reset(resource: string): void {
@@ -205,18 +177,21 @@ export class NodeShares implements Shares, RequestShares {
     return this.#deps.members
   }
 
-  /** Whether what is held here is this node's own. */
+  /** Whether this instance owns what it holds. */
   get canHold(): boolean {
-    return !this.#isStopped && this.#mayHold()
+    return !this.#isStopped && this.#tenure.isHeld()
   }
 
   /**
-   * No other process of this node has calls any more, and those that go on are counted here: what
-   * the others held is free when that is stored.
+   * No other process of this node has calls any more, and those that go on are counted here: the
+   * shares of the others are free when that is stored.
    */
   async alone(): Promise<void> {
-    this.#isAlone = true
-    this.#unstored = new Set(this.#wanting)
+    this.#earlier.end([
+      ...this.#queue.in('wanted'),
+      ...this.#queue.in('askedAgain'),
+      ...this.#queue.in('locked'),
+    ])
     await this.#work.request()
   }
 
@@ -224,7 +199,7 @@ export class NodeShares implements Shares, RequestShares {
    * Others have taken what was held here. Resolves when the database has been asked for it anew.
    */
   async holdAnew(): Promise<void> {
-    this.#mayHold()
+    this.#tenure.isHeld()
     await this.#work.request()
   }
 
@@ -233,15 +208,14 @@ export class NodeShares implements Shares, RequestShares {
     return this.#deps.members.mayHaveSlept?.() === true
   }
 
-  /** Another server may answer than before: what it has counts, also where it is behind. */
+  /** Another server may answer than before: its rows count, also where it is behind. */
   readAgain(): void {
-    for (const share of this.#active.values()) share.forgetStored()
-    this.#storeAll()
+    this.#storeAll('serverChanged')
   }
 
   /**
-   * What is deducted in the transaction of the caller, which has locked the wallet, is held in
-   * memory until it ends.
+   * Deducts from the share in the transaction of the caller, which has locked the wallet. The share
+   * in memory follows when that has ended.
    */
   async spend(resource: string, spent: number): Promise<void> {
     const left = await this.#rows.spend(resource, spent)
@@ -250,8 +224,10 @@ export class NodeShares implements Shares, RequestShares {
   }
 
   /**
-   * The database has committed what calls have spent. `beyond`: resources of which they have spent
-   * more than was held for it; others hold of the same.
+   * The database has committed debits of calls.
+   *
+   * @param beyond resources of which calls have spent more than was held; other instances hold
+   *   shares of them.
    */
   settled(shares: readonly SpentShare[], beyond: readonly string[] = []): void {
     for (const { resource, spent, ...left } of shares)
@@ -263,7 +239,7 @@ export class NodeShares implements Shares, RequestShares {
   }
 
   /**
-   * Gives back what is not used. Calls that go on in another process stay counted until that says
+   * Gives back what is not used. Calls that go on in another process stay counted until that calls
    * `alone`.
    */
   async stop(): Promise<void> {
@@ -271,20 +247,20 @@ export class NodeShares implements Shares, RequestShares {
     this.#cancelPoll()
     for (const share of this.#active.values()) share.close()
     this.#cancelSoon?.()
-    // What is locked stays stored as it is, as what a process holds that ends without a server.
-    while (this.#wanting.size > this.#locked.size && !this.#isFailing && this.#mayHold())
+    // Locked rows stay as they are, as do those of a process that ends without a server.
+    while (this.#queue.isAnyWanted && !this.#isFailing && this.#tenure.isHeld())
       await this.#work.request()
     this.#isStopped = true
     this.#cancelSoon?.()
     if (!this.#isFailing) await this.#rows.forgetUnused().catch((error) => this.#failed(error))
   }
 
-  // ---- what is exchanged with the database -----------------------------------------------------
+  // ---- the database is asked -------------------------------------------------------------------
 
   #want(share: NodeShare, isUrgent: boolean): void {
     if (this.#isStopped) return share.refuse()
     this.#active.set(share.resource, share)
-    this.#wanting.add(share)
+    this.#queue.step(share, 'want')
     this.#soon(isUrgent ? GROUP_MS : GROUP_MS * 5)
   }
 
@@ -302,46 +278,42 @@ export class NodeShares implements Shares, RequestShares {
 
   /** Never rejects. */
   async #exchange(): Promise<void> {
-    if (!this.#mayHold()) return this.#putOff()
-    const unstored = this.#unstored
+    if (!this.#tenure.isHeld()) return this.#putOff()
+    const { unstored } = this.#earlier
     let shares: readonly NodeShare[] = []
     const cancelProbes = this.#probeLater()
     try {
       await this.#lookAtLocked()
-      shares = this.#nextShares()
-      for (const share of shares) this.#wanting.delete(share)
-      this.#asking = new Set(shares)
+      shares = this.#queue.in('wanted', AT_ONCE)
+      this.#queue.stepAll(shares, 'sent')
       if (shares.length > 0) await this.#store(shares)
-      for (const share of shares) unstored?.delete(share)
-      if (unstored?.size === 0 && this.#unstored === unstored && this.#mayHold()) {
+      this.#earlier.stored(unstored, shares)
+      if (this.#earlier.isDue(unstored) && this.#tenure.isHeld()) {
         await this.#rows.freeOthersOfNode()
-        if (this.#unstored === unstored) this.#unstored = undefined
+        this.#earlier.freed(unstored)
       }
       if (this.#isFailing) {
         this.#deps.log('info', `${this.#kind.kind}s: they are shared with other nodes again`)
-        this.#storeAll()
+        this.#storeAll('want')
       }
       this.#isFailing = false
+      this.#queue.stepAll(shares, 'answered')
     } catch (error) {
-      for (const share of shares) {
-        this.#wanting.add(share)
-        this.#unstored?.add(share)
-      }
+      this.#queue.stepAll(shares, 'failed')
+      this.#earlier.failed(shares)
       if (isLocked(error)) await this.#leaveOutLocked(shares)
       else this.#failed(error)
     }
     cancelProbes()
-    this.#asking = new Set()
-    if (!this.#isWorkLeft) return
-    if (this.#wanting.size === this.#locked.size && this.#locked.size > 0) this.#soon(LOCKED_MS)
-    else if (this.#waiting > 0) this.#soon(this.#isFailing ? TRY_AGAIN_MS : ASK_AGAIN_MS)
-    else this.#soon(this.#isFailing ? POLL_MS : GROUP_MS)
+    this.#goOn()
   }
 
-  #nextShares(): readonly NodeShare[] {
-    const isFree = (share: NodeShare): boolean => !this.#locked.has(share)
-    const wanting = [...this.#wanting]
-    return (this.#locked.size === 0 ? wanting : wanting.filter(isFree)).slice(0, AT_ONCE)
+  /** Plans the next exchange, if there is work left. */
+  #goOn(): void {
+    if (!this.#isWorkLeft) return
+    if (this.#queue.size('locked') > 0 && !this.#queue.isAnyWanted) this.#soon(LOCKED_MS)
+    else if (this.#waiting > 0) this.#soon(this.#isFailing ? TRY_AGAIN_MS : ASK_AGAIN_MS)
+    else this.#soon(this.#isFailing ? POLL_MS : GROUP_MS)
   }
 
   /**
@@ -352,31 +324,34 @@ export class NodeShares implements Shares, RequestShares {
     try {
       const locked = await this.#rows.locked(shares.map(({ resource }) => resource))
       this.#lookedAt = this.#deps.now()
-      const resources = [...locked].slice(0, AT_ONCE - this.#locked.size)
-      for (const share of shares) if (resources.includes(share.resource)) this.#locked.add(share)
+      const resources = [...locked].slice(0, AT_ONCE - this.#queue.size('locked'))
+      for (const share of shares)
+        if (resources.includes(share.resource)) this.#queue.step(share, 'locked')
       if (resources.length === 0) return
-      const message = `${this.#kind.kind}s: another transaction has locked them: their calls wait, others go on`
-      this.#deps.log('warn', message, { resources: resources.slice(0, MAX_TOLD) })
+      const problem = 'another transaction has locked them: their calls wait, others go on'
+      const message = `${this.#kind.kind}s: ${problem}`
+      this.#deps.log('warn', message, { resources: resources.slice(0, MAX_LOGGED) })
     } catch (error) {
       this.#failed(error)
     }
   }
 
-  /** Those that are locked no more are stored with the others. */
+  /** Shares whose rows are locked no more are stored with the others. */
   async #lookAtLocked(): Promise<void> {
     const { now, log } = this.#deps
-    if (this.#locked.size === 0 || now() < this.#lookedAt + LOCKED_MS) return
-    const shares = [...this.#locked]
+    const shares = this.#queue.in('locked')
+    if (shares.length === 0 || now() < this.#lookedAt + LOCKED_MS) return
     const locked = await this.#rows.locked(shares.map(({ resource }) => resource))
     this.#lookedAt = now()
     for (const share of shares) {
-      if (locked.has(share.resource)) share.serverIsThere()
-      else this.#locked.delete(share)
+      if (locked.has(share.resource)) share.waiting.noteServer()
+      else this.#queue.step(share, 'unlocked')
     }
-    if (this.#locked.size === 0) log('info', `${this.#kind.kind}s: none is locked any more`)
+    if (this.#queue.size('locked') === 0)
+      log('info', `${this.#kind.kind}s: none is locked any more`)
   }
 
-  /** Until it is cancelled: calls wait longer for a server that is there. */
+  /** Lets calls wait longer for a server that is there, until it is cancelled. */
   #probeLater(): Cancel {
     let isOver = false
     let cancel: Cancel = () => undefined
@@ -386,7 +361,7 @@ export class NodeShares implements Shares, RequestShares {
     const probe = async (): Promise<void> => {
       const isThere = this.#waiting > 0 && (await this.#rows.isServerThere())
       if (isOver) return
-      if (isThere) for (const share of this.#active.values()) share.serverIsThere()
+      if (isThere) for (const share of this.#active.values()) share.waiting.noteServer()
       later()
     }
     later()
@@ -396,47 +371,29 @@ export class NodeShares implements Shares, RequestShares {
     }
   }
 
-  /**
-   * After a time in which others may have taken what this node holds, each share is stored again
-   * before it is used.
-   */
-  #mayHold(): boolean {
-    const { canHold, run } = this.#deps.members
-    const mayHold = canHold()
-    if (mayHold && (this.#isStale || this.#run !== run?.())) {
-      this.#isStale = false
-      this.#run = run?.()
-      for (const share of this.#active.values()) {
-        share.void()
-        share.forgetStored()
-      }
-      this.#storeAll()
-    }
-    if (!mayHold) this.#isStale = true
-    return mayHold
-  }
-
-  #storeAll(): void {
-    for (const share of this.#active.values()) this.#wanting.add(share)
-    if (this.#wanting.size > 0) this.#soon(GROUP_MS)
+  /** Each share is stored again. */
+  #storeAll(event: 'want' | 'fenced' | 'serverChanged'): void {
+    this.#queue.stepAll(this.#active.values(), event)
+    if (this.#queue.isWorkLeft) this.#soon(GROUP_MS)
   }
 
   get #isWorkLeft(): boolean {
-    return this.#wanting.size > 0 || this.#unstored !== undefined
+    return this.#queue.isWorkLeft || this.#earlier.unstored !== undefined
   }
 
   /**
-   * Others may have this node's shares: nothing is stored and nothing is freed, but nothing is
+   * Others may have this instance's shares: nothing is stored and nothing is freed, but nothing is
    * forgotten.
    */
   #putOff(): void {
-    if (this.#waiting > 0) for (const share of this.#wanting) share.refuse()
+    if (this.#waiting > 0) for (const share of this.#queue.all()) share.refuse()
     if (this.#isWorkLeft) this.#soon(UNHELD_MS)
   }
 
   #failed(error: unknown): void {
     const { kind } = this.#kind
-    const message = `${kind}s: what other nodes use is not known: calls keep to what this node holds`
+    const problem = 'what other nodes use is not known: calls keep to what this node holds'
+    const message = `${kind}s: ${problem}`
     if (!this.#isFailing) this.#deps.log('error', message, { error })
     this.#isFailing = true
   }
@@ -447,11 +404,11 @@ export class NodeShares implements Shares, RequestShares {
     const requests = shares.map((share) => share.request())
     const asked: (readonly [string, number])[] = []
     const nodes = Math.max(1, members.size())
-    for (const answer of await this.#rows.take(requests, nodes, this.#isAlone, now())) {
+    for (const answer of await this.#rows.take(requests, nodes, this.#earlier.isOver, now())) {
       const share = this.#active.get(answer.resource)
-      const missing = share?.stored(answer) ?? 0
+      const missing = share?.answered(answer) ?? 0
       if (missing > 0) asked.push([answer.resource, missing])
-      if (share?.isWaitedFor === true) this.#wanting.add(share)
+      if (share?.waiting.isEmpty === false) this.#queue.step(share, 'want')
     }
     this.#notify(ASK, asked)
     this.#notify(
@@ -460,7 +417,7 @@ export class NodeShares implements Shares, RequestShares {
     )
   }
 
-  // ---- what nodes tell each other --------------------------------------------------------------
+  // ---- other instances are asked, and ask ------------------------------------------------------
 
   #notify(channel: string, resources: readonly (readonly [string, number])[]): void {
     const { kind } = this.#kind
@@ -483,7 +440,7 @@ export class NodeShares implements Shares, RequestShares {
     for (const [resource] of this.#read(payload).resources) this.#active.get(resource)?.reset()
   }
 
-  /** Nothing, unless another process tells it of what is shared here. */
+  /** Returns no resources, unless the notice is another process's and of this kind. */
   #read(payload: string) {
     const notice = readMessage(payload)
     const isOwn = notice?.process === this.#deps.members.process
@@ -494,18 +451,16 @@ export class NodeShares implements Shares, RequestShares {
 
   #poll(): void {
     this.#cancelPoll = this.#deps.schedule(() => this.#poll(), POLL_MS)
-    this.#mayHold()
+    this.#tenure.isHeld()
     this.#polls += 1
     if (this.#polls % POLLS_PER_RELEASE === 0) {
       void this.#removeRows()
-      // Of what a process asked for that has ended, something may be stored late.
-      if (this.#isAlone) this.#unstored ??= new Set()
+      this.#earlier.lookAgain()
       this.#soon(GROUP_MS)
     }
     const isRepeated = this.#kind.kind === 'limit' && this.#polls % POLLS_PER_REPETITION === 0
     for (const [resource, share] of this.#active)
-      if (!share.poll() && !this.#wanting.has(share) && !this.#asking.has(share))
-        this.#active.delete(resource)
+      if (!share.poll() && this.#queue.stateOf(share) === 'stored') this.#active.delete(resource)
       else if (isRepeated) this.#want(share, false)
   }
 

@@ -1,23 +1,23 @@
 /**
- * What nodes that share something tell each other. A notice that is lost delays a call, and nothing
- * else.
+ * Notices by which instances ask each other for parts of shares. A notice that is lost delays a
+ * call, and nothing else.
  */
 import type { ShareTable } from '../../schema/tables/installation.ts'
 
 export interface Notices {
-  /** Returns what ends it. */
+  /** Returns a function that ends the subscription. */
   on(channel: string, handler: (payload: string) => void): () => void
   notify(channel: string, payload: string): void
 }
 
 /** A call waits for more of these resources. */
 export const ASK = 'tollgate_share_asked'
-/** Something of these resources was given back. */
+/** Parts of these resources were given back. */
 export const FREED = 'tollgate_share_freed'
 /** These resources are counted anew. */
 export const RESET = 'tollgate_share_reset'
 
-/** `amount`: how much of it calls wait for. */
+/** `amount` is how much of the resource calls wait for. */
 type Resources = readonly (readonly [resource: string, amount: number])[]
 
 export interface ShareNotice {
@@ -38,7 +38,7 @@ export function messages({ resources, ...sender }: ShareNotice): readonly string
   return texts
 }
 
-/** Undefined: it cannot be read, as another version may have sent it. */
+/** Returns undefined for a payload that cannot be read: another version may have sent it. */
 export function readMessage(payload: string): ShareNotice | undefined {
   try {
     const { kind, process, resources } = JSON.parse(payload) as {

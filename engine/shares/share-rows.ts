@@ -8,18 +8,18 @@ import type { ShareTable } from '../../schema/tables/installation.ts'
 
 export interface ShareRequest {
   readonly resource: string
-  /** Of all nodes together. Infinity: the database knows it. */
+  /** The limit of all instances together. Infinity: the database knows it. */
   readonly limit: number
   /**
-   * What is used here: as much is stored, whatever the limit; of a wallet as much of it as was
-   * stored.
+   * The use here: as much is stored, whatever the limit. Of a wallet no more than was stored: the
+   * rest may be spent already.
    */
   readonly used: number
-  /** What is wanted at least. */
+  /** The amount that is needed. */
   readonly base: number
-  /** What is wanted beyond, out of a fair part of what is free. */
+  /** The extra amount that is wanted out of a fair part of the free amount. */
   readonly extra: number
-  /** Of the newest answer: this one is newer, whatever a server has lost. */
+  /** The version of the newest answer: the next one is greater, whatever a server has lost. */
   readonly version: number
 }
 
@@ -31,26 +31,26 @@ export interface StoredShare {
 
 export interface ShareAnswer extends StoredShare {
   readonly resource: string
-  /** The shares of other processes. */
+  /** The sum of the shares of other processes. */
   readonly elsewhere: number
-  /** The limit of the day, not the money, is what bounds it. */
+  /** The limit of the day bounds the share, and not the money. */
   readonly isOfDay: boolean
 }
 
-/** One run of a node. */
+/** One run of an instance. */
 export interface ShareOwner {
-  /** Of the node. */
+  /** The name of the instance. */
   readonly name: string
-  /** Of this run: no other one has had it. */
+  /** The name of this run: no other run has had it. */
   readonly process: string
 }
 
-/** Where shares are stored. */
+/** The rows of this run in the database. */
 export interface ShareStore {
   /**
-   * @param nodes among so many what is free is divided.
-   * @param isAlone no other process of this node goes on: this one takes over what they have.
-   * @param now days are those of this clock.
+   * @param nodes how many instances get a fair part of the free amount.
+   * @param isAlone no other process of this node goes on: this one takes over their shares.
+   * @param now the time whose day counts for limits of a day.
    */
   take(
     requests: readonly ShareRequest[],
@@ -59,23 +59,23 @@ export interface ShareStore {
     now: number,
   ): Promise<readonly ShareAnswer[]>
   /**
-   * What is spent of a wallet, which the caller has locked. Undefined: nothing of it is stored
-   * here.
+   * Deducts from the share of a wallet, which the caller has locked. Undefined: this run has no
+   * share of it.
    */
   spend(resource: string, amount: number): Promise<StoredShare | undefined>
-  /** Asks for nothing, and waits for no row. Never rejects. */
+  /** Whether the server answers at all: the statement waits for no row. Never rejects. */
   isServerThere(): Promise<boolean>
-  /** Those of `resources` whose row another transaction has locked now. Waits for none of them. */
+  /** Returns those of `resources` whose row another transaction has locked. Waits for no row. */
   locked(resources: readonly string[]): Promise<ReadonlySet<string>>
-  /** Frees what earlier processes of this node had, and another one that has ended. */
+  /** Removes the rows of all other processes of this node: they have ended. */
   freeOthersOfNode(): Promise<void>
-  /** This process ends: what is used stays, as the calls may go on. */
+  /** Removes the unused rows of this process, which ends. Used ones stay: its calls may go on. */
   forgetUnused(): Promise<void>
-  /** Removes rows of this process of which nothing has been used since the last time. */
+  /** Removes rows of this process that no request has used since the last sweep. */
   sweep(): Promise<void>
   /**
-   * Frees what a node had that is gone for good. That it is gone was read a moment ago: if it is
-   * back, it has registered before it holds anything.
+   * Removes the rows of an instance that is gone for good. It was read a moment ago that it is: if
+   * it is back, it has registered before it holds anything.
    */
   release(node: NodeIdentity): Promise<void>
 }
@@ -174,7 +174,8 @@ interface Row {
 const taken = 'take_shares(CAST($1 AS json), $2, $3, $4, $5, $6, $7, $8)'
 
 /** The function runs after the setting, because it reads a column of that. */
-const takeOfWallets = `SELECT shares.* FROM (SELECT ${lockWait(LOCK_WAIT_MS)} AS wait OFFSET 0) AS setting,
+const takeOfWallets = `SELECT shares.* FROM (SELECT ${lockWait(LOCK_WAIT_MS)} AS wait OFFSET 0)
+  AS setting,
   LATERAL ${taken.replace('$1', 'CASE WHEN setting.wait IS NOT NULL THEN $1 END')} AS shares`
 
 function prepare({ statements }: Pick<Store, 'statements'>, kind: ShareTable['kind']) {

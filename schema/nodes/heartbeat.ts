@@ -24,7 +24,7 @@ export interface HeartbeatDeps {
    * Identifies the disk. Absent: a process that was fenced does not come back for its live calls.
    */
   readonly installId?: string
-  /** Of the API. */
+  /** Address of the API. */
   readonly address: string
   readonly version: string
   /**
@@ -39,18 +39,18 @@ export interface HeartbeatDeps {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   /**
-   * The clock of the machine, in milliseconds UTC, and the one that it is compared with. Absent:
-   * they are not.
+   * The clock of the machine, in milliseconds UTC, and the clock of the server. Absent: they are
+   * not compared.
    */
   readonly clocks?: { readonly ofMachine: () => number; readonly ofServer: ServerClock }
   readonly schedule: Schedule
   readonly log: Log
 }
 
-/** Beside it stands by how many seconds: positive where the machine is ahead. */
+/** The log adds by how many seconds: positive where the machine is ahead. */
 const CLOCK_DIFFERS =
   'the clock of this machine differs from that of the database server: synchronize it (NTP)'
-/** A difference is told again when it has changed by more. */
+/** The row with the difference is written again when it has changed by more. */
 const CLOCK_STEP_MS = 1_000
 const isOff = (differenceMs: number): boolean => Math.abs(differenceMs) > CLOCK_TOLERANCE_MS
 
@@ -69,7 +69,7 @@ const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, 
     (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_NODE}' || NODE.name) AS clock_ms`
 const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
 
-/** The difference of a clock that nodes tell each other. */
+/** Writes the difference of a clock to a row that the other nodes read. */
 const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_NODE}' || $1, $2)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_NODE}' || $1`
@@ -96,7 +96,7 @@ const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
 
 /**
  * A fenced process comes back under its name, for its live calls: nobody else has the name, and
- * what it held was freed. Its epoch is a new one, so that nothing of it is freed again for the
+ * its shares were freed. Its epoch is a new one, so that nothing of it is freed again for the
  * earlier silence.
  */
 const comeBack = `UPDATE node SET epoch = epoch + 1, state = 'draining',
@@ -107,7 +107,7 @@ const comeBack = `UPDATE node SET epoch = epoch + 1, state = 'draining',
 interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
   readonly silent_ms: number
-  /** The difference of its clock, where it has told one. */
+  /** The difference of its clock; null: it has written none. */
   readonly clock_ms: string | null
   /** The heartbeat was written. */
   readonly is_own: boolean
@@ -116,7 +116,7 @@ interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | '
 interface KnownNode extends Omit<NodeStatus, 'isThis'> {
   /** Steady time of its last heartbeat. */
   readonly beatAt: number
-  /** From this steady time on, none of its grants is in use. */
+  /** The steady time from which on none of its grants is in use. */
   readonly goneAt: number
 }
 
@@ -131,7 +131,7 @@ export class Heartbeat implements NodesPort {
   #longestGrantSeconds = (): number => 0
   /** When the last successful heartbeat was sent: the server stored a later time. */
   #beatAt: number
-  /** The same by the clock of the machine, which goes on while it sleeps. */
+  /** The same time by the clock of the machine, which goes on while it sleeps. */
   #beatWallAt: number
   #nodes: readonly KnownNode[] = []
   #isFenced = false
@@ -183,8 +183,8 @@ export class Heartbeat implements NodesPort {
   }
 
   /**
-   * The steady clock stands still while the machine sleeps: what others may have done meanwhile is
-   * known after a beat.
+   * The steady clock stands still while the machine sleeps: only a beat shows whether others have
+   * taken its shares meanwhile.
    */
   get #silentMs(): number {
     return Math.max(this.heartbeatAgeMs, this.#wallNow() - this.#beatWallAt)
@@ -325,7 +325,7 @@ export class Heartbeat implements NodesPort {
     return stoodStillMs
   }
 
-  /** The others read it with the heartbeats. */
+  /** Writes the difference to a row that the others read with the heartbeats. */
   #tellClock(rows: readonly Row[]): void {
     const { identity, connection } = this.#deps
     const told = rows.find(({ name }) => name === identity.name)?.clock_ms ?? null
@@ -342,8 +342,8 @@ export class Heartbeat implements NodesPort {
   }
 
   /**
-   * Another process has the name, or others have freed what this one held: it was paused, cut off
-   * or asleep.
+   * Another process has the name, or others have freed the shares of this one: it was paused, cut
+   * off or asleep.
    */
   async #fence(stoodStillMs: number): Promise<void> {
     this.#isFenced = true

@@ -28,12 +28,13 @@ export interface NewNode {
 /** A node that is silent for longer is `lost`: it may be dead. Milliseconds. */
 export const HEARTBEAT_TTL_MS = 10_000
 /**
- * Followed by the name of a node: its row of `setting` with the settings that all nodes compare.
+ * Begins the name of a row of `setting`, and the name of a node follows: the settings that all
+ * nodes compare.
  */
 export const SETTINGS_OF_NODE = 'settings of node '
 /**
- * Followed by the name of a node: by how many milliseconds its clock is ahead of the server's,
- * beyond the tolerance.
+ * Begins the name of a row of `setting`, and the name of a node follows: how many milliseconds its
+ * clock is ahead of the server's, where that is beyond the tolerance.
  */
 export const CLOCK_OF_NODE = 'clock of node '
 /** Rows of nodes that are silent for longer are removed: a name may never be used again. */
@@ -81,8 +82,8 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
 }
 
 /**
- * Otherwise a client that repeats a request with the same `Idempotency-Key` would get "in progress"
- * for minutes.
+ * Ends the claims of a run that has died. Otherwise a client that repeats a request with the same
+ * `Idempotency-Key` would get "in progress" for minutes.
  */
 async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
   const claims = store.db.deleteFrom('idempotent_claim')
@@ -128,8 +129,8 @@ function refuseAlive(
   now: number,
 ): void {
   const silentMs = now - beatAt
-  // So long it may grant from its shares of wallets, which the next process of this name takes
-  // over.
+  // That process may grant for so long from its shares of wallets, which the next process of this
+  // name takes over.
   const aliveMs = Math.max(HEARTBEAT_TTL_MS, offlineMs)
   if (state === 'stopped' || silentMs >= aliveMs) return
   const seconds = Math.ceil((aliveMs - silentMs) / 1_000)

@@ -4,10 +4,7 @@
  * by minutes.
  */
 
-/**
- * What one answer of the server says about its clock. Steady times of this process, and the
- * server's time between them.
- */
+/** The time of the server in one of its answers, between two steady times of this process. */
 export interface ServerTime {
   readonly sentAt: number
   readonly answeredAt: number
@@ -15,12 +12,12 @@ export interface ServerTime {
   readonly serverAt: number
 }
 
-/** Clocks of machines may differ from that of the server by so much before it is told. */
+/** The clock of a machine may differ from that of the server by so much without a warning. */
 export const CLOCK_TOLERANCE_MS = 2_000
 
 export class ServerClock {
   readonly #steadyNow: () => number
-  /** To be added to steady time. */
+  /** The milliseconds that are added to steady time. */
   #offsetMs: number
 
   constructor(steadyNow: () => number, first: ServerTime) {

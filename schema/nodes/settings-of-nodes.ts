@@ -61,7 +61,7 @@ export class SettingsOfNodes {
     this.#deps = deps
   }
 
-  /** By the name of the node: the settings in which it differs from another live node. */
+  /** The settings in which each node differs from another live one, by the name of the node. */
   get differing(): NodesPort['differingSettings'] {
     return this.#differing
   }

@@ -9,7 +9,8 @@ import type {
   Tariff,
 } from '../../../schema/contracts/charging.ts'
 import type { Reservation, Reservations } from './reservations.ts'
-import type { Counting, Customer, HeldRoom, Room } from '../customers/customer.ts'
+import type { Customer } from '../customers/customer.ts'
+import type { Counting, HeldSlots, LimitVerdict } from '../customers/customer-limits.ts'
 import { type Customers, isAmong } from '../customers/customers.ts'
 import { freeOn, type Meter } from '../guards/meter.ts'
 import type { Guardable, SpendGuards } from '../guards/spend-guards.ts'
@@ -80,7 +81,7 @@ export interface DecidedBy {
   readonly funds: Funds
   readonly counting?: Counting
   /** Room for the call, of other nodes, too. Absent: they may be asked for it. */
-  readonly held?: HeldRoom
+  readonly held?: HeldSlots
   readonly caps?: CapsBy
 }
 
@@ -116,7 +117,7 @@ export function authorize(
 ): Authorization | Short {
   const known = books.reservations.find(request.callUuid)
   if (known !== undefined) return { kind: 'granted', reservation: known }
-  const roomFor = (payer: Customer): Room => payer.admit(now, held, counting)
+  const roomFor = (payer: Customer): LimitVerdict => payer.limits.admit(now, held, counting)
   const resources = { roomFor, funds, fundsOf: fundsBy(funds), caps, leftOn: freeOn }
   const decision = decide(request, books, unknownCaller, now, resources)
   return decision.kind === 'granted' ? reserve(request, decision, books, now) : decision
@@ -128,7 +129,7 @@ const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
 /** What a decision looks at. */
 interface Resources {
   /** Whether its payer may have one more call, and start it now. */
-  readonly roomFor: (payer: Customer) => Room
+  readonly roomFor: (payer: Customer) => LimitVerdict
   readonly funds: Funds
   readonly fundsOf: (payer: Customer) => bigint
   readonly caps: CapsBy
@@ -150,7 +151,7 @@ export const foreseen = (
   now: number,
 ): Decision => {
   const decision = decide(request, books, unknownCaller, now, {
-    roomFor: (payer) => payer.foresee(now),
+    roomFor: (payer) => payer.limits.foresee(now),
     funds: 'held',
     fundsOf: ({ availableMicros }) => availableMicros,
     caps: 'held',

@@ -4,7 +4,7 @@
  */
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import { type Hold, noHold } from '../../../schema/contracts/limits.ts'
-import type { HeldRoom } from '../customers/customer.ts'
+import type { HeldSlots } from '../customers/customer-limits.ts'
 import type { Caps } from '../guards/caps.ts'
 import {
   authorize,
@@ -60,7 +60,7 @@ export class Decisions {
 
   async #authorizeLater(request: AuthorizationRequest, short: Short): Promise<Authorization> {
     const [held, money, caps] = await Promise.all([
-      short.payer.obtainRoom(short.isCounted),
+      short.payer.limits.obtain(short.isCounted),
       this.#obtainUnlessQuiet(short),
       this.#take(short),
     ])
@@ -112,7 +112,7 @@ export class Decisions {
     request: AuthorizationRequest,
     funds: Funds,
     caps: CapsBy,
-    held?: HeldRoom,
+    held?: HeldSlots,
   ): Authorization | Short {
     const { isOverloaded, canHold, books, unknownCaller, now, failMode } = this.#deps
     if (isOverloaded()) return refusedBy('records_waiting')

@@ -129,7 +129,7 @@ export class Reservations {
     if (entry === undefined) return false
     entry.resumedAtSeconds = resumedAtSeconds
     entry.answeredAt = now - resumedAtSeconds * 1_000
-    entry.payer?.noteCalls()
+    entry.payer?.limits.note()
     return true
   }
 

@@ -1,8 +1,8 @@
-/** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
-import { noHold, type Hold, type Share, type Shares } from '../../../schema/contracts/limits.ts'
+/** One customer's money in memory: its terms, its balance, and how much of it calls reserve. */
 import type { Balance } from '../../../schema/contracts/charging.ts'
 import type { NodeShare } from '../../shares/node-share.ts'
 import type { NodeShares } from '../../shares/node-shares.ts'
+import { CustomerLimits, type SharedLimits } from './customer-limits.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
 export interface Terms {
@@ -13,54 +13,23 @@ export interface Terms {
   readonly planId: number | null
   /** Null: the customer has no wallet, so nothing to pay with. */
   readonly walletId: number | null
-  /** Of the wallet. */
+  /** Currency of the wallet. */
   readonly currency: string | null
   readonly creditLimitMicros: number
   readonly maxConcurrentCalls: number
-  /** Calls per second. */
+  /** Calls that may begin in a second. */
   readonly maxCps: number
-  /** Per day (UTC). */
+  /** Debits in a day (UTC). */
   readonly maxDailySpendMicros: number
   readonly maxCallSeconds: number
   /** Below this the customer's balance is low. */
   readonly lowBalanceMicros: number
 }
 
-/** What the limits of a customer say of one more call. */
-export type Room =
-  | 'room'
-  /** Other nodes may have room for it. */
-  | 'ask'
-  /** What other nodes use is not known. */
-  | 'unreachable'
-  | 'concurrent_limit'
-  | 'cps_limit'
-
-/** Whose calls count against the limits of a customer. */
-export type Counting =
-  /** Those of all nodes. */
-  | 'all'
-  /** Those of all nodes; while the database does not answer, those of this node. */
-  | 'answered'
-  /** Those of this node. */
-  | 'alone'
-
-/** What came of asking other nodes for room for one more call. */
-export interface HeldRoom {
-  /** Its start counts already. */
-  readonly isCounted: boolean
-  readonly calls: Hold
-  readonly starts: Hold
-}
-
-/** Where other nodes draw from the same. */
-export interface SharedWith {
-  /** Absent: no other one counts against the same limits. */
-  readonly limits?: Shares | undefined
-  /** Absent: no other one spends from the same wallets. */
+/** The shares that this instance has where others draw from the same wallets and limits. */
+export interface SharedWith extends SharedLimits {
+  /** Absent: no other instance spends from the same wallets. */
   readonly money?: NodeShares | undefined
-  /** Milliseconds by the steady clock. */
-  readonly now: () => number
 }
 
 const dayMs = 86_400_000
@@ -69,7 +38,7 @@ const dayMs = 86_400_000
 export const startOfDay = (now: number): number => now - (now % dayMs)
 
 /**
- * The balance is the one that the database has committed; what live calls may still cost is
+ * The balance is the one that the database has committed; the rest of what live calls may cost is
  * reserved on top. No call reserves more than `availableMicros`, so debits and reservations
  * together stay within what was paid in plus the credit limit.
  */
@@ -77,24 +46,23 @@ export class Customer {
   terms: Terms
   reservedMicros = 0n
   openCalls = 0
+  readonly limits: CustomerLimits
   #balanceMicros: bigint
-  /** The ledger entry that the balance is of; 0: not known. */
+  /** Id of the ledger entry that left this balance; 0: not known. */
   #lastEntry = 0
   /** The balance has followed a commit since `beginLoad`. */
   #hasMoved = false
-  /** All debits of this process. */
+  /** Sum of the debits of this process. */
   #debitedMicros = 0n
-  readonly #attempts = new RollingSecond()
   readonly #shared: SharedWith | undefined
   #sharedMoney: NodeShare | undefined
-  #sharedCalls: Share | undefined
-  #sharedStarts: Share | undefined
   #spentMicros = 0n
   #spentOn = -1
 
   constructor(terms: Terms, balanceMicros: bigint, shared?: SharedWith) {
     this.terms = terms
     this.#shared = shared
+    this.limits = new CustomerLimits(this, shared)
     this.#balanceMicros = balanceMicros
   }
 
@@ -134,16 +102,17 @@ export class Customer {
   }
 
   /**
-   * What is read from now on is not older than the balance in memory, unless that moves meanwhile.
+   * A load begins: the rows that it reads are not older than the balance in memory, unless that
+   * moves meanwhile.
    */
   beginLoad(): void {
     this.#hasMoved = false
   }
 
   /**
-   * Takes over what was read since `beginLoad`. A balance that has moved meanwhile stays: it is the
-   * one after the last commit, and what was read may be the one before. So does the wallet, which
-   * may not have been there.
+   * Takes over the row that was read since `beginLoad`. A balance that has moved meanwhile stays:
+   * it is the one after the last commit, and the row may have the one before. A wallet that was
+   * opened meanwhile stays, too: the row may have none.
    */
   take(terms: Terms, balanceMicros: bigint): void {
     const { walletId, currency } = this.terms
@@ -176,7 +145,7 @@ export class Customer {
     return this.#shared?.money !== undefined
   }
 
-  /** Where they do, what this one may. Undefined: they do not, or there is no wallet. */
+  /** This instance's share of the wallet. Undefined: no other one spends, or there is no wallet. */
   get money(): NodeShare | undefined {
     if (this.#sharedMoney !== undefined || this.#shared?.money === undefined)
       return this.#sharedMoney
@@ -186,15 +155,15 @@ export class Customer {
     return (this.#sharedMoney = this.#shared.money.of(String(walletId), used))
   }
 
-  /** What this process may reserve now. */
+  /** Returns how much this process may reserve now. */
   get spendableMicros(): bigint {
     if (!this.isShared) return this.availableMicros
     return BigInt(this.money?.free ?? 0)
   }
 
-  /** What may still be reserved today; undefined without a daily limit. */
+  /** Returns how much may still be reserved today; undefined without a daily limit. */
   dailyBudgetMicros(now: number): bigint | undefined {
-    // A share is within the limit already, with what other processes have spent.
+    // The database keeps the shares within the daily limit, with the debits of other processes.
     if (this.terms.maxDailySpendMicros === 0 || this.isShared) return undefined
     const spent = this.#spentOn === startOfDay(now) ? this.#spentMicros : 0n
     return BigInt(this.terms.maxDailySpendMicros) - spent - this.reservedMicros
@@ -208,125 +177,9 @@ export class Customer {
     this.#debitedMicros += BigInt(micros)
   }
 
-  /** Takes over what the ledger says was debited since midnight. */
+  /** Takes over the sum of the debits since midnight, as the ledger has it. */
   setSpending(micros: bigint, now: number): void {
     this.#spentOn = startOfDay(now)
     this.#spentMicros = micros
-  }
-
-  /**
-   * Counts a new call if there is room for it.
-   *
-   * @param held when other nodes have been asked: what came of it. Only without it the answer may
-   * be `ask`.
-   */
-  admit(now: number, held?: HeldRoom, counting: Counting = 'all'): Room {
-    const { maxConcurrentCalls, maxCps } = this.terms
-    if (maxConcurrentCalls > 0 && this.openCalls >= maxConcurrentCalls) return 'concurrent_limit'
-    const isStart = maxCps > 0 && held?.isCounted !== true
-    if (isStart && !this.#attempts.hasRoom(now, maxCps)) return 'cps_limit'
-    const room = counting === 'alone' ? 'room' : this.#roomHere(isStart, held, counting)
-    if (room === 'room' && isStart) this.#attempts.add(now)
-    return room
-  }
-
-  #roomHere(isStart: boolean, held: HeldRoom | undefined, counting: Counting): Room {
-    const { maxConcurrentCalls, maxCps } = this.terms
-    const [calls, starts] = [this.#calls(maxConcurrentCalls), this.#starts(isStart ? maxCps : 0)]
-    if (calls?.admits(maxConcurrentCalls, ownOf(held?.calls)) === false) {
-      const room = denied(calls, maxConcurrentCalls, held) ?? 'concurrent_limit'
-      if (room !== 'unreachable' || counting === 'all') return room
-    }
-    if (starts?.admits(maxCps, ownOf(held?.starts)) === false) {
-      const room = denied(starts, maxCps, held) ?? 'cps_limit'
-      if (room !== 'unreachable' || counting === 'all') return room
-    }
-    return 'room'
-  }
-
-  /** What `admit` would return in the end; nothing is counted. */
-  foresee(now: number): Room {
-    const { maxConcurrentCalls, maxCps } = this.terms
-    const [calls, starts] = [this.#calls(maxConcurrentCalls), this.#starts(maxCps)]
-    if (maxConcurrentCalls > 0 && this.openCalls >= maxConcurrentCalls) return 'concurrent_limit'
-    if (calls?.mayAdmit(maxConcurrentCalls) === false) return 'concurrent_limit'
-    if (maxCps > 0 && !this.#attempts.hasRoom(now, maxCps)) return 'cps_limit'
-    return starts?.mayAdmit(maxCps) === false ? 'cps_limit' : 'room'
-  }
-
-  /**
-   * Holds room for one call, and asks other nodes where there is none here; waits a tenth of a
-   * second at most.
-   *
-   * @param isCounted its start counts already.
-   */
-  async obtainRoom(isCounted: boolean): Promise<HeldRoom> {
-    const { maxConcurrentCalls, maxCps } = this.terms
-    const [calls = noHold, starts = noHold] = await Promise.all([
-      this.#calls(maxConcurrentCalls)?.obtain(maxConcurrentCalls),
-      this.#starts(isCounted ? 0 : maxCps)?.obtain(maxCps),
-    ])
-    return { isCounted, calls, starts }
-  }
-
-  /** Its calls are counted without being asked for: some have been resumed, or the limit is new. */
-  noteCalls(): void {
-    const { maxConcurrentCalls } = this.terms
-    if (this.openCalls > 0) this.#calls(maxConcurrentCalls)?.noted(maxConcurrentCalls)
-  }
-
-  #calls(limit: number): Share | undefined {
-    const { limits } = this.#shared ?? {}
-    if (limit === 0 || limits === undefined) return undefined
-    return (this.#sharedCalls ??= limits.of(
-      `customer ${this.terms.customerId} calls`,
-      () => this.openCalls,
-    ))
-  }
-
-  #starts(limit: number): Share | undefined {
-    const { limits, now } = this.#shared ?? {}
-    if (limit === 0 || limits === undefined || now === undefined) return undefined
-    return (this.#sharedStarts ??= limits.of(`customer ${this.terms.customerId} starts`, () =>
-      this.#attempts.count(now()),
-    ))
-  }
-}
-
-/** Undefined: the limit is reached. */
-function denied(
-  share: Share,
-  limit: number,
-  held: HeldRoom | undefined,
-): 'ask' | 'unreachable' | undefined {
-  if (held === undefined && (share.mayAdmit(limit) || !share.isAnswered)) return 'ask'
-  return share.isAnswered ? undefined : 'unreachable'
-}
-
-const ownOf = (hold: Hold | undefined): number => (hold?.isGiven === true ? 1 : 0)
-
-/** The times of the last second's calls, oldest first, from `#start` on. */
-class RollingSecond {
-  #times: number[] = []
-  #start = 0
-
-  /** Past times are dropped. */
-  hasRoom(now: number, limit: number): boolean {
-    return this.count(now) < limit
-  }
-
-  count(now: number): number {
-    while ((this.#times[this.#start] ?? Infinity) <= now - 1_000) this.#start += 1
-    return this.#times.length - this.#start
-  }
-
-  add(now: number): void {
-    if (this.#start > 1_000) this.#dropPast()
-    this.#times.push(now)
-  }
-
-  #dropPast(): void {
-    this.#times = this.#times.slice(this.#start)
-    this.#start = 0
   }
 }

@@ -167,7 +167,7 @@ export class Customers {
     const customer = known ?? new Customer(terms, balanceMicros, this.#deps.shared)
     const isLowered = known !== undefined && allowsLess(terms, known.terms)
     customer.take(terms, balanceMicros)
-    customer.noteCalls()
+    customer.limits.note()
     if (isLowered) customer.money?.lowered()
     if (spending !== undefined) {
       const since = customer.debitedMicros - spending.debitedBefore

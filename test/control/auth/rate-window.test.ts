@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test, describe } from 'vitest'
-import { RateWindow, RequestWindows } from '../../../control/auth/rate-limit.ts'
+import { RateWindow, RequestWindows } from '../../../control/auth/rate-window.ts'
 import { requestShares } from '../../../engine/shares/node-shares.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'

@@ -2,7 +2,8 @@
 import { expect, test } from 'vitest'
 import { Decisions } from '../../../../engine/charging/authorization/decisions.ts'
 import { Reservations } from '../../../../engine/charging/authorization/reservations.ts'
-import { type Counting, Customer } from '../../../../engine/charging/customers/customer.ts'
+import { Customer } from '../../../../engine/charging/customers/customer.ts'
+import type { Counting } from '../../../../engine/charging/customers/customer-limits.ts'
 import type { Customers } from '../../../../engine/charging/customers/customers.ts'
 import { Meter } from '../../../../engine/charging/guards/meter.ts'
 import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
@@ -178,7 +179,7 @@ const answerOf = (
 ) => {
   const shares = { of: (resource: string) => (resource.endsWith('calls') ? calls : starts) }
   const customer = new Customer(terms, 0n, { limits: shares, now: () => 0 })
-  return customer.admit(0, { isCounted, calls: noHold, starts: noHold }, counting)
+  return customer.limits.admit(0, { isCounted, calls: noHold, starts: noHold }, counting)
 }
 
 test('against a limit of which nothing is heard the calls of the node alone can count; a limit that is heard holds', () => {

@@ -1,0 +1,47 @@
+/**
+ * Rows that earlier processes of this node have left. Calls that go on count in this process now,
+ * so the rows are freed, but not before the shares that these calls use are stored.
+ */
+import type { NodeShare } from './node-share.ts'
+
+/** The shares that are to be stored before the rows are freed. */
+type Unstored = Set<NodeShare>
+
+export class EarlierRuns {
+  /** No other process of this node goes on. */
+  isOver = false
+  /** Undefined: there are no rows to free. */
+  #unstored: Unstored | undefined
+
+  /** @param unstored the shares that are to be stored first. */
+  end(unstored: Iterable<NodeShare>): void {
+    this.isOver = true
+    this.#unstored = new Set(unstored)
+  }
+
+  /** A request of a process that has ended may be stored late: the rows are freed again. */
+  lookAgain(): void {
+    if (this.isOver) this.#unstored ??= new Set()
+  }
+
+  get unstored(): Unstored | undefined {
+    return this.#unstored
+  }
+
+  stored(unstored: Unstored | undefined, shares: readonly NodeShare[]): void {
+    for (const share of shares) unstored?.delete(share)
+  }
+
+  failed(shares: readonly NodeShare[]): void {
+    for (const share of shares) this.#unstored?.add(share)
+  }
+
+  /** Whether all of them are stored, and none was added by another `end`. */
+  isDue(unstored: Unstored | undefined): boolean {
+    return unstored?.size === 0 && this.#unstored === unstored
+  }
+
+  freed(unstored: Unstored | undefined): void {
+    if (this.#unstored === unstored) this.#unstored = undefined
+  }
+}
