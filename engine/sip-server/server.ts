@@ -12,9 +12,9 @@ import {
   type InProcessLink,
 } from './clients/in-process.ts'
 import { Dialer } from './clients/dialer.ts'
-import { AdminListener, type AdminOptions } from './clients/listener.ts'
+import { AdminListener, type AdminOptions } from './clients/admin-listener.ts'
 import { SipCore } from './core/core.ts'
-import { NextHopResolver } from './dns/next-hop.ts'
+import { NextHopResolver } from './dns/next-hop-resolver.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Flow, Listener } from './flow.ts'
@@ -34,11 +34,11 @@ import {
   type Log,
   type SipServerOptions,
 } from './options.ts'
-import { MetricsListener, prometheusText } from './metrics.ts'
+import { MetricsListener, prometheusText } from './metrics-listener.ts'
 import { type Load, Overload } from './overload.ts'
 import { defaultTimers } from './transaction/machine.ts'
 import type { BoundAddress } from './transport/listen.ts'
-import { TransportOpener } from './transport/open.ts'
+import { TransportOpener } from './transport/transport-opener.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
 export interface StartOptions {

@@ -13,7 +13,7 @@ import {
   ownUri,
   type Problem,
   transportParam,
-} from './next-hop.ts'
+} from './hop-finder.ts'
 import { type Dialog, routeBy, secondsIn, sessionFor } from '../dialog/dialog.ts'
 import { type Flow, isInward, isReliable, isWebSocket, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/message.ts'

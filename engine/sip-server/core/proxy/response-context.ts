@@ -4,7 +4,7 @@
  */
 import type { CoreParts } from '../parts.ts'
 import type { ClientTransaction } from '../transactions.ts'
-import { elsewhere, isSips, ownUri } from '../next-hop.ts'
+import { elsewhere, isSips, ownUri } from '../hop-finder.ts'
 import {
   forwardedRequest,
   forwardedResponse,

@@ -4,7 +4,7 @@
  * as Route is not followed: the token alone says the next hop, so that a party that holds one
  * reaches nothing else by it.
  */
-import { type HopFinder, namesOneOf } from '../next-hop.ts'
+import { type HopFinder, namesOneOf } from '../hop-finder.ts'
 import type { Target } from './forwarded-text.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'

@@ -22,7 +22,7 @@ import {
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../../transaction/client.ts'
 import type { TimedCall } from '../call-times.ts'
-import { elsewhere } from '../next-hop.ts'
+import { elsewhere } from '../hop-finder.ts'
 import type { CoreParts } from '../parts.ts'
 import type { ClientTransaction, Transactions } from '../transactions.ts'
 import { retarget, type ComposedRequest } from '../request-writer.ts'
@@ -405,7 +405,7 @@ function abandonedAttempt(
   }
 }
 
-// Requests that an application asks for; receive-response.ts handles their responses.
+// Requests that an application asks for; response-receiver.ts handles their responses.
 
 /** The command of an application, and the ids that it quotes. */
 export interface RequestCommand extends CommandRef {
