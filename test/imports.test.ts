@@ -9,14 +9,14 @@ const onlyNode = /^node:/
  * `schema`.
  */
 const sipGrammar = 'engine/sip-server/message/index.ts'
-/** What passes between the SIP server and an application. */
+/** The commands and events that pass between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
 const sipServer = (...names: readonly string[]) => names.map((name) => `engine/sip-server/${name}`)
-/** Of the layers of the SIP server that do no input and output. */
+/** Types that the layers of the SIP server share which do no input and output. */
 const sipBasics = sipServer('flow.ts', 'options.ts', 'errors.ts')
 
 const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'shares', 'trunks']
-/** What a helper of call control may import beside the schema. */
+/** Folders that a helper of call control may import beside the schema. */
 const helpersOf: Readonly<Record<string, readonly string[]>> = {
   // They count calls against limits, or spend from wallets.
   dispatcher: ['engine/shares'],
@@ -38,11 +38,11 @@ interface Rule {
 }
 
 /**
- * What each folder may import besides itself: folders (or files) here, and packages. The longest
- * entry that holds a file counts. Tests may import everything.
+ * Folders (or files) and packages that each folder may import besides itself. The longest entry
+ * that holds a file counts. Tests may import everything.
  */
 const map: Readonly<Record<string, Rule>> = {
-  // What joins the parts: from the command line down to one running process.
+  // Joins the parts: from the command line down to one running process.
   engine: { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ },
   // Read by Nodes that are too old for the rest.
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },

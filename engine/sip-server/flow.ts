@@ -25,7 +25,7 @@ export interface Listener {
   readonly isLocal?: (address: string) => boolean
   /** The same socket as its local network sees it, which is shown the bound address. */
   readonly inside?: Listener
-  /** Of an `inside`, the listener itself. */
+  /** The listener itself, for its `inside`. */
   readonly outside?: Listener
 }
 

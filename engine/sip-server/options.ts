@@ -134,7 +134,7 @@ export interface DialogOfPeer {
  * its messages.
  */
 export interface WayToPeer extends DialogOfPeer {
-  /** Of the flow by which the peer has sent. */
+  /** Protocol of the flow by which the peer has sent. */
   readonly protocol: Protocol
   /** Values of Route, the next one first. */
   readonly routes: readonly string[]
@@ -172,8 +172,8 @@ export interface TlsOptions {
   /** Cipher suites in the form of OpenSSL, such as `ECDHE+AESGCM`. Default: those of Node.js. */
   readonly ciphers?: string | undefined
   /**
-   * Of peers that connect to a `tls` listener. `optional`: asked for, and what is shown is checked
-   * before the connection is used for more than answers (RFC 5923). Default: off.
+   * Certificates of peers that connect to a `tls` listener. `optional`: one is asked for, and is
+   * checked before the connection is used for more than answers (RFC 5923). Default: off.
    */
   readonly clientCertificates?: 'off' | 'optional' | 'required' | undefined
   /**
@@ -268,7 +268,7 @@ export interface SipServerOptions {
   readonly limits?: Partial<CallLimits>
   /** Milliseconds since the epoch; must not jump backwards. Default: the monotonic clock. */
   readonly now?: () => number
-  /** Of cryptographic quality. Default: that of `node:crypto`. */
+  /** Random bytes of cryptographic quality. Default: those of `node:crypto`. */
   readonly randomBytes?: (size: number) => Uint8Array
   /**
    * DNS servers that are asked for next hops, `address` or `address:port`. Default: the system's,

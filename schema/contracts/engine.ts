@@ -31,7 +31,7 @@ export interface DelayHistogram {
   readonly sumMs: number
 }
 
-/** Of calls whose quality is known, since the start. */
+/** Scores of calls whose quality is known, since the start. */
 export interface MosHistogram {
   /** Calls with a score of at most `le`. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]
@@ -87,7 +87,7 @@ export interface EnginePort {
   readonly events: EventsPort
   /** Adds what has happened in the API to the events. */
   tell(happening: ApiHappening & { readonly tenantId: number | null }): void
-  /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
+  /** Finds a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
   /**
    * Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call.
@@ -155,7 +155,7 @@ export type EngineHappening = { readonly tenantId: number | null } & (
     }
   | {
       readonly type: 'storage.failed' | 'storage.recovered'
-      /** Of `storage.failed`, one line for the operator. */
+      /** One line for the operator, with `storage.failed`. */
       readonly reason: string | null
     }
   | {
@@ -168,14 +168,14 @@ export type EngineHappening = { readonly tenantId: number | null } & (
   | ApiHappening
 )
 
-/** What happens in the API. */
+/** Events that the API causes. */
 type ApiHappening = ProposalHappening | PaymentHappening
 
 /** A payment needs a person: it is not credited, or was taken back. */
 export interface PaymentHappening {
   readonly type: 'payment.alert'
   readonly alertId: number
-  /** Of `GET /billing/alerts`. */
+  /** One of the kinds of `GET /billing/alerts`. */
   readonly kind: string
 }
 
@@ -294,7 +294,7 @@ export interface DispatcherPort {
  */
 export interface ExtensionStatus {
   readonly status: 'registered' | 'unregistered'
-  /** Of the last phone to register. */
+  /** User-Agent of the last phone to register. */
   readonly userAgent: string | null
   readonly contacts: readonly {
     readonly uri: string

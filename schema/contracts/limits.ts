@@ -42,7 +42,7 @@ export interface Shares {
   of(resource: string, used: () => number): Share
 }
 
-/** Of requests, which nodes count in windows. */
+/** Shares of limits on requests, which nodes count in windows. */
 export interface RequestShares {
   /** @param onReset another node has called `reset`. */
   of(resource: string, used: () => number, onReset: () => void): Share
@@ -88,11 +88,11 @@ export interface Brake {
 export interface SpendGuard extends Brake {
   readonly guardUuid: string
   readonly action: GuardAction
-  /** Of a cap; 0 for a block. */
+  /** The amount of a cap; 0 for a block. */
   readonly amountMicros: number
-  /** Of a cap. */
+  /** Currency of a cap; null for a block. */
   readonly currency: string | null
-  /** Of a cap. */
+  /** Period of a cap; null for a block. */
   readonly per: GuardPeriod | null
   /** Milliseconds UTC. */
   readonly startsAt: number

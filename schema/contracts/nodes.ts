@@ -31,8 +31,8 @@ export interface NodeStatus extends NodeIdentity {
 export type NodeCondition = 'valid' | 'unheard' | 'fenced'
 
 /**
- * What a process finds that was fenced: it was paused, cut off or asleep, and others have what it
- * held.
+ * The state of a process that was fenced: it was paused, cut off or asleep, and others have what
+ * it held.
  */
 export interface Fenced {
   /** How long its steady clock stood still: the machine was asleep. */

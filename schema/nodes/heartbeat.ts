@@ -24,7 +24,7 @@ export interface HeartbeatDeps {
    * Identifies the disk. Absent: a process that was fenced does not come back for its live calls.
    */
   readonly installId?: string
-  /** Of the API. */
+  /** Address of the API. */
   readonly address: string
   readonly version: string
   /**

@@ -5,8 +5,8 @@
  */
 
 /**
- * What one answer of the server says about its clock. Steady times of this process, and the
- * server's time between them.
+ * The clock of the server in one of its answers: steady times of this process, and the server's
+ * time between them.
  */
 export interface ServerTime {
   readonly sentAt: number

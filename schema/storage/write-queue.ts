@@ -287,7 +287,7 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
     this.#cancelLook()
     if (rows === undefined || this.#locked.size === 0) return
     const asked = new Set(this.#locked)
-    // What is not known is taken for locked.
+    // A row of which nothing is known is taken for locked.
     const locked = await rows.locked([...asked]).catch(() => asked)
     this.#locked = new Set([...this.#locked].filter((row) => !asked.has(row) || locked.has(row)))
     const [free, apart] = [[] as W[], [] as W[]]

@@ -23,7 +23,7 @@ export interface AppHeaders {
   requires100rel: boolean
   /** `Require` names `timer`. */
   requiresTimer: boolean
-  /** Of a response it is left out of `lines`: the stack answers for the terms (RFC 4028). */
+  /** Left out of the `lines` of a response: the stack answers for the terms (RFC 4028). */
   sessionExpires: string | undefined
   /** Everything else, as header lines. */
   lines: string

@@ -387,6 +387,6 @@ export function ownUri(listener: Listener, user: string, isSecure: boolean): str
   return `sip:${place}${transportParam(listener)}`
 }
 
-/** Of the URI in a Route, Record-Route or Contact value, or by itself. */
+/** Whether a URI, alone or in a Route, Record-Route or Contact value, is `sips`. */
 export const isSips = (value: string | undefined): boolean =>
   value !== undefined && /^sips:/i.test(bareUri(value))

@@ -26,7 +26,7 @@ export interface ComposedRequest extends NextHop {
   /** Our Contact, '' where the method has none. */
   readonly contact: string
   readonly body: string
-  /** Of the session timer that it asks for (RFC 4028 §7.1). */
+  /** Interval of the session timer that it asks for (RFC 4028 §7.1). */
   readonly sessionSeconds: number | undefined
 }
 

@@ -104,7 +104,7 @@ function countResponse(
   else counts.set(method, new Map([[status, 1]]))
 }
 
-/** Of calls that come in and of calls that go out. */
+/** The times of calls that come in, and of calls that go out. */
 export interface CallTimesByDirection {
   readonly inbound: CallTimes
   readonly outbound: CallTimes

@@ -29,7 +29,7 @@ export type ServerTransaction = InviteServerTransaction | NonInviteServerTransac
 /** A request whose copies are still expected. */
 export interface AnsweredRequest {
   readonly key: string
-  /** Of our response. */
+  /** To tag of our response. */
   readonly toTag: string
   /** The response that a copy gets; empty without `flow`: none. */
   readonly response: string

@@ -7,7 +7,7 @@ const missingMs = 2_000
 /** A record without a time to live would be asked for by every call. */
 const minTtlMs = 1_000
 
-/** Of each kind of record; as many again that do not exist. */
+/** Names that are kept for each kind of record; as many again that do not exist. */
 const maxNames = 1_000
 
 /** Queries that may be under way at once; beyond, a name counts as missing. */

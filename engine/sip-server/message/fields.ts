@@ -16,7 +16,7 @@ export class NameAddr {
   readonly displayName: string
   /** As sent, without angle brackets. Any scheme. */
   readonly uri: string
-  /** Of the header, not of the URI. Names lower case. */
+  /** Parameters of the header, not of the URI. Their names are in lower case. */
   readonly params: Params
   #parsed: Uri | undefined | null = null
 
@@ -503,7 +503,7 @@ function parseSip(scheme: 'sip' | 'sips', text: string, from: number): Uri | und
   }
 }
 
-/** Of a mark before `end`, or `end`. */
+/** Returns the position of a mark before `end`, or `end`. */
 function positionOf(mark: string, text: string, from: number, end: number): number {
   const at = text.indexOf(mark, from)
   return at === -1 || at > end ? end : at

@@ -51,7 +51,7 @@ export interface HeaderIndex {
  */
 export class SipMessage {
   readonly kind: 'request' | 'response'
-  /** Of a response: the method of its CSeq, '' where that is unreadable. */
+  /** A response has the method of its CSeq, '' where that is unreadable. */
   readonly method: string
   readonly uri: string
   readonly version: string

@@ -6,7 +6,7 @@ export interface CommandLineOption {
   readonly name: OptionName
   /** As it was written, such as `--port`. */
   readonly spelled: string
-  /** Of an option that takes no value: 'true'. */
+  /** An option that takes no value has 'true'. */
   readonly text: string
 }
 

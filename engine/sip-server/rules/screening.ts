@@ -53,7 +53,7 @@ const isOfSpammer = (request: NewRequest, spammers: ScreeningRules['spammers']):
     return text !== '' && values.some((value) => text.includes(value))
   })
 
-/** Of From and To only the user counts. */
+/** The user alone counts in From and To. */
 function judgedText({ get }: NewRequest, name: string): string {
   if (name === 'user-agent') return get('User-Agent') ?? ''
   const value = get(name === 'from' ? 'From' : 'To')

@@ -1,4 +1,4 @@
-/** What names may lead to, with a real DNS server. */
+/** Where names may lead, with a real DNS server. */
 import { expect, onTestFinished, test } from 'vitest'
 import { createSipServer } from '../../../engine/sip-server/index.ts'
 import { DnsServer } from '../../support/dns-server.ts'

@@ -1,4 +1,4 @@
-/** What both databases promise of migrations, and what is of SQLite alone. */
+/** Guarantees of migrations on both databases, and some of SQLite alone. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'

@@ -1,4 +1,4 @@
-/** What a start waits for, and what a person has to mend. */
+/** A start waits for some failures to pass; others a person has to mend. */
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { TLSSocket, createSecureContext } from 'node:tls'

@@ -31,7 +31,7 @@ import {
 } from '../../transaction/machine.ts'
 
 export interface ForwardOptions {
-  /** Of the forwarded request. */
+  /** Max-Forwards of the forwarded request. */
   readonly maxForwards: number
   /** Later requests of the dialog come this way too. */
   readonly staysInDialog: boolean

@@ -54,7 +54,7 @@ export class TokenRoutes {
     return { target: found, recordRoute, patienceMs }
   }
 
-  /** Of our sealed routes the user part names a connection. */
+  /** The user part of a sealed route is no token: it names a connection. */
   #tokenIn(request: SipMessage): string | undefined {
     const [first = ''] = request.list('Route')
     const text = bareUri(first)

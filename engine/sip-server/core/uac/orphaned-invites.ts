@@ -116,7 +116,7 @@ function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   return hops === 1 || (hops === 2 && isPassedOn(response, listener))
 }
 
-/** What is passed on has a Record-Route with a token of ours as its user part. */
+/** A response that is passed on has a Record-Route with a token of ours as its user part. */
 function isPassedOn(
   response: SipMessage,
   { advertisedHost, advertisedPort }: Flow['listener'],

@@ -105,7 +105,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   readonly transactionId: string
   readonly clientId: number
   readonly isInitial: boolean
-  /** Of the session timer that it asks for. */
+  /** Interval of the session timer that it asks for. */
   readonly sessionSeconds: number | undefined
   readonly startedAt: number
   hasRung = false

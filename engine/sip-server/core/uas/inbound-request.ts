@@ -20,7 +20,7 @@ import { parseOptionTags, tagOf } from '../../message/fields.ts'
 export interface Arrival {
   readonly request: SipMessage
   readonly vias: Vias
-  /** Of its server transaction. */
+  /** Key of its server transaction. */
   readonly key: string
   /** Outside dialogs: equal for all copies of the request; else ''. */
   readonly mergeKey: string

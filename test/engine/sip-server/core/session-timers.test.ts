@@ -29,7 +29,7 @@ function answered(server: VirtualServer, offered: string[], given: string[]) {
 const supported = 'Supported: timer'
 
 test.each([
-  // What the caller's INVITE says, what the application's 200 says, what the caller is told.
+  // The caller's INVITE says this, the application's 200 that, and the caller is told the third.
   [[], [], ['', '']],
   [[supported], [], ['', '']],
   [[supported, 'Session-Expires: 600'], [], ['', '']],

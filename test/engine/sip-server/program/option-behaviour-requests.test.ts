@@ -127,7 +127,7 @@ test('handlerSipMethod: each method has its own, or the one for all', async () =
   expect([await ask(program, [], { method: 'REGISTER' }), await ask(program)]).toEqual([404, 486])
 })
 
-// What becomes of requests.
+// Options that decide about requests.
 
 test('optionsUserAgent, rejectsRegisterWithoutRealm: answered by the server itself', async () => {
   const words = '--user-agent-options-auto-respond probe --reject-register-with-no-realm'

@@ -52,7 +52,7 @@ test('every supported option is shown, here or in the files beside', () => {
   expect(missing).toEqual([])
 })
 
-// What the program reads.
+// Options that name what the program reads.
 
 test.each([
   ['-f d.xml', {}],
@@ -145,7 +145,7 @@ test('webSocketOrigins: pages of others are refused', async () => {
   ])
 })
 
-// What is told of it.
+// Options that say what is told of it.
 
 test('logLevel: the least level of lines', async () => {
   const files = { 'd.xml': '<drachtio><cdrs/></drachtio>' }

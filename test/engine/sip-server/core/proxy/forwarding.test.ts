@@ -1,6 +1,6 @@
 /**
- * What the application hands on to destinations, and the dialogs in which the server stays: RFC
- * 3261 §16.
+ * Requests that the application hands on to destinations, and the dialogs in which the server
+ * stays: RFC 3261 §16.
  */
 import { expect, test } from 'vitest'
 import { invited } from '../../../../support/caller.ts'

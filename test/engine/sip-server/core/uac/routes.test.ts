@@ -16,7 +16,7 @@ import {
   type SentMessage,
 } from '../../../../support/sip-core.ts'
 
-/** What a NAT made of the phone: its Contact says something else. */
+/** The phone as a NAT shows it: its Contact says something else. */
 const nat: Flow = { ...callee, port: 40_123 }
 
 /**

@@ -199,7 +199,7 @@ test.each([...validCases, ...invalidCases, ...semanticCases])(
       expect([statuses, delivered]).toEqual([[], []])
     else if (verdict !== 'accepted')
       expect([statuses, delivered]).toEqual([[String(verdict.status)], []])
-    // What can be read is for an application, or is refused by the layer that knows why.
+    // A readable request is for an application, or is refused by the layer that knows why.
     else if (delivered.length === 0) expect(statuses.join()).toMatch(/^(400|405|415|420|481|501)$/)
     const call = requestOf('INVITE', { callId: 'after', branch: 'z9hG4bK-after', body: sdp })
     expect(invited(server, call)).not.toBe('')
