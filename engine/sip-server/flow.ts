@@ -1,6 +1,6 @@
 /**
- * Where a message came from, or goes to: one remote address as seen from one of our listeners. A
- * response returns by the flow of its request.
+ * A flow is where a message came from, or goes to: one remote address as seen from one of our
+ * listeners. A response returns by the flow of its request.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import type { Protocol } from './message/message.ts'
@@ -74,7 +74,7 @@ export interface HopQuestion {
   readonly isSecure: boolean
   /** The protocols of our listeners. */
   readonly supported: readonly Protocol[]
-  /** In a dialog: the address of the peer that has given the name; see `isInward`. */
+  /** Address of the peer in a dialog that has given the name; see `isInward`. */
   readonly peer?: string
 }
 

@@ -167,7 +167,7 @@ export class SipServer {
     )
   }
 
-  /** In the order of the options; empty before the start. */
+  /** The listeners in the order of the options; empty before the start. */
   get listeners(): readonly Listener[] {
     return this.#listeners
   }
@@ -196,7 +196,7 @@ export class SipServer {
     return this.#capture?.figures
   }
 
-  /** Where applications connect; undefined without `admin`, and before the start. */
+  /** Address for applications; undefined without `admin`, and before the start. */
   get adminAddress(): BoundAddress | undefined {
     return this.#adminAddress
   }
@@ -206,7 +206,7 @@ export class SipServer {
     return this.#adminTlsAddress
   }
 
-  /** Where Prometheus asks. */
+  /** Address for Prometheus. */
   get metricsAddress(): BoundAddress | undefined {
     return this.#metricsAddress
   }
@@ -259,7 +259,7 @@ export class SipServer {
   }
 
   /**
-   * After a start that is held: handles the messages that have come meanwhile, and then all others.
+   * Ends the hold of a start: handles the messages that have come meanwhile, and then all others.
    */
   release(): void {
     this.#driver.release()

@@ -76,7 +76,7 @@ export interface Brake {
   readonly scope: GuardScope
   /** The id of the customer, the extension or the tenant. */
   readonly scopeId: number
-  /** In the form of `normalPrefix`. */
+  /** The prefix in the form of `normalPrefix`. */
   readonly prefix: string
   /**
    * Set for the scope `extension`: a PBX or a proxy of the tenant sends its calls under this

@@ -40,7 +40,7 @@ export interface EarlierLines {
 
 export interface DamagedLine {
   readonly file: string
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number
   readonly text: string
   /** A crash cut it off while it was written: no caller was informed. */
@@ -49,7 +49,7 @@ export interface DamagedLine {
 
 export const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
 
-/** With the space behind it. */
+/** Length of the checksum with the space behind it. */
 export const CHECKSUM_LENGTH = 9
 
 /** Undefined: torn or damaged. */

@@ -192,7 +192,7 @@ export class JournalFiles implements JournalFile {
 
 const SUFFIX = '.calls-'
 
-/** Behind the name of a file whose process has stopped. */
+/** The end of the name of a file whose process has stopped. */
 const STOPPED = '.stopped'
 
 const endOf = (file: string): readonly string[] =>

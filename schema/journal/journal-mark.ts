@@ -56,7 +56,7 @@ export class JournalMark {
     }
   }
 
-  /** Before the files are removed. */
+  /** Removes the mark, before the files are removed. */
   async clear(): Promise<void> {
     await execute(this.#store, this.#store.db.deleteFrom('setting').where('name', '=', this.#name))
   }
@@ -85,7 +85,10 @@ export class JournalMark {
       file === undefined
         ? `${path}.calls-${row.value} is missing`
         : `${path}${file} is empty or overwritten`
-    return `${loss}: calls that were open when the last run ended may have no record and no charge; compare the records of that time with those of your carriers`
+    return (
+      `${loss}: calls that were open when the last run ended may have no record and no ` +
+      'charge; compare the records of that time with those of your carriers'
+    )
   }
 }
 

@@ -134,7 +134,9 @@ function refuseAlive(
   if (state === 'stopped' || silentMs >= aliveMs) return
   const seconds = Math.ceil((aliveMs - silentMs) / 1_000)
   throw new DatabaseRefused(
-    `cannot serve as node ${name}: a process with another disk has this name (${address}, heard ${silentMs} ms ago): set another NODE_NAME; if that process is gone, and its disk with it, start again in ${seconds} s`,
+    `cannot serve as node ${name}: a process with another disk has this name (${address}, ` +
+      `heard ${silentMs} ms ago): set another NODE_NAME; if that process is gone, and its ` +
+      `disk with it, start again in ${seconds} s`,
   )
 }
 
@@ -183,7 +185,8 @@ export function installIdAt(databasePath: string, randomBytes: (size: number) =>
     throw new DatabaseRefused(`cannot use ${file}, which says which disk this is: ${reason}`)
   }
   throw new DatabaseRefused(
-    `${file} is damaged: it must hold 32 hexadecimal digits; remove it if no other process has this NODE_NAME`,
+    `${file} is damaged: it must hold 32 hexadecimal digits; remove it if no other process ` +
+      'has this NODE_NAME',
   )
 }
 

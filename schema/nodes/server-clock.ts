@@ -20,7 +20,7 @@ export const CLOCK_TOLERANCE_MS = 2_000
 
 export class ServerClock {
   readonly #steadyNow: () => number
-  /** To be added to steady time. */
+  /** Added to steady time. */
   #offsetMs: number
 
   constructor(steadyNow: () => number, first: ServerTime) {

@@ -154,7 +154,8 @@ async function compare(
     counted.push({ table, rows: here })
     for (const column of columnsOf(source, table).filter((each) => each.endsWith('_micros'))) {
       const micros = sumHere(source, table, column)
-      const sum = `SELECT CAST(coalesce(sum(${quoted(column)}), 0) AS text) AS sum FROM ${quoted(table)}`
+      const added = `CAST(coalesce(sum(${quoted(column)}), 0) AS text)`
+      const sum = `SELECT ${added} AS sum FROM ${quoted(table)}`
       const other = (await target.prepare<{ sum: string }>(sum).get([]))?.sum
       if (String(micros) !== other) throw differ(`the sum of ${table}.${column}`, micros, other)
       sums.push({ column: `${table}.${column}`, micros })
@@ -167,7 +168,8 @@ async function compare(
 function sumHere(source: Sqlite.Database, table: string, column: string): bigint {
   const row = source
     .prepare<[], { units: bigint; rest: bigint }>(
-      `SELECT coalesce(sum(${column} / 1000000), 0) AS units, coalesce(sum(${column} % 1000000), 0) AS rest
+      `SELECT coalesce(sum(${column} / 1000000), 0) AS units,
+         coalesce(sum(${column} % 1000000), 0) AS rest
          FROM ${quoted(table)}`,
     )
     .safeIntegers()

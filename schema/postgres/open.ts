@@ -91,7 +91,9 @@ async function refuseMigrations(
   const serving = (await servingNodes(statements)).filter((each) => each !== nodeName)
   if (serving.length === 0) return
   throw new DatabaseRefused(
-    `cannot use database ${name}: it is at version ${version}, this program needs ${needed}: stop the processes that serve from it (${serving.join(', ')}), and start this one then`,
+    `cannot use database ${name}: it is at version ${version}, this program needs ` +
+      `${needed}: stop the processes that serve from it (${serving.join(', ')}), and start ` +
+      'this one then',
   )
 }
 

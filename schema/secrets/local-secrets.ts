@@ -38,7 +38,7 @@ export class LocalSecrets implements Secrets {
     this.#configured = configured
   }
 
-  /** Where the key is stored, for the operator. */
+  /** The place of the key, for the operator. */
   get keySource(): string {
     return this.#configured === undefined ? keyFileOf(this.#path) : 'SECRET_KEY'
   }

@@ -54,7 +54,7 @@ export interface QueuedWrite<R> {
 export interface LockableRows<W> {
   /** The row that this write changes; undefined: none. */
   readonly of: (write: W) => number | undefined
-  /** Those that another transaction has locked now. Waits for none. */
+  /** Rows that another transaction has locked now. Waits for none. */
   readonly locked: (rows: readonly number[]) => Promise<ReadonlySet<number>>
   /**
    * Called when writes begin to wait for rows, with all that are locked then, and when none does

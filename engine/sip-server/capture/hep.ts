@@ -14,7 +14,7 @@ export interface CapturedMessage {
 
 /** The sender of packets. */
 export interface CaptureAgent {
-  /** By which number Homer knows us. */
+  /** Number by which Homer knows us. */
   readonly agentId: number
   /** The authenticate key. */
   readonly password?: string | undefined

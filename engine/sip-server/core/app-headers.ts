@@ -196,14 +196,14 @@ function plainText(message: SipMessage, vias: Vias | undefined): string {
 export interface Echo {
   readonly vias: string
   readonly from: string
-  /** Without its line break: our tag may follow. */
+  /** The line To without its line break: our tag may follow. */
   readonly to: string
   readonly needsTag: boolean
   /** Call-ID and CSeq. */
   readonly ids: string
   /** §12.1.1: the route set goes back in every response that can form a dialog. */
   readonly recordRoutes: string
-  /** For 100 (§8.2.6.1). */
+  /** Timestamp for a 100 (§8.2.6.1). */
   readonly timestamp: string
 }
 
@@ -248,7 +248,8 @@ export function responseText(
   const routes = status > 100 && status < 300 ? echo.recordRoutes : ''
   const timestamp = status === 100 ? echo.timestamp : ''
   return (
-    `SIP/2.0 ${status} ${reason}\r\n${echo.vias}${parties(echo, status > 100 ? tag : '')}${echo.ids}${routes}${timestamp}` +
+    `SIP/2.0 ${status} ${reason}\r\n${echo.vias}${parties(echo, status > 100 ? tag : '')}` +
+    `${echo.ids}${routes}${timestamp}` +
     rest +
     contentLengthLine(body) +
     body

@@ -77,7 +77,7 @@ export class HopFinder {
     this.#ids = ids
   }
 
-  /** By the URI alone; of several listeners that serve it, `preferred`. */
+  /** Finds the hop by the URI alone; `preferred` if several listeners serve it. */
   nextHop(target: string, preferred?: Listener): NextHop | Problem {
     const listeners = this.listeners()
     const hop = hopOf(target)

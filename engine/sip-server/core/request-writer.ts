@@ -148,7 +148,7 @@ export class RequestWriter {
     return 'problem' in hop || hop.question !== undefined ? dialog.flow : hop.flow
   }
 
-  /** By the dialog's flow where it is bound to one, else by route set or remote target. */
+  /** The flow of the dialog where it is bound to one, else the hop of its route set or target. */
   hopInDialog(dialog: Dialog): NextHop | Problem {
     if (!dialog.isFlowBound) return this.#hopByTarget(dialog)
     // Who is behind a proxy has written the Request-URI by which the proxy goes on.

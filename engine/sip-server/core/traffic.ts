@@ -2,7 +2,7 @@
 import type { SipMessage } from '../message/message.ts'
 import type { CallTimes } from './call-times.ts'
 
-/** By method; of responses by method and status. */
+/** Counts of requests by method, and of responses by method and status. */
 export interface TrafficTotals {
   readonly requestsIn: ReadonlyMap<string, number>
   readonly requestsOut: ReadonlyMap<string, number>

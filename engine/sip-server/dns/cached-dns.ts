@@ -115,7 +115,7 @@ const isUsable = <T>(
   now: number,
 ): cached is CachedRecords<T> => cached !== undefined && now - cached.knownAt < maxStaleMs
 
-/** As the last of the map, which loses its first where it grows too large. */
+/** Adds an entry as the last of the map, which loses its first when it grows too large. */
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key)
   map.set(key, value)

@@ -102,7 +102,7 @@ const handlerFor = (
   handlers.find(({ sipMethod }) => sipMethod === method) ??
   handlers.find(({ sipMethod }) => sipMethod === '*')
 
-/** By the protocol of the URL: a redirection may lead to the other one. */
+/** One agent for each protocol of a URL: a redirection may lead to the other one. */
 type Agents = Readonly<Record<string, HttpAgent>>
 
 function agentsFor({ verifies }: RequestHandler): Agents {

@@ -79,7 +79,7 @@ export class Proxy {
     if (!fullResponse) events.forwardingDone(ref)
   }
 
-  /** For a request that is no CANCEL; undefined: it does not come by a route of ours. */
+  /** The next step of a request, no CANCEL; undefined: it does not come by a route of ours. */
   nextStep(request: SipMessage, source: Flow): NextStep | undefined {
     const onward =
       this.#parts.tokenRoutes?.read(request, source) ?? this.#byOwnRoute(request, source)

@@ -17,7 +17,7 @@ const LINES = 9
 export class AcknowledgedInvites {
   readonly #parts: CoreParts
   readonly #flows = new FlowTexts()
-  /** By branch. */
+  /** The keys are branches. */
   readonly #acknowledged: RetransmitCache
 
   constructor(parts: CoreParts) {

@@ -29,7 +29,7 @@ export class OrphanedInvites {
     this.#parts = parts
   }
 
-  /** For as long as a 2xx is repeated (§13.3.1.4). */
+  /** Works for as long as a 2xx is repeated (§13.3.1.4). */
   end(isToBeEnded: (source: Flow) => boolean, now: number): void {
     const { deadlines, timers } = this.#parts.transactions
     this.#isToBeEnded = isToBeEnded

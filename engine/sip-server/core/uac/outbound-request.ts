@@ -309,7 +309,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#parts.acknowledged.keep(this, this.#answeredTag, ack, now)
   }
 
-  /** For a copy of the 2xx. */
+  /** A copy of the 2xx has come. */
   repeatAck(): void {
     if (this.#ack) this.#parts.transactions.send(this.#ack.text, this.#ack.flow, '')
   }
