@@ -4,6 +4,7 @@
  * datagram may be forged: it counts against sources that have proved nothing, and never against
  * others.
  */
+import { MINUTE_MS } from '../../schema/clock.ts'
 import type { LRUCache } from 'lru-cache'
 import type { Log } from '../../schema/contracts/log.ts'
 import { recentlyUsed } from '../../schema/recently-used.ts'
@@ -585,7 +586,6 @@ type Fields = Readonly<Record<string, unknown>>
 const QUIET_MS = 600_000
 const MAX_REPORTED = 20_000
 const LINES_A_MINUTE = 20
-const MINUTE_MS = 60_000
 
 /**
  * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a

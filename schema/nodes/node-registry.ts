@@ -2,6 +2,7 @@
  * The processes that share a database, by their names. Times are those of the database server, so
  * that the clocks of machines need not agree.
  */
+import { DAY_MS } from '../clock.ts'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Selectable, sql } from 'kysely'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../contracts/nodes.ts'
@@ -37,7 +38,7 @@ export const SETTINGS_OF_NODE = 'settings of node '
  */
 export const CLOCK_OF_NODE = 'clock of node '
 /** Rows of nodes that are silent for longer are removed: a name may never be used again. */
-const FORGOTTEN_MS = 30 * 86_400_000
+const FORGOTTEN_MS = 30 * DAY_MS
 
 /**
  * Registers the process under its name with the next epoch, which fences the process that had the

@@ -2,6 +2,7 @@
  * Copies a database from SQLite to a PostgreSQL server: all of it in one transaction, or nothing.
  * Before it is committed, the rows of every table and the sum of every amount are compared.
  */
+import { DAY_MS } from '../clock.ts'
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../sql/failure.ts'
 import type { PostgresStatements } from '../sql/postgres-statements.ts'
@@ -176,8 +177,6 @@ function sumHere(source: Sqlite.Database, table: string, column: string): bigint
     .get()
   return (row?.units ?? 0n) * 1_000_000n + (row?.rest ?? 0n)
 }
-
-const DAY_MS = 86_400_000
 
 /** Stores the spending since midnight UTC, which the process adds up from the ledger on SQLite. */
 async function countToday(target: PostgresStatements, now: number): Promise<void> {

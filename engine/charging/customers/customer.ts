@@ -1,4 +1,5 @@
 /** One customer's money and limits in memory: its balance, what is reserved, what is allowed. */
+import { DAY_MS } from '../../../schema/clock.ts'
 import { noHold, type Hold, type Share, type Shares } from '../../../schema/contracts/limits.ts'
 import type { Balance } from '../../../schema/contracts/charging.ts'
 import type { NodeShare } from '../../shares/node-share.ts'
@@ -63,10 +64,8 @@ export interface SharedWith {
   readonly now: () => number
 }
 
-const dayMs = 86_400_000
-
 /** Midnight UTC before `now`. */
-export const startOfDay = (now: number): number => now - (now % dayMs)
+export const startOfDay = (now: number): number => now - (now % DAY_MS)
 
 /**
  * The balance is the one that the database has committed; what live calls may still cost is
