@@ -1,8 +1,4 @@
-/**
- * Lines that survive a crash, in numbered files next to the database. A line is durable when
- * `append` calls back without an error. Each append is one synchronous write (`O_DSYNC`), off the
- * main thread.
- */
+/** The files of a journal: their names, and the form of their lines. */
 import { crc32 } from 'node:zlib'
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'

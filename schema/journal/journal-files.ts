@@ -1,3 +1,8 @@
+/**
+ * Lines that survive a crash, in numbered files next to the database. A line is durable when
+ * `append` calls back without an error. Each append is one synchronous write (`O_DSYNC`), off the
+ * main thread.
+ */
 import {
   close,
   constants,

@@ -1,3 +1,4 @@
+/** Says in the database that there is a journal, and which database a journal belongs to. */
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { Log } from '../contracts/log.ts'
 import { JOURNAL_OPEN } from './journal-entries.ts'

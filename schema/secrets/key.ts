@@ -1,6 +1,6 @@
 /**
- * The encryption of secrets, and its key in a file next to the database: a copy of one is useless
- * without the other.
+ * The key of the secrets, in a file next to the database: a copy of one is useless without the
+ * other.
  */
 import { generateKeySync } from 'node:crypto'
 import {

@@ -1,3 +1,4 @@
+/** The secrets of an SQLite database: their columns, and their key in a file or a setting. */
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../sql/failure.ts'
 import {
