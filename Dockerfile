@@ -3,16 +3,18 @@
 FROM node:24.21.0-bookworm AS build
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
-RUN npm ci
+# Without its scripts: they bring the Node that is here, and make the client library.
+RUN npm ci --ignore-scripts
 COPY . .
-RUN npm run build && npm prune --omit=dev
+RUN node build.mjs
 
 FROM node:24.21.0-bookworm-slim
 ENV NODE_ENV=production \
     DATABASE_PATH=/data/tollgate.db
 WORKDIR /app
 COPY --from=build /app/package.json ./
-COPY --from=build /app/node_modules ./node_modules
+# dist/ contains all other packages.
+COPY --from=build /app/node_modules/@node-rs ./node_modules/@node-rs
 COPY --from=build /app/dist ./dist
 RUN mkdir -m 700 /data && chown node:node /data
 USER node

@@ -1,6 +1,7 @@
 /**
- * Bundles the program into dist/, which starts four times faster than the sources, and the console into dist/console/.
- * A Tollgate that runs from this folder never notices (D321): it has files of dist/ mapped, and starts threads from it.
+ * Bundles the program into dist/, which starts four times faster than the sources, and the console
+ * into dist/console/. A Tollgate that runs from this folder never notices (D321): it has files of
+ * dist/ mapped, and starts threads from it.
  */
 import {
   mkdirSync,
@@ -39,7 +40,8 @@ const common = {
   platform: 'node',
   format: 'esm',
   sourcemap: true,
-  // A megabyte less of comments, some of them not ASCII: V8 keeps such a source as 16-bit characters.
+  // A megabyte less of comments, some of them not ASCII: V8 keeps such a source as 16-bit
+  // characters.
   minifyWhitespace: true,
   lineLimit: 160,
 }
@@ -65,7 +67,10 @@ const drachtioSrfBeside = {
     onResolve({ filter: /^drachtio-srf$/ }, () => ({ path: './drachtio-srf.js', external: true })),
 }
 
-/** Each thread needs its own file, with a hash in its name: a server starts the threads of its own build. */
+/**
+ * Each thread needs its own file, with a hash in its name: a server starts the threads of its own
+ * build.
+ */
 const threads = await build({
   ...forNode,
   entryPoints: {
@@ -79,7 +84,7 @@ const threads = await build({
   // Its binary is a package of its own for each system.
   external: ['@node-rs/argon2'],
 })
-const [launcher, program, library, client, consoleFiles] = await Promise.all([
+const [launcher, program, library, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
   build({
     ...common,
@@ -95,19 +100,12 @@ const [launcher, program, library, client, consoleFiles] = await Promise.all([
   }),
   // A file of its own, which few need.
   build({ ...forNode, entryPoints: ['drachtio-srf'] }),
-  build({
-    ...common,
-    entryPoints: { 'client/index': 'control/client/index.ts' },
-    platform: 'neutral',
-    target: 'es2022',
-    sourcemap: false,
-  }),
   buildConsole('dist/console'),
 ])
 
 /** Files of dist/ of this build. What names others comes after them. */
 const current = new Set()
-for (const { path, contents } of [threads, library, client].flatMap((each) => each.outputFiles))
+for (const { path, contents } of [threads, library].flatMap((each) => each.outputFiles))
   install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
@@ -121,7 +119,10 @@ for (const { path, contents } of launcher.outputFiles)
   install(path, contents, path.endsWith('.js') ? 0o755 : undefined)
 removeEarlier()
 
-/** A file that is equal stays; any other gets another inode: what has the old one mapped or open goes on with it. */
+/**
+ * A file that is equal stays; any other gets another inode: what has the old one mapped or open
+ * goes on with it.
+ */
 function install(path, contents, mode = 0o644) {
   const place = path.slice(path.lastIndexOf('dist/'))
   current.add(place)
@@ -149,8 +150,9 @@ function withThreadNames(contents) {
 }
 
 /**
- * Threads and assets of earlier builds stay for a while: for servers that run, and for pages that are open. The package
- * is without them. The time of such a file is that of the first build without it.
+ * Threads and assets of earlier builds stay for a while: for servers that run, and for pages that
+ * are open. The package is without them. The time of such a file is that of the first build without
+ * it.
  */
 function removeEarlier() {
   const day = 24 * 60 * 60 * 1_000
@@ -195,7 +197,10 @@ function folderOf(name) {
   return dirname(createRequire(import.meta.url).resolve(`${name}/package.json`))
 }
 
-/** The page, the guide, and their assets with hashes in their names, compressed once instead of for each request. */
+/**
+ * The page, the guide, and their assets with hashes in their names, compressed once instead of for
+ * each request.
+ */
 async function buildConsole(folder) {
   const { outputFiles } = await build({
     entryPoints: {

@@ -26,7 +26,10 @@ const patientTests = inFolders(
   'console',
   'process',
 )
-/** Of these, what takes a browser, a media relay, an installation or several starts: `npm test` leaves it to `--all`. */
+/**
+ * Those of them that take a browser, a media relay, an installation or several starts: `npm test`
+ * leaves it to `--all`.
+ */
 const thoroughTests = [
   ...inFolders('sipvicious', 'webphone', 'conformance', 'rtpengine', 'console'),
   'test/baresip/nodes.test.ts',
@@ -52,7 +55,9 @@ const repeatedTests = Object.keys(onBothDatabases)
 /** Vitest leaves one of them to itself, which is half of two; it needs a tenth of one. */
 const allCores = '100%'
 
-/** No test may fail because the machine stood still for a moment; only tests that fail wait so long. */
+/**
+ * No test may fail because the machine stood still for a moment; only tests that fail wait so long.
+ */
 const patience = {
   testTimeout: 60_000,
   hookTimeout: 60_000,

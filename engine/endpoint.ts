@@ -32,18 +32,15 @@ const onLoopback: EndpointListener = { protocol: 'udp', host: '127.0.0.1' }
  * @throws {ListenError} the address cannot be bound.
  */
 export async function startEndpoint(
-  { randomBytes }: { readonly randomBytes: (size: number) => Buffer },
   log: Log,
   prepare: (client: UserAgent) => void,
   { protocol, host, port: wanted = 0 } = onLoopback,
 ): Promise<Endpoint> {
-  const secret = randomBytes(16).toString('hex')
-  const server = createSipServer({ listen: [{ protocol, host, port: wanted }], secret, log })
+  const server = createSipServer({ listen: [{ protocol, host, port: wanted }], log })
   await server.start()
-  const client = new UserAgent(log)
+  const client = new UserAgent({ port: server.createPort(), log })
   prepare(client)
-  const open = server.connectApplication.bind(server)
-  const connected = await client.connect({ kind: 'in-process', open, secret })
+  const connected = await client.connect()
   const port = server.listeners[0]?.port
   if (connected.kind === 'refused' || port === undefined)
     throw new Error('an endpoint cannot connect to its SIP server')
@@ -68,13 +65,8 @@ export const silentAudio = [
 ].join('\r\n')
 
 /** A phone that is picked up at once. */
-export const startTestPhone = (
-  deps: { readonly randomBytes: (size: number) => Buffer },
-  log: Log,
-  listener: EndpointListener,
-): Promise<Endpoint> =>
+export const startTestPhone = (log: Log, listener: EndpointListener): Promise<Endpoint> =>
   startEndpoint(
-    deps,
     log,
     (client) =>
       client.handle('INVITE', (request) =>
@@ -87,11 +79,10 @@ const RINGING_MS = 300
 
 /** A PBX node that rings and answers; numbers that end in 9 are busy. */
 export const startPbxNode = (
-  context: { readonly randomBytes: (size: number) => Buffer; readonly schedule: Schedule },
+  { schedule }: { readonly schedule: Schedule },
   log: Log,
   listener?: EndpointListener,
-): Promise<Endpoint> =>
-  startEndpoint(context, log, (client) => answerCalls(client, context.schedule), listener)
+): Promise<Endpoint> => startEndpoint(log, (client) => answerCalls(client, schedule), listener)
 
 function answerCalls(client: UserAgent, schedule: Schedule): void {
   client.handle('OPTIONS', (_request, answer) => respond(answer, 200))

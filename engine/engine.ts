@@ -12,16 +12,17 @@ import { Deadlines } from './call/deadlines.ts'
 import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type DialogWay, type DialogWayDeps, mayFollow } from './call/dialog-way.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
-import { parseListener, type SipListener } from './call/user-agent/server-link.ts'
-import { probeThrough, registerThrough } from './call/user-agent/probe.ts'
+import { registerThrough } from './call/user-agent/carrier-register.ts'
+import { drachtioService } from './call/user-agent/drachtio/drachtio-service.ts'
+import type { RequestScreen } from './call/user-agent/drachtio/drachtio-servers.ts'
+import { probeThrough } from './call/user-agent/probe.ts'
 import { type Endpoint, type EndpointListener, startTestPhone } from './endpoint.ts'
-import { connectToServer } from './call/user-agent/drachtio-server.ts'
-import { headersOf } from './call/user-agent/requests.ts'
+import { headersOf } from './call/user-agent/received-request.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
-import { MessageLog, traceOf } from './call/trace/trace.ts'
-import type { SipRequest } from './call/signalling.ts'
-import { type Connection, UserAgent, whyNot } from './call/user-agent/user-agent.ts'
+import { MessageLog } from './call/trace/message-log.ts'
+import { traceOf } from './call/trace/trace.ts'
+import { UserAgent } from './call/user-agent/user-agent.ts'
 import { CallTotals, counted } from './call-totals.ts'
 import type {
   OriginateResult,
@@ -57,7 +58,8 @@ import { TrustedSources } from './routing/recognition.ts'
 import { TenantNames } from './routing/tenant-names.ts'
 import { innerCheck, type OwnNetwork } from '../schema/rules/gateways.ts'
 import { UnpricedCalls } from './routing/unpriced-calls.ts'
-import { createSipServer, type SipServer } from './sip-server/index.ts'
+import type { SipListener } from './sip-server/application.ts'
+import { createSipServer, type SipPort, type SipService } from './sip-server/index.ts'
 import { createMedia, type Media } from './media/create-media.ts'
 import { createRecordings, type Recordings } from './media/recording/recordings.ts'
 import { createRelays, type RelayPool } from './media/relay/relay-pool.ts'
@@ -122,12 +124,9 @@ export class Engine {
   readonly #config: Config
   readonly #log: Log
   readonly #schedule: Schedule
-  readonly #newUuid: () => string
-  readonly #randomBytes: EngineDeps['randomBytes']
   readonly #now: () => number
-  /** Absent with `DRACHTIO_URL`. */
-  readonly #server: SipServer | undefined
-  readonly #secret: string
+  readonly #server: SipService
+  readonly #port: SipPort
   readonly #client: UserAgent
   readonly #messages: MessageLog
   readonly #deadlines: Deadlines
@@ -182,10 +181,7 @@ export class Engine {
     this.#domains = new DialledDomains({ ...config.sip, listeners: () => this.listeners })
     this.#foresee = deps.foresee
     this.#wallNow = wallNow
-    this.#newUuid = deps.newUuid
-    this.#randomBytes = deps.randomBytes
     this.#now = now
-    this.#secret = config.drachtio.secret ?? deps.randomBytes(16).toString('hex')
     this.#hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
     const { installation } = deps
     this.#hosts.watch('own', ownNames(config))
@@ -195,21 +191,20 @@ export class Engine {
       nodes: () => installation?.nodes() ?? [],
       addressesOf: (host) => this.#hosts.addressesOf(host),
     })
-    // Behind drachtio-servers every node reaches every phone by their connections.
-    const hasFlows = config.drachtio.servers === undefined
-    if (installation !== undefined && hasFlows)
+    if (installation !== undefined)
       this.#others = createHop(this, installation, {
         now,
         wallNow: deps.clocks?.now ?? wallNow,
         log,
         hosts: this.#hosts,
       })
-    this.#server = hasFlows ? this.#createServer(deps) : undefined
+    this.#server = this.#createServer(deps)
+    this.#port = this.#server.createPort()
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
-    const lagMs = (): number => this.#server?.load.lagMs ?? 0
+    const lagMs = (): number => this.#server.load.lagMs
     const sessionSeconds = config.sessionExpiresSeconds
     const onMessage = this.#messages.add.bind(this.#messages)
-    this.#client = new UserAgent(log, onMessage, lagMs, sessionSeconds)
+    this.#client = new UserAgent({ port: this.#port, log, onMessage, lagMs, sessionSeconds })
     this.#deadlines = new Deadlines({ now, schedule })
     const charging = counted(deps.charging, this.totals)
     this.events = new EventLog(wallNow)
@@ -229,7 +224,7 @@ export class Engine {
       now,
       schedule,
       log,
-      refusedByOverload: () => this.#server?.refusedCalls ?? 0,
+      refusedByOverload: () => this.#server.refusedCalls,
     })
     this.registrar = this.#createRegistrar(deps)
     this.calls = this.#createCalls(deps, charging)
@@ -254,7 +249,6 @@ export class Engine {
       probeDefaults: probeDefaults(config),
     })
     this.trunks = this.#createTrunks(deps)
-    if (this.#server === undefined) this.#client.screen((request) => this.#admits(request))
     this.routing = new Routing({
       load: async (changed) =>
         this.#tenantNames.routing(await loadRouting(store, changed), changed),
@@ -321,7 +315,7 @@ export class Engine {
     saved: readonly SavedEntry[] = [],
     answers: readonly string[] = [],
   ): Promise<Restored> {
-    await this.#server?.start({
+    await this.#server.start({
       isHeld: true,
       answers,
       // Phones have registered: their addresses are proven.
@@ -330,12 +324,12 @@ export class Engine {
     })
     this.relays?.start()
     await this.media?.start()
-    const connected = await this.#client.connect(this.#connection())
-    if (connected.kind !== 'connected') throw new WrongSetting(whyNot(connected))
+    const connected = await this.#client.connect()
+    if (connected.kind === 'refused') throw new WrongSetting(connected.reason)
     const restored = this.#control.restore(saved)
     this.routing.noteCalls()
     this.dispatcher.noteCalls()
-    this.#server?.release()
+    this.#server.release()
     this.dispatcher.start()
     this.trunks.start()
     this.#refused.start()
@@ -370,14 +364,14 @@ export class Engine {
     const { calls } = this
     this.dispatcher.stop()
     this.trunks.leave()
-    this.#server?.dropNew()
+    this.#server.dropNew()
     this.#log('info', 'live calls are left for the next process', { calls: calls.size })
     await this.#untilAnswered(boundMs)
     calls.stopUnanswered()
     await this.#untilAnswered(REFUSING_MS)
-    this.#server?.stopReading()
+    this.#server.stopReading()
     this.#control.saveAll()
-    const answers = this.#server?.answers() ?? []
+    const answers = this.#server.answers()
     this.leaveCalls()
     return answers
   }
@@ -389,7 +383,7 @@ export class Engine {
     return new Promise((resolve) => {
       const poll = (): void => {
         // A call that is being authorized is an INVITE, and no call yet.
-        const waiting = calls.unansweredCount + (this.#server?.unansweredCount ?? 0)
+        const waiting = calls.unansweredCount + this.#server.unansweredCount
         const isSaved = waiting === 0 && this.#control.saveAll().length === 0
         if (isSaved || this.#now() >= deadline) resolve()
         else this.#schedule(poll, LEAVING_POLL_MS)
@@ -401,7 +395,7 @@ export class Engine {
   /** Its calls go on in the next process, and until then as the journal has them. */
   leaveCalls(): void {
     this.#deadlines.stop()
-    this.#server?.silence()
+    this.#server.silence()
   }
 
   async stop(): Promise<void> {
@@ -420,7 +414,7 @@ export class Engine {
     await this.#wrongPasswords.stop()
     for (const phone of this.#testPhones.values()) await phone.stop()
     this.#client.disconnect()
-    await this.#server?.stop()
+    await this.#server.stop()
   }
 
   get isReady(): boolean {
@@ -429,7 +423,7 @@ export class Engine {
 
   /** Where SIP is served, once started. */
   get listeners(): readonly SipListener[] {
-    return this.#isReady ? this.#listening(this.#client.hostPorts) : []
+    return this.#isReady ? this.#port.listeners : []
   }
 
   /**
@@ -437,7 +431,7 @@ export class Engine {
    * are bound.
    */
   get reachedAt(): readonly SipListener[] {
-    const shown = this.#isReady ? (this.#server?.listeners ?? []) : []
+    const shown = this.#isReady ? this.#server.listeners : []
     return shown.map(({ protocol, address, port, advertisedHost }) => {
       const isAny = /^[0:.]+$/.test(address)
       return { protocol, host: isAny ? advertisedHost : address, port }
@@ -461,12 +455,12 @@ export class Engine {
 
   /** Reads the certificates of `tls` and `wss` again, for new connections. */
   reloadCertificates(): void {
-    this.#server?.reloadCertificates()
+    this.#server.reloadCertificates()
   }
 
   /** Our certificate for `tls` and `wss`; undefined: there is none. */
   get certificate() {
-    return this.#server?.certificate
+    return this.#server.certificate
   }
 
   /** Click-to-call. Resolves before any phone rings. */
@@ -474,7 +468,7 @@ export class Engine {
 
   /** A call from a phone of our own. Resolves before that is picked up. */
   async placeTestCall(request: TestCallRequest): Promise<OriginateResult> {
-    const phone = await startTestPhone({ randomBytes: this.#randomBytes }, this.#log, this.#near())
+    const phone = await startTestPhone(this.#log, this.#near())
     const result = await this.#control.placeTestCall(request, phone.uri)
     if (result.kind === 'originating') this.#testPhones.set(result.callUuid, phone)
     else await phone.stop()
@@ -483,7 +477,7 @@ export class Engine {
 
   /** An address of this machine to which our SIP server can send. */
   #near(): EndpointListener {
-    const listeners = this.#server?.listeners ?? []
+    const listeners = this.#server.listeners
     const listener = ['udp', 'tcp'].flatMap((name) =>
       listeners.filter(({ protocol }) => protocol === name),
     )[0]
@@ -600,14 +594,24 @@ export class Engine {
     })
   }
 
-  #createServer({ config, wallNow, randomBytes, log }: EngineDeps): SipServer {
+  /** The only place that knows whether SIP is served by this process or by drachtio-servers. */
+  #createServer(deps: EngineDeps): SipService {
+    const { servers } = deps.config.drachtio
+    if (servers === undefined) return this.#createEmbeddedServer(deps)
+    const { schedule, now, log, newUuid: newToken } = deps
+    // Ours asks before it decodes anything.
+    const admit: RequestScreen = (...request) => this.guard.admitRequest(...request)
+    return drachtioService({ servers, schedule, now, log, newToken, admit })
+  }
+
+  #createEmbeddedServer({ config, wallNow, randomBytes, log }: EngineDeps): SipService {
     const { listen, secret } = config.drachtio
     const { advertisedHost, tls, webSocketOrigins: origins, dnsServers } = config.sip
     const { sessionExpiresSeconds: sessionSeconds } = config
     return createSipServer({
       listen: config.sip.listen,
       webSocket: { origins },
-      secret: secret ?? this.#secret,
+      secret,
       randomBytes,
       log,
       admit: ({ listener: { protocol }, address, port }, packet) =>
@@ -718,12 +722,6 @@ export class Engine {
     })
   }
 
-  /** What a server elsewhere took in: ours asks before it decodes anything. */
-  #admits(request: SipRequest): boolean {
-    const { protocol, sourceAddress: address, sourcePort: port, method, headers } = request
-    return this.guard.admitRequest({ protocol, address, port }, method, headers['user-agent'])
-  }
-
   #transfers({ installation, wallNow, clocks, log }: EngineDeps): OtherNodes | undefined {
     if (installation === undefined || this.#others === undefined) return undefined
     const { self, key } = installation
@@ -749,46 +747,16 @@ export class Engine {
     if (this.#isKnown(address, port) || this.#proxies.has(address)) return 'known'
     return this.guard.isProven(address) ? 'proven' : 'stranger'
   }
-
-  #connection(): Connection {
-    const { servers } = this.#config.drachtio
-    const newToken = this.#newUuid
-    const [log, schedule, now] = [this.#log, this.#schedule, this.#now]
-    if (servers !== undefined)
-      return {
-        kind: 'tcp',
-        servers,
-        schedule,
-        newToken,
-        open: (place, application) => connectToServer(place, application, { schedule, now, log }),
-      }
-    const server = this.#server
-    if (server === undefined) throw new Error('there is no SIP server to connect to')
-    const open = server.connectApplication.bind(server)
-    return { kind: 'in-process', secret: this.#secret, open }
-  }
-
-  /** A real server says where it listens; of our own we know it. */
-  #listening(hostPorts: readonly string[]): SipListener[] {
-    if (this.#server)
-      return this.#server.listeners.map(({ protocol, address, port }) => ({
-        protocol,
-        host: address,
-        port,
-      }))
-    return hostPorts.map(parseListener)
-  }
 }
 
-/** With `DRACHTIO_URL` there is no embedded server. */
-function sipFigures(server: SipServer | undefined): Readonly<Record<string, number>> {
-  const { lagMs = 0, share = 1 } = server?.load ?? {}
+function sipFigures(server: SipService): Readonly<Record<string, number>> {
+  const { lagMs, share } = server.load
   return {
-    ...prefixed('sip', server?.stats() ?? {}),
-    sip_connections_refused_total: server?.refusedConnections ?? 0,
-    sip_refused_by_overload_total: server?.refusedCalls ?? 0,
-    sip_bare_line_feeds_total: server?.withLineFeeds ?? 0,
-    ...(server?.captured && {
+    ...prefixed('sip', server.stats()),
+    sip_connections_refused_total: server.refusedConnections,
+    sip_refused_by_overload_total: server.refusedCalls,
+    sip_bare_line_feeds_total: server.withLineFeeds,
+    ...(server.captured && {
       hep_packets_total: server.captured.sent,
       hep_packets_dropped_total: server.captured.dropped,
     }),

@@ -1,4 +1,4 @@
-/** What sources and documents cite is there, and what documents promise is in the code. */
+/** Citations of sources and documents exist, and promises of documents are in the code. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize } from 'node:path'
 import { expect, test } from 'vitest'
@@ -13,22 +13,30 @@ import { filesUnder } from './support/source-files.ts'
 const tree = ['engine', 'control', 'schema', 'test', 'sipp-scenarios'].flatMap(filesUnder)
 const files = [...tree, ...readdirSync('.')]
 const documents = files.filter((path) => path.endsWith('.md'))
-const sources = tree.filter((path) => /\.(?:ts|mjs|xml)$/.test(path))
+const sources = tree.filter((path) => /\.(?:tsx?|mjs|xml)$/.test(path))
 const textOf = new Map([...documents, ...sources].map((path) => [path, readFileSync(path, 'utf8')]))
 const read = (path: string): string => textOf.get(path) ?? ''
 
 /**
- * The comments of a source, each on one line, or a document as a whole: where something is cited.
+ * A document as it is; a source with its code blanked, and with the stars of its comments: each
+ * character stands where it stood.
  */
 function proseOf(path: string): string {
-  if (path.endsWith('.md') || path.endsWith('.xml')) return read(path)
-  const found = read(path).matchAll(
-    /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/g,
+  const text = read(path)
+  if (path.endsWith('.md') || path.endsWith('.xml')) return text
+  const parts = text.matchAll(
+    /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|[^'"/]+|[^]/g,
   )
-  return [...found].map(([, comment = '']) => comment.replaceAll(/\n\s*\* ?/g, ' ')).join('\n')
+  return [...parts]
+    .map(([part, comment]) =>
+      comment === undefined
+        ? part.replaceAll(/[^\n]/g, ' ')
+        : comment.replaceAll(/\n\s*\* ?/g, (start) => ' '.repeat(start.length)),
+    )
+    .join('')
 }
 
-/** One line for each match for which `isThere` says no. */
+/** One line for each match for which `isThere` says no: the file, the line, and what is cited. */
 const missing = (
   paths: readonly string[],
   pattern: RegExp,
@@ -37,8 +45,10 @@ const missing = (
   paths.flatMap((path) =>
     [...proseOf(path).matchAll(pattern)]
       .filter((found) => !isThere(found, path))
-      .map(([cited]) => `${path}: ${cited.trim()}`),
+      .map((found) => `${path}:${lineOf(path, found.index)}: ${found[0].trim()}`),
   )
+
+const lineOf = (path: string, at: number): number => read(path).slice(0, at).split('\n').length
 
 /** The ids of the headings of a document: its own, and those that GitHub makes of the text. */
 function anchorsOf(document: string): ReadonlySet<string> {
@@ -106,6 +116,47 @@ test('every file and folder that a comment or document names exists', () => {
     )
   })
   expect(belowDocument).toEqual([])
+})
+
+/** A path from the folder of the file, from one above it, or from the mirrored one of a test. */
+function isSeenFrom(path: string, name: string): boolean {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if (existsSync(join(folder, name)) || existsSync(join(folder.replace(/^test\//, ''), name)))
+      return true
+    if (folder === '.') return false
+  }
+}
+
+test('every file that a comment names is there, as a path from its folder or one above', () => {
+  const code = sources.filter((path) => !path.endsWith('.xml'))
+  const file = /(?<![\w/.@<-])((?:\.{1,2}\/)*[a-z][\w.-]*(?:\/[\w.-]+)*\.(?:tsx?|mjs))\b(?![\w/-])/g
+  const folder = /(?<=`)((?:[a-z][\w-]*\/)+)(?=`)/g
+  const wrong = [file, folder].flatMap((pattern) =>
+    missing(code, pattern, ([, name = ''], path) => isSeenFrom(path, name)),
+  )
+  expect(wrong).toEqual([])
+})
+
+test('CONTRIBUTING.md answers where things are decided with names that stand in the files', () => {
+  const [, section = ''] = read('CONTRIBUTING.md').split('## Where is it decided?')
+  const answers =
+    section
+      .split('\n## ')[0]
+      ?.split('\n')
+      .filter((line) => line.startsWith('- ')) ?? []
+  expect(answers.length).toBeGreaterThanOrEqual(20)
+  const named = /((?:`\w+`(?:, | and )?)+) in `([\w/.-]+\.tsx?)`/g
+  const wrong = answers.flatMap((line) => {
+    const places = [...line.matchAll(named)]
+    if (places.length > 2) return [`more than two look-ups: ${line}`]
+    if (places.length === 0 && !line.endsWith(' the next section.')) return [`no name: ${line}`]
+    return places.flatMap(([, names = '', path = '']) =>
+      [...names.matchAll(/\w+/g)]
+        .filter(([name]) => name !== 'and' && !new RegExp(`\\b${name}\\b`).test(read(path)))
+        .map(([name]) => `CONTRIBUTING.md: ${name} is not in ${path}`),
+    )
+  })
+  expect(wrong).toEqual([])
 })
 
 test('each example of test/README.md is a test that is run', () => {

@@ -68,7 +68,7 @@ const denialLines = (): string =>
     .map(({ code, why, advice }) => `- \`${code}\`: ${escaped(`${why}: ${advice}.`)}`)
     .join('\n')
 
-/** With its generated parts made anew. */
+/** The guide with its generated parts made anew. */
 async function withReference(guide: string): Promise<string> {
   const parts = { commands: await commands(), settings: settingLines(), denials: denialLines() }
   const made = Object.entries(parts).reduce(

@@ -9,14 +9,14 @@ const onlyNode = /^node:/
  * `schema`.
  */
 const sipGrammar = 'engine/sip-server/message/index.ts'
-/** The commands and events that pass between the SIP server and an application. */
+/** The values that pass between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
 const sipServer = (...names: readonly string[]) => names.map((name) => `engine/sip-server/${name}`)
-/** Types that the layers of the SIP server share which do no input and output. */
+/** The basics of those layers of the SIP server that do no input and output. */
 const sipBasics = sipServer('flow.ts', 'options.ts', 'errors.ts')
 
 const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'shares', 'trunks']
-/** Folders that a helper of call control may import beside the schema. */
+/** The folders that a helper of call control may import beside the schema. */
 const helpersOf: Readonly<Record<string, readonly string[]>> = {
   // They count calls against limits, or spend from wallets.
   dispatcher: ['engine/shares'],
@@ -38,11 +38,11 @@ interface Rule {
 }
 
 /**
- * Folders (or files) and packages that each folder may import besides itself. The longest entry
- * that holds a file counts. Tests may import everything.
+ * The imports that each folder may have besides itself: folders (or files) here, and packages. The
+ * longest entry that holds a file counts. Tests may import everything.
  */
 const map: Readonly<Record<string, Rule>> = {
-  // Joins the parts: from the command line down to one running process.
+  // The files that join the parts: from the command line down to one running process.
   engine: { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ },
   // Read by Nodes that are too old for the rest.
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
@@ -87,8 +87,8 @@ const map: Readonly<Record<string, Rule>> = {
     packages: onlyNode,
   },
   // Only a drachtio-server elsewhere is spoken to by the library.
-  'engine/call/user-agent/drachtio-server.ts': {
-    folders: ['engine/call', 'schema', sipGrammar, applications],
+  'engine/call/user-agent/drachtio': {
+    folders: ['engine/call', 'schema', sipGrammar, applications, ...sipServer('index.ts')],
     packages: /^(node:|drachtio-srf$)/,
   },
   // Stands between call control and its legs: call control does not know of it.
@@ -99,6 +99,7 @@ const map: Readonly<Record<string, Rule>> = {
   control: { folders: ['schema', sipGrammar], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },
+  'control/client/build.mjs': { folders: ['test/support'], packages: /^(node:|esbuild$)/ },
   // Runs in browsers: it knows the API alone, and its types.
   'control/console/web': inBrowser(''),
   'control/console/web/api': inBrowser(),

@@ -133,7 +133,7 @@ function installConformance() {
   for (let attempt = 0; attempt < 2; attempt++) {
     const installed = run('npm', [...words, '--no-fund', npmPackage], { timeout: 300_000 })
     if (installed.status === 0) return
-    // What is half there would be taken for the whole.
+    // A half installed folder would be taken for a whole one.
     rmSync(folder, { recursive: true, force: true })
   }
 }
@@ -152,7 +152,9 @@ function testFilesFor(words) {
     .toSorted()
 }
 
-/** What cannot run here: test files with the reasons, and the packages that would help. */
+/**
+ * The tests that cannot run here: test files with the reasons, and the packages that would help.
+ */
 function findMissingPeers(files) {
   const reasons = new Map()
   const add = (file, reason) => reasons.set(file, [...(reasons.get(file) ?? []), reason])
@@ -179,7 +181,9 @@ function findMissingPeers(files) {
 }
 
 function build() {
-  const built = run('node', ['build.mjs'], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const built = run('npm', ['run', '--silent', 'build'], {
+    stdio: ['ignore', 'inherit', 'inherit'],
+  })
   return built.status === 0
 }
 

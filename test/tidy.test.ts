@@ -1,5 +1,5 @@
 /**
- * What only the rim of the program may do: everything else is given its time, randomness and
+ * Things that only the rim of the program may do: everything else is given its time, randomness and
  * settings.
  */
 import { expect, test } from 'vitest'

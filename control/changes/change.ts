@@ -60,7 +60,7 @@ export interface ChangeEffect {
   readonly after: Json | null
   /**
    * One sentence in our own words. Stored and given texts are in it only as `quoted` of
-   * `clean-text.ts` makes them: an agent and a person read it.
+   * `http/clean-text.ts` makes them: an agent and a person read it.
    */
   readonly effect: string
   /** Who is affected now, such as live calls or requests per hour. */

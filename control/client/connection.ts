@@ -51,7 +51,7 @@ export class TollgateError extends Error {
   readonly status: number
   /** For programs, such as `validation_failed`; `timeout` or `unreachable` without an answer. */
   readonly code: string
-  /** What is wrong with which field. */
+  /** The fields that are wrong, each with the reason. */
   readonly details: readonly ErrorDetail[]
   /** Names the request in the log of the API. */
   readonly correlationId: string | undefined
@@ -73,7 +73,7 @@ export class TollgateError extends Error {
 
 export interface ApiRequest {
   readonly method: string
-  /** With its query. */
+  /** The path with its query. */
   readonly path: string
   /** Text is sent as it is, everything else as JSON. */
   readonly body?: unknown
@@ -207,7 +207,7 @@ const isErrorBody = (body: unknown): body is ErrorBody =>
 /** Undefined: the request is not tried again. */
 function waitBefore(error: unknown, retry: number, isSafe: boolean): number | undefined {
   if (!(error instanceof TollgateError)) return undefined
-  // What is over the limit was not carried out.
+  // A request over the limit was not carried out.
   const isPassing = error.status === 429 || (isSafe && [0, 502, 503, 504].includes(error.status))
   const waitMs =
     error.retryAfterSeconds === undefined

@@ -17,7 +17,7 @@ export interface Page<T> {
   readonly items: readonly T[]
   readonly page: number
   readonly limit: number
-  /** Of the whole list. */
+  /** The number of items in the whole list. */
   readonly total: number
   /** The list ends here although there are older entries: filter it to see them. */
   readonly truncated: boolean
@@ -41,7 +41,7 @@ type Id<N extends OperationName> =
   Input<N> extends { readonly path: readonly [infer T, ...unknown[]] } ? T : never
 type Item<N extends OperationName> = Operations[N] extends { readonly item: infer T } ? T : never
 
-/** What is created, listed, read, changed and deleted by the same five operations. */
+/** The nouns that the same five operations create, list, read, change and delete. */
 export type Noun =
   | 'AIAgent'
   | 'Carrier'

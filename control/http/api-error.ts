@@ -29,8 +29,8 @@ interface ErrorExtras {
 }
 
 /**
- * An error response, thrown anywhere below a route; `error-handler.ts` turns it into the envelope.
- * The API's caller reads `message`, so it contains nothing internal.
+ * An error response, thrown anywhere below a route; `errorHandler` (`front.ts`) turns it into the
+ * envelope. The API's caller reads `message`, so it contains nothing internal.
  */
 export class ApiError extends Error {
   override readonly name = 'ApiError'

@@ -38,7 +38,7 @@ export interface Operation {
    * `all`: about all nodes of the installation; `call`: about one call, on whichever node it is.
    */
   readonly nodes?: 'all' | 'call'
-  /** In addition to those that follow from access, schemas and method (`errors.ts`). */
+  /** In addition to those that follow from access, schemas and method (`openapi-document.ts`). */
   readonly refusals?: readonly ErrorStatus[]
   /** A valid example. */
   readonly body?: unknown

@@ -1,7 +1,7 @@
 /**
  * A resource is one definition: its body, its view, its columns, its references, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds/`) and the OpenAPI document.
+ * undo (`kinds.ts`) and the OpenAPI document.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'

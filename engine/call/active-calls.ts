@@ -13,10 +13,8 @@ import {
   emptyWorld,
   type LiveCall,
   type LiveLeg,
-  MAX_NOTES,
   type Note,
   nowhere,
-  type CallPlace,
   type Side,
 } from './call-machine/state.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -28,6 +26,10 @@ import { isPaidByPlatform, stamped, tenantOfCall } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
 import type { Deadlines } from './deadlines.ts'
 import type { DialogIds } from './signalling.ts'
+import { CallCounts } from './call-counts.ts'
+import { CallsByLeg } from './calls-by-leg.ts'
+import { RecentCalls } from './recent-calls.ts'
+import { UnstoredCalls } from './unstored-calls.ts'
 import type { LiveCallEvent } from '../../schema/contracts/engine.ts'
 
 export interface ActiveCallsDeps {
@@ -519,81 +521,6 @@ export class ActiveCalls {
 const unpaid: ReadonlySet<string> = new Set(['insufficient_funds', 'ocs_unreachable'])
 const causeOf = (code: string): number => (unpaid.has(code) ? cause.noCredit : cause.barred)
 
-/** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
-type Index = Map<number, Set<string>>
-
-class CallCounts {
-  readonly #nodes: Index = new Map()
-  readonly #carriers: Index = new Map()
-  readonly #agents: Index = new Map()
-  /** Calls that count where they came from, by uuid: they have not been tried anywhere yet. */
-  readonly #arrived = new Map<string, number>()
-
-  byNode(nodeId: number): number {
-    return this.#nodes.get(nodeId)?.size ?? 0
-  }
-
-  byCarrier(carrierId: number): number {
-    return this.#carriers.get(carrierId)?.size ?? 0
-  }
-
-  byAgent(agentId: number): number {
-    return this.#agents.get(agentId)?.size ?? 0
-  }
-
-  /**
-   * The carrier that the call comes from has admitted it: it counts there at once, although it is
-   * not tried anywhere yet.
-   */
-  arrived(call: LiveCall, carrierId: number): void {
-    this.#arrived.set(call.start.callUuid, carrierId)
-    addTo(this.#carriers, carrierId, call)
-  }
-
-  move(call: LiveCall, from: CallPlace, to: CallPlace): void {
-    this.leave(call, from)
-    addTo(this.#nodes, to.nodeId, call)
-    addTo(this.#carriers, to.carrierId, call)
-    addTo(this.#agents, to.agentId, call)
-  }
-
-  leave(call: LiveCall, { nodeId, carrierId, agentId }: CallPlace): void {
-    removeFrom(this.#nodes, nodeId, call)
-    removeFrom(this.#carriers, carrierId, call)
-    removeFrom(this.#agents, agentId, call)
-    const { callUuid } = call.start
-    const arrivedFrom = this.#arrived.get(callUuid)
-    if (arrivedFrom === undefined) return
-    this.#arrived.delete(callUuid)
-    removeFrom(this.#carriers, arrivedFrom, call)
-  }
-
-  /**
-   * A callee that a transfer has taken out of the call does not count any more where the call went.
-   */
-  calleeLeft(call: LiveCall): void {
-    const { nodeId, carrierId, agentId } = call.place
-    removeFrom(this.#nodes, nodeId, call)
-    removeFrom(this.#agents, agentId, call)
-    // The carrier of an inbound call is the caller's, which is still in the call.
-    if (call.direction === 'outbound') removeFrom(this.#carriers, carrierId, call)
-  }
-}
-
-function addTo(index: Index, key: number | null, { start }: LiveCall): void {
-  if (key === null) return
-  const calls = index.get(key)
-  if (calls) calls.add(start.callUuid)
-  else index.set(key, new Set([start.callUuid]))
-}
-
-function removeFrom(index: Index, key: number | null, { start }: LiveCall): void {
-  if (key === null) return
-  const calls = index.get(key)
-  calls?.delete(start.callUuid)
-  if (calls?.size === 0) index.delete(key)
-}
-
 /** A live call as the API and its events show it. */
 function describe(call: LiveCall): ActiveCall {
   const { callUuid, callerNumber, calledNumber, startedAt } = call.start
@@ -616,175 +543,6 @@ function describe(call: LiveCall): ActiveCall {
     instance: call.instance,
     carrier,
     transfer: call.transfer,
-  }
-}
-
-/** Calls that ended in the last minutes; older ones are in the database. */
-export interface EndedCall {
-  readonly record: CallRecord
-  /** Call-IDs, the caller's first. */
-  readonly legs: readonly string[]
-  readonly notes: readonly Note[]
-  /** Added to the time of a note it gives milliseconds UTC. */
-  readonly stampOffsetMs: number
-  readonly parties: CallParties
-}
-
-const RECENT_MS = 15 * 60_000
-
-const endOf = ({ record, stampOffsetMs }: EndedCall): number => record.endedAt - stampOffsetMs
-
-export class RecentCalls {
-  readonly #now: () => number
-  readonly #maxCalls: number
-  /** By uuid. */
-  readonly #calls = new Map<string, EndedCall>()
-  /**
-   * In the order in which they ended, a ring. To find its first entry a `Map` passes over all that
-   * were deleted.
-   */
-  readonly #order: string[] = []
-  #first = 0
-  #next = 0
-
-  /** Holds at most `maxCalls`, 3 kB each. */
-  constructor(now: () => number, maxCalls = 2_000) {
-    this.#now = now
-    this.#maxCalls = Math.ceil(maxCalls)
-  }
-
-  add(call: EndedCall): void {
-    if (this.size === this.#maxCalls) this.#forgetFirst()
-    const { callUuid } = call.record
-    this.#calls.set(callUuid, call)
-    this.#order[this.#next++ % this.#maxCalls] = callUuid
-    const oldest = this.#now() - RECENT_MS
-    for (let first = this.#oldest; first && endOf(first) < oldest; first = this.#oldest)
-      this.#forgetFirst()
-  }
-
-  get #oldest(): EndedCall | undefined {
-    return this.#calls.get(this.#order[this.#first % this.#maxCalls] ?? '')
-  }
-
-  #forgetFirst(): void {
-    this.#calls.delete(this.#order[this.#first++ % this.#maxCalls] ?? '')
-  }
-
-  find(callUuid: string): EndedCall | undefined {
-    return this.#calls.get(callUuid)
-  }
-
-  /** Scans all calls. */
-  withLeg(callId: string): EndedCall | undefined {
-    for (const call of this.#calls.values()) if (call.legs.includes(callId)) return call
-    return undefined
-  }
-
-  /** Adds what came late to its trace. */
-  note(callUuid: string, note: Note): void {
-    const call = this.#calls.get(callUuid)
-    if (call === undefined || call.notes.length >= MAX_NOTES) return
-    this.#calls.set(callUuid, { ...call, notes: [...call.notes, note] })
-  }
-
-  get size(): number {
-    return this.#calls.size
-  }
-}
-
-/** Messages of a call may come so long after its end (64·T1, RFC 3261 §17). */
-const LATE_MS = 32_000
-
-const none: readonly string[] = []
-
-/** The calls of Call-IDs: of live legs, and of those that ended a moment ago. */
-class CallsByLeg {
-  readonly #now: () => number
-  readonly #keepsEnded: boolean
-  /** A call that comes back to this server may have the Call-ID of the first. */
-  readonly #live = new Map<string, readonly string[]>()
-  /** Legs that ended since `#since`, and in the period before. */
-  #ended = new Map<string, string>()
-  #endedBefore = new Map<string, string>()
-  #since = 0
-
-  constructor(now: () => number, keepsEnded: boolean) {
-    this.#now = now
-    this.#keepsEnded = keepsEnded
-  }
-
-  add(callId: string, callUuid: string): void {
-    const uuids = this.uuidsOf(callId)
-    if (!uuids.includes(callUuid)) this.#live.set(callId, [...uuids, callUuid])
-  }
-
-  /** Of live legs. */
-  uuidsOf(callId: string): readonly string[] {
-    return this.#live.get(callId) ?? none
-  }
-
-  /** A leg that another call gets by a transfer stays with its first call, which ends with it. */
-  uuidOf(callId: string): string | undefined {
-    return this.uuidsOf(callId)[0] ?? this.#ended.get(callId) ?? this.#endedBefore.get(callId)
-  }
-
-  ended({ start, callIds }: LiveCall): void {
-    if (this.#now() - this.#since > LATE_MS) {
-      this.#endedBefore = this.#ended
-      this.#ended = new Map()
-      this.#since = this.#now()
-    }
-    for (const callId of callIds) {
-      const uuids = this.uuidsOf(callId)
-      if (!uuids.includes(start.callUuid)) continue
-      const left = uuids.filter((uuid) => uuid !== start.callUuid)
-      if (left.length > 0) this.#live.set(callId, left)
-      else this.#live.delete(callId)
-      if (this.#keepsEnded && left.length === 0) this.#ended.set(callId, start.callUuid)
-    }
-  }
-}
-
-/** While nothing can be stored, this many refused calls wait. Further ones are only counted. */
-const MAX_REFUSED = 1_000
-
-const unserved: ReadonlySet<string> = new Set<Unserved>(['storage_unavailable', 'node_fenced'])
-
-class UnstoredCalls {
-  /** By uuid: a `Set` of calls would keep ended ones for a while (`ReleasingMap`). */
-  readonly #ended = new Set<string>()
-  readonly #refused = new Set<string>()
-  #withoutRecord = 0
-
-  ended({ start }: LiveCall): void {
-    this.#ended.add(start.callUuid)
-  }
-
-  /**
-   * Whether a call may wait for its record to be stored: of the calls refused because nothing can
-   * be stored, only some.
-   */
-  mayWait({ start }: LiveCall, denialCode: string | null): boolean {
-    if (denialCode === null || !unserved.has(denialCode)) return true
-    const { callUuid } = start
-    if (this.#refused.size < MAX_REFUSED) this.#refused.add(callUuid)
-    else this.#withoutRecord += 1
-    return this.#refused.has(callUuid)
-  }
-
-  forget({ start }: LiveCall): void {
-    this.#ended.delete(start.callUuid)
-    this.#refused.delete(start.callUuid)
-  }
-
-  get size(): number {
-    return this.#ended.size
-  }
-
-  /** Calls that were refused and could not be recorded, since the start. */
-  get withoutRecord(): number {
-    return this.#withoutRecord
   }
 }
 

@@ -34,7 +34,7 @@ const TICK_MS = 50
 
 export class Deadlines {
   readonly #deps: DeadlinesDeps
-  /** By the tick at which their deadlines are due. */
+  /** The entries of each tick, by the tick at which their deadlines are due. */
   readonly #slots = new Map<number, Slot>()
   #size = 0
   #lastSlot: number

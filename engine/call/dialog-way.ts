@@ -166,7 +166,7 @@ function isWithin(
   )
 }
 
-/** On this machine another port is another program, of which nobody says that it is the party's. */
+/** Another port of this machine is another program, which nobody has named as the party's. */
 function isAtParty(hop: string, way: DialogWay, { isOwnMachine }: DialogWayDeps): boolean {
   const target = sipTarget(hop)
   if (target?.host !== way.address) return false

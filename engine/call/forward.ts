@@ -139,7 +139,7 @@ export interface Forwarding {
   readonly number: string
   /** The number as user part of a URI. */
   readonly user: string
-  /** Without port. Empty if the phone names an address, which may be its own. */
+  /** The domain without port. Empty if the phone names an address, which may be its own. */
   readonly domain: string
   /** The target is a `sips:` URI. */
   readonly isSecure: boolean

@@ -4,7 +4,7 @@ import type { MachineEvent } from './call-machine/protocol.ts'
 import type { Callee } from './dialing/outgoing-invite.ts'
 import type { InviteToSend, LegCommand, LegEventData, SdpOwner } from './signalling.ts'
 import type { LegSignalling } from './user-agent/leg-signalling.ts'
-import type { ReceivedRequest } from './user-agent/requests.ts'
+import type { ReceivedRequest } from './user-agent/received-request.ts'
 
 export interface Legs extends Pick<LegSignalling, 'forget' | 'save' | 'restore' | 'answerBye'> {
   /** `isOtherNode`: a node of the installation has sent it, as its token proves. */

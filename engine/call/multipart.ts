@@ -80,7 +80,7 @@ export function assembled(headers: Headers, body: string): Described {
     if (body !== '') return { headers: others, body }
     return { headers: { ...others, 'content-type': type }, body: before }
   }
-  // What belongs to a description does not go without it.
+  // Headers that describe the body do not go without it.
   if (body === '') return { headers: others, body }
   const text = isBare === true ? body.replace(/\r?\n$/, '') : body
   return { headers: { ...others, 'content-type': type }, body: before + text + after }
@@ -131,7 +131,7 @@ function liberal(body: string): string {
 // The parts of a body.
 
 interface Part {
-  /** From its delimiter to the next one. */
+  /** The text from its delimiter to the next one. */
   readonly from: number
   readonly to: number
   readonly headers: string

@@ -68,8 +68,8 @@ export function agrees(offered: string, answered: string, final: string): boolea
 }
 
 /**
- * What a party has been offered, as the answer to an offer of its own (RFC 3264 §6): the same,
- * without what it does not offer. `last` was sent to it last. Undefined: no stream is left.
+ * Makes the answer to an offer of a party from what the party has been offered (RFC 3264 §6): the
+ * same, without what it does not offer. `last` was sent to it last. Undefined: no stream is left.
  */
 export function asAnswer(own: string, offer: string, last: string): string | undefined {
   const [offered, streams, sections] = [streamsOf(offer), streamsOf(own), mediaSections(own)]
@@ -144,7 +144,7 @@ export function isEqual(one: string, other: string): boolean {
 export interface Stream {
   /** `audio`, `video`, … */
   readonly kind: string
-  /** Of its `c=` line, or of that of the session: such as `IN IP4 192.0.2.1`. */
+  /** The address of its `c=` line, or of that of the session, such as `IN IP4 192.0.2.1`. */
   readonly address: string
   /** Begins with 0: there is no such stream (RFC 3264 §6). */
   readonly port: string

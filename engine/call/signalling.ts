@@ -117,7 +117,7 @@ export interface InviteToSend {
   readonly credentials: Credentials | undefined
 }
 
-/** For digest challenges. */
+/** A user name and a password that answer digest challenges. */
 export interface Credentials {
   readonly username: string
   readonly password: string

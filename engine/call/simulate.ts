@@ -127,7 +127,7 @@ interface Decision {
 }
 
 /**
- * The order of `connect` in `app.ts` and of `admission.ts`: planned, validated, authorized, routed.
+ * The order of `connect` in `app.ts` and of `inbound/admission.ts`: planned, validated, authorized, routed.
  */
 function decide(
   request: SimulationRequest,
@@ -222,7 +222,7 @@ function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): 
 
 const listOf = (tenantId: number | null): readonly number[] => (tenantId === null ? [] : [tenantId])
 
-/** By destination: the part of many such calls that it would get first. */
+/** The part of many such calls that each destination would get first. */
 type Shares = ReadonlyMap<Destination, number>
 
 type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
@@ -252,7 +252,7 @@ function foreseenRoutes(engines: SimulationDeps) {
       outboundCandidates: (customerId, number, tenantId) => {
         const question = [customerId, number, tenantId ?? null] as const
         lastQuestion = question
-        // For an emergency the candidates are drawn twice.
+        // The candidates of an emergency call are drawn twice.
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
         return routing.outboundCandidates(...question, { random: likely, passOver })

@@ -38,7 +38,7 @@ const describesBody = namesIn(
 const common = [...describesCall, ...describesBody, ...namesIn('allow supported recv-info')]
 
 const inviteHeaders = new Set(common)
-/** Without Retry-After: one busy node does not make Tollgate busy. */
+/** Retry-After does not pass: one busy node does not make Tollgate busy. */
 const inviteAnswerHeaders = new Set([...common, 'unsupported'])
 const inDialogHeaders = new Set([
   ...common,
@@ -47,14 +47,14 @@ const inDialogHeaders = new Set([
 const inDialogAnswerHeaders = new Set([...common, ...namesIn('unsupported retry-after')])
 const byeHeaders = new Set(namesIn('reason user-to-user'))
 
-/** Who calls, as the next network reads it. */
+/** Headers that name the caller, as the next network reads it. */
 const namesCallers = new Set(namesIn('p-asserted-identity remote-party-id'))
 /** Values that name hosts; the host is replaced by ours. */
 const namesHosts = new Set(namesIn('p-asserted-identity diversion history-info remote-party-id'))
 
 /** Extensions that end-to-end parties may use through us; session timers are each leg's own. */
 const passedOptions = new Set(namesIn('histinfo resource-priority uui privacy replaces'))
-/** Towards the called side we take reliable provisionals ourselves (RFC 3262); we send none. */
+/** We take reliable provisionals of the called side ourselves (RFC 3262), and send none. */
 const offeredOptions = new Set([...passedOptions, '100rel'])
 
 /** Methods that pass, or that we handle for both sides. Other methods in `Allow` are removed. */

@@ -1,7 +1,6 @@
 /**
- * Events and commands between the SIP core and an application, as values. An
- * application of this process takes them as they are; `wire/` writes them for one that is connected
- * by TCP.
+ * The door for applications of a SIP server. Call control of this process has a `SipPort`; an
+ * application elsewhere sends commands and gets events, which `wire/` writes as text.
  */
 import type { Flow } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
@@ -209,12 +208,71 @@ export type AppCommand =
   | { readonly id: string; readonly command: Command }
   | { readonly id: string; readonly command: undefined; readonly problem: string }
 
-/** An application of this process. */
+/** An application of this process that speaks the drachtio protocol. */
 export interface Application {
   /** Called from the event loop, in order; never inside `ApplicationLink.send`. */
   onEvent(event: AppEvent): void
   /** The connection has ended; nothing follows on it. */
   onClose(): void
+}
+
+/** The server, as an application that speaks the drachtio protocol in this process sees it. */
+export interface ApplicationLink {
+  /** May be called at any time, also from `onEvent`. */
+  send(command: AppCommand): void
+  /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
+  close(): void
+}
+
+// ---- call control ----
+
+/** The server's answer to something that call control has sent. */
+export type SentReply =
+  | Omit<RequestSentEvent, 'commandId'>
+  | Omit<ResponseSentEvent, 'commandId'>
+  | Omit<RefusedEvent, 'commandId'>
+
+/** Sends a request or a response by a port, and gets the reply to it. */
+export interface SipSender {
+  replied(reply: SentReply): void
+}
+
+export type SipPortEvent = RequestEvent | ResponseEvent | UnsolicitedEvent | SentReply
+
+/** Call control, as a port calls it. */
+export interface SipPortUser {
+  /** Methods in lower case; requests of others are refused by the server. */
+  readonly methods: readonly string[]
+  /**
+   * Called from the event loop, in order; never inside a call of the port. `sender`: who has asked
+   * for what this event replies to.
+   */
+  onEvent(event: SipPortEvent, sender: SipSender | undefined): void
+  /** All dialogs and transactions are gone whose ids begin with `server`. */
+  onLost(server: string): void
+}
+
+export type OpenedPort =
+  /** `version` begins with `v<major>.<minor>.<patch>`. */
+  | { readonly kind: 'connected'; readonly version: string }
+  /** `reason` is for the operator. */
+  | { readonly kind: 'refused'; readonly reason: string }
+
+/** An address at which a server takes SIP. */
+export interface SipListener {
+  readonly protocol: string
+  readonly host: string
+  readonly port: number
+}
+
+/** How a request leaves. */
+export interface RequestWay {
+  /** Empty outside dialogs. */
+  readonly dialogId: string
+  /** The next hop of a request outside dialogs. Empty: its Route decides, or its Request-URI. */
+  readonly nextHop: string
+  /** The server that `serverFor` has chosen for a request outside dialogs. */
+  readonly server: string
 }
 
 /** The final response of the target; 408 or 503 if there is none, as for any other request. */
@@ -224,20 +282,64 @@ export interface PingAnswer {
 }
 export type PingDone = (answer: PingAnswer) => void
 
-/** The server, as an application of this process sees it. */
-export interface ApplicationLink {
-  /** May be called at any time, also from `onEvent`. */
-  send(command: AppCommand): void
-  /** Ends the connection at once: nothing more is handed over. Safe to repeat. */
+/**
+ * SIP for call control: the server of this process, or drachtio-servers elsewhere. Call control
+ * does not ask which of them it is. Where there are several servers, the ids of dialogs and
+ * transactions begin with the name of theirs; the only server has the empty name.
+ */
+export interface SipPort {
+  /** Whether 100 is passed on. Without it a node that is slow to ring looks like a dead one. */
+  readonly reportsTrying: boolean
+  /** Whether the server does all of RFC 4028 by itself. */
+  readonly keepsSessionTimers: boolean
+  /** Whether a server may become unavailable without notice while this process runs. */
+  readonly isRemote: boolean
+  /** Advertised addresses such as `udp/192.0.2.1:5060`, of the servers that were reached so far. */
+  readonly hostPorts: readonly string[]
+  /** Where SIP is served, once opened. */
+  readonly listeners: readonly SipListener[]
+  /** How many requests and responses wait for their reply. */
+  readonly unconfirmed: number
+  /** Absent: dialogs outlive this process by themselves. */
+  readonly saved: SavedDialogs | undefined
+  /**
+   * Once. Resolves with the first available server, or when one refuses us; unavailable servers
+   * are tried again and again.
+   */
+  open(user: SipPortUser): Promise<OpenedPort>
+  /** Nothing more is handed over. Safe to repeat. */
   close(): void
   /**
-   * Sends one OPTIONS to `target` without events. `done` is called once, from the event loop, also
-   * after `close`. False: nothing was sent, because the target is no address by UDP. Absent: the
-   * server has no pings.
+   * Chooses the server for a request outside dialogs: where the phone at `nextHop` has registered;
+   * else the one that the id `near` belongs to; else each in turn. Undefined: none is available.
    */
-  readonly ping?: (target: string, done: PingDone) => boolean
-  /** Absent for a server in another process: its dialogs outlive this process by themselves. */
-  readonly saved?: SavedDialogs
+  serverFor(nextHop: string, near: string): string | undefined
+  /** Sends a request other than CANCEL. False: its server is unavailable, and nothing will come. */
+  request(message: AppMessage, way: RequestWay, sender: SipSender | undefined): boolean
+  /** Cancels an INVITE of ours. */
+  cancel(transactionId: string, message: AppMessage): void
+  /**
+   * Answers a request. `isToStranger`: see `SipCommand.toStranger`. False: its server is
+   * unavailable, and nothing will come.
+   */
+  respond(
+    transactionId: string,
+    message: AppMessage,
+    isToStranger: boolean,
+    sender: SipSender | undefined,
+  ): boolean
+  /**
+   * Status by which a request that belongs to no dialog of ours is refused at once. Undefined: it
+   * is handled.
+   */
+  refusalOf(request: RequestEvent): number | undefined
+  /** A phone has registered by this transaction from this address. */
+  noteRegistered(transactionId: string, address: string, port: number): void
+  /**
+   * Sends one OPTIONS to an address by UDP, at a tenth of the cost of a request. `done` is called
+   * once, from the event loop, also after `close`. False: nothing was sent.
+   */
+  ping(target: string, done: PingDone): boolean
 }
 
 /** Saves dialogs of an application as JSON values, and restores them in the next process. */

@@ -1,5 +1,5 @@
 /** The door of the embedded SIP server. */
-export { createSipServer, type SipServer, type StartOptions } from './server.ts'
+export { createSipServer, type SipServer, type SipService, type StartOptions } from './server.ts'
 export type {
   DialogOfPeer,
   NewRequest,
@@ -16,4 +16,4 @@ export type { Protocol } from './message/message.ts'
 export { Credentials } from './transport/credentials.ts'
 export { CertificateError, ListenError, OptionError } from './errors.ts'
 export { programHelp, runProgram, type ProgramWorld } from './program/program.ts'
-export type { Application, ApplicationLink } from './application.ts'
+export type { SipPort, SipPortUser } from './application.ts'

@@ -255,8 +255,8 @@ export interface SipServerOptions {
    * Contact. Default: true.
    */
   readonly detectsNat?: boolean | undefined
-  /** The secret that applications must present. */
-  readonly secret: string
+  /** The secret that applications must present. Default: none is let in. */
+  readonly secret?: string | undefined
   /** RFC 3261 Table 4; milliseconds. Default: the RFC's. */
   readonly timers?: Partial<Timers>
   /**

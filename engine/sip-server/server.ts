@@ -2,16 +2,12 @@
  * An embedded SIP server that speaks the drachtio protocol: core, sockets and applications, joined.
  */
 import { performance } from 'node:perf_hooks'
-import type { Application, ApplicationLink, SavedDialogs } from './application.ts'
+import type { SipPort } from './application.ts'
 import { Capture } from './capture/capture.ts'
 import { Clients } from './clients/clients.ts'
-import {
-  connectApplication,
-  connectInProcess,
-  type InProcessClient,
-  type InProcessLink,
-} from './clients/in-process.ts'
 import { Dialer } from './clients/dialer.ts'
+import { EmbeddedPort } from './clients/embedded-port.ts'
+import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
 import { AdminListener, type AdminOptions } from './clients/admin-listener.ts'
 import { SipCore } from './core/core.ts'
 import { NextHopResolver } from './dns/next-hop-resolver.ts'
@@ -296,29 +292,12 @@ export class SipServer {
     this.#driver.stop()
   }
 
-  /** Connects an application of this process; after the start. */
-  connectApplication(application: Application): ApplicationLink {
-    return connectApplication(this.#clients, application, {
-      savedDialogs: (clientId) => this.#savedDialogs(clientId),
-      ping: (target, done) =>
-        this.#driver.run('ping', (core, now) => core.ping(target, done, now)) === true,
-    })
+  /** A port for call control of this process, which opens it after the start. */
+  createPort(): SipPort {
+    return new EmbeddedPort(this.#clients, this.#driver, this.#core.saved, () => this.#listeners)
   }
 
-  #savedDialogs(clientId: number): SavedDialogs {
-    const driver = this.#driver
-    const { saved } = this.#core
-    return {
-      saveDialog: (id) => saved.saveDialog(clientId, id),
-      saveInvite: (id) => saved.saveInvite(clientId, id),
-      restoreDialog: (dialog) =>
-        driver.run('restore', (_, now) => saved.restoreDialog(clientId, dialog, now)) === true,
-      restoreInvite: (invite) =>
-        driver.run('restore', (_, now) => saved.restoreInvite(clientId, invite, now)),
-    }
-  }
-
-  /** The same for one that speaks the drachtio protocol. */
+  /** Connects an application of this process that speaks the drachtio protocol; after the start. */
   connectInProcess(client: InProcessClient): InProcessLink {
     return connectInProcess(this.#clients, client)
   }
@@ -431,3 +410,26 @@ export class SipServer {
     return this.#machine.bind?.(address, callbacks) ?? this.#opener.open(address, callbacks)
   }
 }
+
+/** SIP of a process, as whoever starts and stops the process sees it. */
+export type SipService = Pick<
+  SipServer,
+  | 'answers'
+  | 'captured'
+  | 'certificate'
+  | 'createPort'
+  | 'dropNew'
+  | 'listeners'
+  | 'load'
+  | 'refusedCalls'
+  | 'refusedConnections'
+  | 'release'
+  | 'reloadCertificates'
+  | 'silence'
+  | 'start'
+  | 'stats'
+  | 'stop'
+  | 'stopReading'
+  | 'unansweredCount'
+  | 'withLineFeeds'
+>

@@ -1,6 +1,6 @@
 /**
  * Writes one line of the log. The SIP server, which stands by itself, declares the same in its
- * `options.ts`.
+ * `engine/sip-server/options.ts`.
  */
 export type Log = (
   level: 'debug' | 'info' | 'warn' | 'error',

@@ -177,7 +177,7 @@ export function canonicalAddress(address: string): string {
 /**
  * Returns an IPv4 address itself, or the /64 network of an IPv6 address, because one host may take
  * every address of its /64. For addresses in the canonical form. The SIP server, which stands by
- * itself, has the same rule in its `transport/sources.ts`.
+ * itself, has the same rule in `engine/sip-server/transport/sources.ts`.
  */
 export function sourceKey(address: string): string {
   if (!address.includes(':')) return address

@@ -62,7 +62,7 @@ export const canTranscode = (name: string): boolean =>
 
 const transcoded = ['PCMA', 'PCMU', 'G722', 'G723', 'G729', 'GSM', 'opus', 'speex']
 
-/** Codecs that an allow list may name (RFC 3551, and the registered formats of `audio/`). */
+/** Codecs that an allow list may name (RFC 3551, and the registered media types of audio). */
 export const codecNames: readonly string[] = [
   ...transcoded,
   'AMR',

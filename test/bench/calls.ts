@@ -80,7 +80,7 @@ interface Contestant {
   readonly sipPorts: readonly number[]
   /** Processes whose CPU is counted, by part. */
   readonly parts: () => readonly (readonly number[])[]
-  /** Of its event loop, since it was asked last. */
+  /** The delays of its event loop since it was asked last. */
   readonly lag?: () => Promise<LoopLag>
 }
 
@@ -236,7 +236,7 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** What nodes on PostgreSQL cost: the server's own CPU time is not counted. */
+/** The cost of nodes on PostgreSQL: the server's own CPU time is not counted. */
 async function compareDatabases(
   nodePorts: readonly number[],
   plan: Plan,

@@ -129,7 +129,7 @@ async function measureRender(rig: Rig): Promise<void> {
   }
 }
 
-/** From the start of the navigation, by the browser's own clock. */
+/** Times from the start of the navigation, by the browser's own clock. */
 const timesOfRender = `(async () => {
   await new Promise((resolve) => setTimeout(resolve, 200))
   const [paint] = performance.getEntriesByName('first-contentful-paint')
@@ -210,7 +210,7 @@ async function measureServer(rig: Rig): Promise<void> {
       const isOpen = [1, 2].includes(slice % 4)
       const pages = isOpen ? await Promise.all(contexts.map((each) => each.newPage())) : []
       await Promise.all(pages.map((page) => page.goto(`${originOf(rig)}/console/${screen}`)))
-      // What opening costs is not what being open costs.
+      // Opening costs something else than being open.
       await rest(2_000)
       const before = { cpu: cpuMicros([tollgate.pid]), at: performance.now() }
       await rest(SLICE_MS)

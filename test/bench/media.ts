@@ -1,5 +1,5 @@
 /**
- * What anchoring costs. Two programs have the same steady load at the same time: one without
+ * The cost of anchoring. Two programs have the same steady load at the same time: one without
  * RTPENGINE, and one with a real rtpengine, whose calls are anchored in every second slice (a rule
  * of their set is changed between slices, so that it is one process that is compared with itself).
  * CPU is what the scheduler counts. A slice of the one is compared with the same slice of the
@@ -21,12 +21,12 @@ export const describe =
   'arguments: rate=200 warmup=16 rounds=10 starts=2'
 
 const SLICE_MS = 2_000
-/** What a change of the rule, and the calls of the slice before, may take. */
+/** The time that a change of the rule, and the calls of the slice before, may take. */
 const PAUSE_MS = 400
-/** What grows steadily is in both alike. */
+/** Costs that grow steadily are in both alike. */
 const kinds = ['anchor', 'bypass', 'bypass', 'anchor'] as const
 const MOST_MICROS = 150
-/** Of the calls that were placed. */
+/** The part of the placed calls that must have been taken. */
 const LEAST_PART = 0.95
 
 const usual = { rate: 200, warmup: 16, rounds: 10, starts: 2 }
@@ -42,7 +42,7 @@ interface Slice {
 export async function run(words: readonly string[] = []): Promise<void> {
   const plan = numbersOf(words, usual)
   const taken: Slice[] = []
-  // What V8 makes of the same code differs from start to start.
+  // The code that V8 makes of the same source differs from start to start.
   for (let start = 0; start < plan.starts; start += 1) {
     const slices = await inOneStart(plan)
     report(slices)
@@ -136,7 +136,7 @@ function report(slices: readonly Slice[]): number {
   return median(anchored)
 }
 
-/** What the bench asks of a program. */
+/** The requests of the bench to a program. */
 async function apiOf(tollgate: TollgateProcess) {
   const token = await tollgate.createKey('--name', 'bench', '--scopes', '*')
   const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

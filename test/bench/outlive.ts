@@ -28,7 +28,7 @@ const hungUpByCallee = '18005551212'
 
 const MICROS_PER_SECOND = 10_000
 const MOST_BYTES = 4_096
-/** Of held calls, per second, when they are begun and when they are ended. */
+/** The rate of held calls, per second, when they are begun and when they are ended. */
 const HELD_RATE = 200
 const ENDS_PER_SECOND = 100
 /** SIPp repeats a request for 32 s. */
@@ -112,7 +112,7 @@ async function rowsUnderLoad(
 const notesOf = (parts: readonly LoggedCalls[]): ReadonlyMap<string, Notes> =>
   new Map(parts.flatMap((calls) => [...calls.notes()]))
 
-/** By `performance.now()`; `servedAt`: OPTIONS was answered. */
+/** Times by `performance.now()`; `servedAt`: OPTIONS was answered. */
 interface Kill {
   readonly at: number
   readonly servedAt: number
@@ -187,7 +187,7 @@ interface StoredCall {
   readonly recovered: number
 }
 
-/** By Call-ID, what is stored of answered calls, when the last of them is. */
+/** The stored answered calls by Call-ID, once the last of them is stored. */
 async function recordsOf(tollgate: TollgateProcess): Promise<ReadonlyMap<string, StoredCall>> {
   await eventually(() => {
     if (tollgate.countUnstored() > 0) throw new Error('calls wait to be stored')
@@ -266,7 +266,7 @@ function rowsOfCalls(
   ]
 }
 
-/** What the parties saw of a call, in ms of their clock, and what is stored. */
+/** The things that the parties saw of a call, in ms of their clock, and what is stored. */
 const textOf = (notes: Notes, stored: StoredCall | undefined): string =>
   `${[...notes].map(([what, at]) => `${what} ${at}`).join(', ')}; ${JSON.stringify(stored ?? {})}`
 
@@ -290,7 +290,7 @@ const isBilled =
 
 interface Crashes {
   readonly kills: readonly Kill[]
-  /** Of the notes of the calls. */
+  /** The offset of the clock of the calls' notes. */
   readonly clockOffsetMs: number
 }
 

@@ -1,5 +1,5 @@
 /**
- * What one probe of a node costs: the started program at rest with many nodes, beside the same
+ * The cost of one probe of a node: the started program at rest with many nodes, beside the same
  * program with three, in turns. Each probe is an OPTIONS and its answer.
  */
 import { TollgateProcess } from '../support/tollgate-process.ts'

@@ -1,4 +1,7 @@
-/** What short-lived values leave in the old generation: in a `Map`, and in a `ReleasingMap`. */
+/**
+ * The bytes that short-lived values leave in the old generation: in a `Map`, and in a
+ * `ReleasingMap`.
+ */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { GCProfiler } from 'node:v8'
@@ -20,7 +23,7 @@ const flags = [
 export async function run(): Promise<void> {
   for (const kind of ['Map', 'ReleasingMap'] as const) {
     const child = fork(import.meta.filename, [kind], { execArgv: [...process.execArgv, ...flags] })
-    // What the other side sends is below.
+    // The other side, below, sends its bytes.
     const [bytes] = (await once(child, 'message')) as [number]
     console.log(`  ${kind.padEnd(12)} ${(bytes / VALUES).toFixed(0).padStart(6)} bytes per value`)
   }

@@ -1,9 +1,9 @@
 /**
- * What Tollgate, and Kamailio with a charging server, add to the time from INVITE to 200. SIPp
- * places the load. Beside it, calls of this process are timed in fine steps: one through the
- * contestant, one straight to a node, in turns. Both wait for the same two processors, so the
- * difference is what the contestant adds. The nodes send 180 and 200 at once: what is between them
- * at the caller is the answer's own part, in Tollgate the journal.
+ * The time that Tollgate, and Kamailio with a charging server, add from INVITE to 200. SIPp places
+ * the load. Beside it, calls of this process are timed in fine steps: one through the contestant,
+ * one straight to a node, in turns. Both wait for the same two processors, so the difference is
+ * what the contestant adds. The nodes send 180 and 200 at once: what is between them at the caller
+ * is the answer's own part, in Tollgate the journal.
  */
 import { setTimeout as pause } from 'node:timers/promises'
 import { TollgateProcess } from '../support/tollgate-process.ts'

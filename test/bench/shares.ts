@@ -18,7 +18,7 @@ export const describe =
 
 const NODES = 3
 const LIMIT = 600
-/** Of all nodes, each for one second. */
+/** The calls a second of all nodes together. */
 const WANTED_PER_SECOND = 900
 const HELD_MS = 1_000
 const TICK_MS = 10

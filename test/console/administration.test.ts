@@ -1,6 +1,6 @@
 /**
- * What operators administer in the console: phones, keys, webhooks, bans, carriers, the audit log,
- * settings.
+ * The things that operators administer in the console: phones, keys, webhooks, bans, carriers, the
+ * audit log, settings.
  */
 import type { Page } from 'playwright-core'
 import Stripe from 'stripe'

@@ -28,7 +28,7 @@ async function hangUp(caller: SipPeer): Promise<void> {
   await page.getByText('No call is in progress.').waitFor()
 }
 
-/** What the link downloads. */
+/** Downloads the file of a link. */
 async function download(link: string): Promise<Buffer> {
   const [file] = await Promise.all([
     page.waitForEvent('download'),

@@ -28,7 +28,7 @@ const activeCall = (index: number) => ({
   price: null,
 })
 
-/** What has the focus: its element, and its text. */
+/** The part of the page that has the focus: its element, and its text. */
 const focused = (page: Page): Promise<unknown> =>
   page.evaluate('[document.activeElement.tagName, document.activeElement.textContent.trim()]')
 
@@ -255,7 +255,7 @@ test('the API reference has the session of the console, and asks to sign in with
   await page.getByRole('button', { name: 'Sign in' }).click()
   await page.getByText(`Signed in as ${admin.username}`).waitFor()
   expect(await page.getByLabel('Password').isVisible()).toBe(false)
-  // What Swagger UI itself makes: a select without a name, text outside of its main part.
+  // Faults of Swagger UI itself: a select without a name, text outside of its main part.
   const ofSwagger = /swagger|opblock|id="servers"|class="information-container/
   expect((await inaccessible()).filter((each) => !ofSwagger.test(each))).toEqual([])
   await page.getByRole('banner').getByRole('link', { name: 'Console' }).click()

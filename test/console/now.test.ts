@@ -6,7 +6,10 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
 
-/** By incident: its title, a figure or a name in its text, and the link to the next step. */
+/**
+ * The finding of each incident: its title, a figure or a name in its text, and the link to the next
+ * step.
+ */
 const told = {
   dead_node: [/PBX node office 3 .*does not answer since/, /out of service/, 'See the node'],
   premium_burst: [/acme-main/, /USD on \d+ calls to 1900/, 'Set a spend guard'],

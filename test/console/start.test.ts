@@ -52,7 +52,7 @@ test(
     await page.keyboard.press('Enter')
     await first.getByText('✓ done').waitFor()
 
-    // What is there is the API's to tell.
+    // The API tells what is there.
     await page.reload()
     await page.getByText('1 of 4 steps').waitFor()
     await step('Add a price').getByRole('button', { name: 'Add the price' }).click()

@@ -1,5 +1,5 @@
 /**
- * What holds for every body, list and address that the OpenAPI document has, and what no schema can
+ * The rules for every body, list and address that the OpenAPI document has, and what no schema can
  * say.
  */
 import { beforeAll, expect, test } from 'vitest'
@@ -22,7 +22,7 @@ beforeAll(async () => {
   ;({ ownKey } = await fillOwned(world))
 })
 
-/** By a key that may do everything; of rates a minute, it asks again later. */
+/** Asks with a key that may do everything; of rates a minute, it asks again later. */
 const ask = (method: string, path: string, body?: unknown) => {
   world.tick(100)
   return world.call(method, path, body)

@@ -1,5 +1,5 @@
 /**
- * What ends in time does so whatever the machine's clock is set to, and limits go by what was
+ * Things that end in time do so whatever the machine's clock is set to, and limits go by what was
  * measured.
  */
 import { expect, test } from 'vitest'

@@ -5,7 +5,7 @@ import { openControl } from '../support/control.ts'
 import { localOf, runSql } from '../support/stored.ts'
 
 const period = 'start_date=2026-01-01T00:00:00Z&end_date=2026-02-01T00:00:00Z'
-/** What lists may be asked for; a list refuses what it does not know. */
+/** The queries that lists may be asked; a list refuses what it does not know. */
 const queries = [
   '',
   'page=2',
@@ -79,8 +79,8 @@ test('no list sorts: each is read in the order of an index, as far as the page',
   // A sum for each carrier is no list: its groups are few, and a thread reads the records in
   // slices.
   const isSorted = (step: string) => step.includes('TEMP B-TREE') && !step.endsWith('GROUP BY')
-  // What is unusual of keys and of wrong passwords in a period is a report, of at most 2,000 rows
-  // an hour. A tenant has at most a thousand spend guards, in three indexes.
+  // Unusual keys and wrong passwords of a period are a report, of at most 2,000 rows an hour. A
+  // tenant has at most a thousand spend guards, in three indexes.
   const isBounded = ({ who, sql }: (typeof plans)[number]) =>
     /from "(?:api_hour|wrong_password)"/.test(sql) ||
     (who === 'tenant' && /from "spend_guard"/.test(sql))

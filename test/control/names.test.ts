@@ -1,5 +1,5 @@
 /**
- * What one tenant calls its things is nothing to the others: neither refused, nor told, nor mixed
+ * The names that one tenant gives are nothing to the others: neither refused, nor told, nor mixed
  * up.
  */
 import { expect, test } from 'vitest'
@@ -18,7 +18,9 @@ async function opened() {
   return rig
 }
 
-/** What two tenants call alike, and where a second one of the same tenant is refused. */
+/**
+ * The things that two tenants may name alike, and where a second one of the same tenant is refused.
+ */
 const hostOf = (tenant: string) => (tenant === 'acme' ? '192.0.2.1' : '192.0.2.2')
 const alike: readonly [string, string, string, (tenant: string) => object][] = [
   ['rate plan', '/rate-plans', 'name', () => ({ name: 'default' })],

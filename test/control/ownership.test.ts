@@ -1,7 +1,7 @@
 /**
- * What a tenant's key may write: each field of each body in the OpenAPI document has a rule here,
- * and is tried with what belongs to others. A new field without a rule fails the test (GUIDE.md,
- * "Who owns what").
+ * The fields that a tenant's key may write: each field of each body in the OpenAPI document has a
+ * rule here, and is tried with what belongs to others. A new field without a rule fails the test
+ * (GUIDE.md, "Who owns what").
  */
 import { beforeAll, expect, test } from 'vitest'
 import { documentOf } from '../support/documented.ts'

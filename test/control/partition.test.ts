@@ -6,7 +6,7 @@ import { CALL, CANARY } from '../support/ownership-rules.ts'
 import { openResources, type TestResources } from '../support/resources.ts'
 import { runSql } from '../support/stored.ts'
 
-/** What another tenant owns, by the path under which it is found; and what the platform owns. */
+/** The things of another tenant and of the platform, by the path under which they are found. */
 async function fill(
   control: TestResources,
 ): Promise<ReadonlyMap<string, readonly (string | number)[]>> {
@@ -48,7 +48,7 @@ async function fill(
   return ids
 }
 
-/** Of routes that would otherwise refuse the body alone. */
+/** Bodies for routes that would otherwise refuse the body alone. */
 const bodies = new Map<string, object>([
   ['/state', { state: 'inactive' }],
   ...['/suspend', '/resume', '/undo'].map((path) => [path, { reason: 'to try it' }] as const),

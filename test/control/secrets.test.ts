@@ -88,7 +88,7 @@ test('no token and no password is stored, logged, or answered a second time', as
   await control.close()
 })
 
-/** What signs sessions: generated at the first start, and never shown. */
+/** The secret that signs sessions: generated at the first start, and never shown. */
 async function jwtSecretOf({ store }: TestControl): Promise<string> {
   const place = { table: 'setting', column: 'value', row: 'jwt_secret' }
   const query = "SELECT value FROM setting WHERE name = 'jwt_secret'"

@@ -1,4 +1,4 @@
-/** What strangers may cost at the public edge, and batches of agents. */
+/** The cost of strangers at the public edge, and batches of agents. */
 import { expect, test } from 'vitest'
 import { PasswordCheck } from '../../control/auth/passwords.ts'
 import { openControl } from '../support/control.ts'

@@ -15,13 +15,13 @@ const clean = { exitCode: 0, errors: '' }
 
 interface Places {
   readonly port: number
-  /** From which the calls of the carrier are sent. */
+  /** The port from which the calls of the carrier are sent. */
   readonly carrierPort: number
   readonly folder: string
   readonly nodes: readonly TollgateProcess[]
 }
 
-/** With the places of this test. */
+/** The configuration with the places of this test. */
 function configurationFor({ port, carrierPort, folder, nodes }: Places): string {
   const file = readFileSync('test/kamailio/kamailio.cfg', 'utf8')
   const list = join(folder, 'dispatcher.list')

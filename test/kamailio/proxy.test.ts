@@ -53,7 +53,7 @@ const caseOf = shareProgram({
 
 const stops = shareProgram({ stops: { ...isBehind('stops'), nodes: ['answers'] } }, watchedNodes)
 
-/** In front of Tollgate. */
+/** The proxies in front of Tollgate. */
 const front = new Map<Transport, Kamailio>()
 
 beforeAll(async () => {
@@ -62,7 +62,7 @@ beforeAll(async () => {
     front.set(transport, await startKamailio(sipPort, transport))
 })
 
-/** To Tollgate itself. */
+/** Calls Tollgate itself. */
 const call = ({ tollgate, options }: SharedCase, scenario: string): Promise<SippResult> =>
   callWith(`inbound/${scenario}.xml`, tollgate.sipPort, options)
 

@@ -7,7 +7,7 @@ import { onSqlite } from '../support/on-sqlite.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
-/** What the build reads, but for the packages. */
+/** The files that the build reads, but for the packages. */
 const sources = ['build.mjs', 'GUIDE.md', 'package.json', 'engine', 'control', 'schema']
 
 const folder = temporaryFolder()

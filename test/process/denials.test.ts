@@ -95,7 +95,7 @@ async function recordOf(callUuid: string): Promise<Denied | undefined> {
   return records[0]
 }
 
-/** What each of them says of a call. */
+/** The words of each of them about a call. */
 async function said(callUuid: string): Promise<readonly (string | null | undefined)[]> {
   const status = await ask<Denied>(`/pbx/calls/${callUuid}`)
   const trace = await ask<{
@@ -117,7 +117,7 @@ async function said(callUuid: string): Promise<readonly (string | null | undefin
   ]
 }
 
-/** By call: what was said of it before the restart. */
+/** The words about each call before the restart. */
 const denied = new Map<string, Awaited<ReturnType<typeof said>>>()
 
 const insufficient = 'Payment Required - Insufficient Funds'

@@ -20,7 +20,7 @@ let dns: DnsServer
 /** A program of the machine that waits for connections, such as a cache. */
 let service: Server
 let servicePort: number
-/** What it has read. */
+/** The names that it has read. */
 const read: string[] = []
 
 beforeAll(async () => {
@@ -175,7 +175,7 @@ const places: Readonly<Record<string, () => string>> = {
   'the own machine by name': () => `sip:x@localhost:${servicePort};transport=tcp`,
 }
 
-/** What a phone does with the place, and who is asked for something then. */
+/** The ways in which a phone uses the place, and who is asked for something then. */
 const ways: Readonly<Record<string, (trick: Trick) => Promise<void>>> = {
   'its answer': async (trick) => {
     const call = await ringing()

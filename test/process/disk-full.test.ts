@@ -8,7 +8,7 @@ import { openPeer, startWithNode } from '../support/scripted-node.ts'
 import { sdp, type SipPeer } from '../support/sip-peer.ts'
 import type { TollgateProcess } from '../support/tollgate-process.ts'
 
-/** What the process writes to a file from now on fails behind so many bytes, as on a full disk. */
+/** Writes of the process to a file fail from now on behind so many bytes, as on a full disk. */
 function limitFiles({ pid }: TollgateProcess, limit: '1' | 'unlimited'): void {
   execFileSync('prlimit', ['--pid', String(pid), `--fsize=${limit}:unlimited`])
 }

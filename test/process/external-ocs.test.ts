@@ -75,7 +75,7 @@ test('the OCS authorizes and charges over HTTP; while it is away new calls get 5
   // The outbox is empty before they are stored, too.
   await edge.waitForCalls(2)
   await expect.poll(() => outbox(edge)).toEqual([])
-  // With what the OCS has said that they cost.
+  // The calls with the costs that the OCS has told.
   const [first, second] = edge.calls()
   expectPaid(first, 1)
   expect(second).toMatchObject({

@@ -141,7 +141,7 @@ async function phone(user: string): Promise<DigestPhone> {
   return opened
 }
 
-/** What the gateway has heard of calls; probes are no calls. */
+/** The messages of calls that the gateway has got; probes are no calls. */
 const heard = (): readonly PeerMessage[] =>
   gateway.inbox.filter(({ method }) => method === 'INVITE' || method === 'REFER')
 

@@ -61,7 +61,7 @@ test.each(['udp', 'tls'] as const)(
       HEP_PASSWORD: 'hunter2',
       SIP_TLS_CA: authority.file,
     })
-    // What is sent again counts once.
+    // A message that is sent again counts once.
     const ofCall = () => {
       const packets = homer.packets().filter((each) => each.correlationId === call?.call_uuid)
       return [...new Map(packets.map((packet) => [packet.payload, packet])).values()]

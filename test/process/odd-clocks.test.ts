@@ -75,7 +75,7 @@ describe.runIf(hasPostgres)('instances whose clocks are odd', () => {
       "UPDATE node SET heartbeat_at = heartbeat_at - 200000 WHERE name = 'sbc-1' AND epoch = ?",
       1,
     )
-    // What it held is free, and is spent elsewhere.
+    // The money that it held is free, and is spent elsewhere.
     await eventually(() =>
       expect(other.query("SELECT * FROM share WHERE node = 'sbc-1' AND kind = 'wallet'")).toEqual(
         [],

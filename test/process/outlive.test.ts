@@ -32,7 +32,7 @@ interface Live {
   readonly duration_seconds: number
 }
 
-/** What the live list says of a call as long as it goes on. */
+/** The fields of the live list for a call as long as it goes on. */
 const lasting = ({
   answer_stamp: _at,
   cost: _cost,

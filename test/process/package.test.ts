@@ -4,8 +4,8 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
 import { freePort } from '../support/free-port.ts'
@@ -21,7 +21,9 @@ let bytes = 0
 
 interface Manifest {
   readonly scripts: Readonly<Record<string, string>>
-  readonly devDependencies: Readonly<Record<string, string>>
+  readonly files: readonly string[]
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly bundleDependencies: readonly string[]
   readonly optionalDependencies: Readonly<Record<string, string>>
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>
 }
@@ -29,14 +31,30 @@ interface Manifest {
 const manifestOf = (path: string): Manifest =>
   JSON.parse(readFileSync(join(path, 'package.json'), 'utf8')) as Manifest
 
+/** The packages with the binary of argon2 that npm has installed for this system. */
+const binaries = (): readonly string[] =>
+  readdirSync('node_modules/@node-rs')
+    .filter((name) => name.startsWith('argon2-'))
+    .map((name) => `@node-rs/${name}`)
+
 beforeAll(() => {
   const run = (command: string, words: readonly string[], cwd?: string): void =>
     void execFileSync(command, words, { cwd, stdio: 'pipe' })
-  // What `prepack` does besides the build, which other tests are using.
-  expect(manifestOf('.').scripts['prepack']).toBe('npm run --silent build && tsc -p control/client')
+  // The steps of `prepack`, beside the build, which other tests are using.
+  expect(manifestOf('.').scripts['prepack']).toBe(
+    'npm run --silent build && tsc -p control/client && node packed-manifest.mjs',
+  )
+  run(process.execPath, ['control/client/build.mjs'])
   run(process.execPath, [compiler, '-p', 'control/client'])
-  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder])
-  const [archive = ''] = readdirSync(folder)
+  const { files, bundleDependencies } = manifestOf('.')
+  const carried = [...bundleDependencies, ...binaries()].map((name) => `node_modules/${name}`)
+  const kept = files.filter((name) => !name.startsWith('!'))
+  const copied = join(folder, 'copied')
+  for (const name of ['package.json', 'README.md', 'LICENSE', ...kept, ...carried])
+    cpSync(name, join(copied, name), { recursive: true })
+  run(process.execPath, [resolve('packed-manifest.mjs')], copied)
+  run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], copied)
+  const archive = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? ''
   bytes = statSync(join(folder, archive)).size
   mkdirSync(place)
   const words = ['--offline', '--cache', join(folder, 'cache'), '--registry', 'http://127.0.0.1:9/']
@@ -236,7 +254,6 @@ test('it holds what it needs, and no sources, tests or maps', () => {
   expect(packages.filter((name) => name.endsWith('package.json')).toSorted()).toEqual([
     '@node-rs/argon2-linux-x64-gnu/package.json',
     '@node-rs/argon2/package.json',
-    'csv-parse/package.json',
   ])
   for (const target of Object.values(manifestOf(installed).exports).flatMap((each) =>
     typeof each === 'string' ? [each] : Object.values(each),
@@ -248,6 +265,8 @@ test('it holds what it needs, and no sources, tests or maps', () => {
 test('its metadata let npm publish it with provenance, and other systems get their binaries', () => {
   const manifest = manifestOf(installed)
   expect(manifest).not.toHaveProperty('private')
+  for (const name of ['devDependencies', 'scripts']) expect(manifest).not.toHaveProperty(name)
+  expect(Object.keys(manifest.dependencies)).toEqual(manifest.bundleDependencies)
   expect(manifest).toMatchObject({
     publishConfig: { access: 'public', provenance: true },
     repository: { type: 'git', url: expect.stringMatching(/^git\+https:.*\.git$/) as string },

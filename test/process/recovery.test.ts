@@ -26,7 +26,7 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   return tollgate
 }
 
-/** What another version of the program would find. */
+/** The journal as another version of the program would find it. */
 function forgetStates({ databasePath }: TollgateProcess): void {
   const [folder, start] = [dirname(databasePath), `${basename(databasePath)}.calls-`]
   for (const name of readdirSync(folder).filter((each) => each.startsWith(start))) {

@@ -92,7 +92,7 @@ const filesOf = ({ folder }: TollgateProcess): Said[] =>
     .filter((name) => name !== 'seed.json' && !name.endsWith('.key'))
     .map((name) => ({ name, text: readFileSync(join(folder, name), 'latin1') }))
 
-/** What the tables of a server hold. */
+/** The rows that the tables of a server hold. */
 const rowsOf = (tollgate: TollgateProcess): Said[] =>
   tollgate
     .query<{ name: string }>(

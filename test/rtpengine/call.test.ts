@@ -12,7 +12,7 @@ import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, threePhones, passwordOf } from '../support/two-phones.ts'
 import { eventually } from '../support/waiting.ts'
 
-/** What each phone says. */
+/** The tone that each phone sends. */
 const tones = { '101': 500, '102': 800, '103': 1_300 } as const
 
 async function serve() {

@@ -28,9 +28,7 @@ async function ask(command: NgDictionary & { readonly command: string }): Promis
   return typeof sdp === 'string' ? sdp : ''
 }
 
-/**
- * What the answerer is offered, and what the offerer gets for the answer that `answer` makes of it.
- */
+/** The offer to the answerer, and the offerer's share of the answer that `answer` makes of it. */
 async function exchanged(
   [from, offer]: readonly [MediaParty, string],
   to: MediaParty,

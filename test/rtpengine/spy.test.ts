@@ -77,7 +77,7 @@ test('a supervisor hears both parties and is not heard, and its call ends with t
   await Promise.all([caller.hears(800), callee.hears(500)])
   await Promise.all([caller.hearsNone(1_300), callee.hearsNone(1_300)])
 
-  // What the parties do is heard, too: they are not offered anything again.
+  // The actions of the parties are heard, too: they are not offered anything again.
   await caller.command('hold')
   await callee.hearsNone(500)
   await caller.command('resume')

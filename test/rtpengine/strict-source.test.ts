@@ -1,4 +1,6 @@
-/** Whose packets a real rtpengine forwards: a party's, also from behind NAT, and no stranger's. */
+/**
+ * The packets that a real rtpengine forwards: a party's, also from behind NAT, and no stranger's.
+ */
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'

@@ -13,7 +13,7 @@ test(
     const start = performance.now()
     let [histories, calls, steps, answered] = [0, 0, 0, 0]
     while (performance.now() - start < budgetMs) {
-      // What fails names its seed: `PROPERTY_SEED` repeats it.
+      // A failure names its seed: `PROPERTY_SEED` repeats it.
       const history = simulateHistory(first + histories)
       histories += 1
       calls += history.calls

@@ -9,7 +9,7 @@ import { VirtualStreams } from './virtual-streams.ts'
 const callsPerWorld = 3
 
 export interface World {
-  /** What went wrong; none: everything that must hold does. */
+  /** The faults; none: everything that must hold does. */
   readonly complaints: readonly string[]
   /** Milliseconds of protocol. */
   readonly virtualMs: number
@@ -51,7 +51,7 @@ export function simulate(seed: number, transport: 'udp' | 'tcp' = 'udp'): World 
   }
 }
 
-/** What only a look at both sides shows. `isFair`: one of ten copies gets through. */
+/** The faults that only a look at both sides shows. `isFair`: one of ten copies gets through. */
 function disagreements(caller: Party, callee: Party, isFair: boolean): string[] {
   const complaints: string[] = []
   for (const dialogId of caller.views.keys())

@@ -22,7 +22,7 @@ const pick = <T>(random: Random, from: readonly [T, ...T[]]): T =>
 
 const at = (random: Random, length: number): number => Math.floor(random() * (length + 1))
 
-/** What has broken parsers before. */
+/** Texts that have broken parsers before. */
 const nasty = [
   '',
   ' ',
@@ -177,7 +177,7 @@ export function fuzz(seed: number, messages: number): readonly string[] {
   return [...complaints, ...aftermath(server)]
 }
 
-/** What the outside does for a core: looks up hosts, closes connections. */
+/** The work of the outside for a core: looks up hosts, closes connections. */
 function settle(server: VirtualServer, random: Random): void {
   for (const output of server.other.splice(0)) {
     if (output.kind === 'disconnect') server.reconnect()

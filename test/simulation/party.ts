@@ -24,7 +24,7 @@ const noticedAfterMs = 90_000
 /** Long enough for both sides to find out by themselves. */
 const forgottenCallMs = 300_000
 
-/** What the application knows of one dialog. */
+/** The state of one dialog as the application knows it. */
 type View = 'talking' | 'over'
 
 interface Talk {
@@ -40,7 +40,7 @@ export class Party implements StreamHost {
   readonly listener: Listener
   readonly #network: VirtualNetwork
   readonly #streams: VirtualStreams | undefined
-  /** By dialog id. */
+  /** The views by dialog id. */
   readonly views = new Map<string, View>()
   /** Final responses by transaction id of every request that was accepted with OK. */
   readonly finals = new Map<string, number>()
@@ -304,7 +304,7 @@ export class Party implements StreamHost {
     if (talk) this.#talk(dialogId, talk)
   }
 
-  /** What it rings with is said reliably, where the caller takes that. */
+  /** Its ringing is said reliably, where the caller takes that. */
   #ring(transactionId: string, invite: string): void {
     const isTimed = invite.includes('\r\nSession-Expires:')
     const lines = isTimed ? 'Session-Expires: 90\r\n' : ''

@@ -103,7 +103,7 @@ export class VirtualStreams {
     return end
   }
 
-  /** In order: what is sent later never arrives earlier. */
+  /** Keeps the order: what is sent later never arrives earlier. */
   #carry(to: End, text: string): void {
     to.arrivesAt = Math.max(to.arrivesAt, this.#network.now + this.#delay())
     this.#network.after(to.arrivesAt - this.#network.now, () => {

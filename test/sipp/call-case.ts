@@ -23,7 +23,7 @@ export interface Case {
 interface CaseOptions {
   /** Scenario of each node, in order of priority. */
   readonly nodes: readonly string[]
-  /** Of the paying customer. Default 10.00. */
+  /** The balance of the paying customer. Default 10.00. */
   readonly balance?: string
   /** Beside `patientNodes`; `watchedNodes` where a node falls silent. */
   readonly environment?: Record<string, string>
@@ -71,25 +71,26 @@ const setOf = (ports: readonly number[]) => ({
   })),
 })
 
-/** What a case has of its own in a program that it shares with others. */
+/** The things that a case has of its own in a program that it shares with others. */
 export interface SharedCase extends Case, Judged, Talking {
   /**
-   * What its calls are placed with: the number that leads to its nodes, and that of its customer.
+   * The options that its calls are placed with: the number that leads to its nodes, and that of its
+   * customer.
    */
   readonly options: SippOptions
   readonly customer: string
-  /** Of its customer. */
+  /** The wallet of its customer. */
   wallet(): ReturnType<TollgateProcess['wallet']>
 }
 
-/** What is stored, as `TollgateProcess` tells it; of a case, its own calls. */
+/** The stored rows, as `TollgateProcess` tells it; of a case, its own calls. */
 export interface Judged {
   calls(): StoredCall[]
   waitForCalls(count: number): Promise<StoredCall[]>
 }
 
 interface SharedOptions extends Pick<CaseOptions, 'nodes'> {
-  /** What its customer has beside name, number, rate plan and a balance of 10.00. */
+  /** The fields that its customer has beside name, number, rate plan and a balance of 10.00. */
   readonly customer?: object
   /** How its nodes are probed, if not as `environment` says. */
   readonly probe?: object
@@ -98,7 +99,7 @@ interface SharedOptions extends Pick<CaseOptions, 'nodes'> {
    * otherwise one node for all.
    */
   readonly ownNodes?: boolean
-  /** Of nodes that the file starts itself, in a `beforeAll` of before; they come first. */
+  /** Ports of nodes that the file starts itself, in a `beforeAll` of before; they come first. */
   readonly ports?: () => readonly number[]
 }
 

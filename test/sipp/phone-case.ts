@@ -23,7 +23,7 @@ const extensions = [
 
 export interface PhoneCase {
   readonly tollgate: TollgateProcess
-  /** From which the carrier calls. */
+  /** The port from which the carrier calls. */
   readonly trunkPort: number
   phone(user: string): Promise<SippPhone>
 }

@@ -22,7 +22,7 @@ afterAll(async () => {
   await gateway.stop()
 })
 
-/** What `place` adds to the records. */
+/** The records that `place` adds. */
 async function recordsOf(count: number, place: () => Promise<unknown>) {
   const known = world.tollgate.calls().length
   await place()

@@ -15,11 +15,11 @@ type Body = Readonly<Record<string, unknown>>
 interface TrunkOptions {
   /** Scenario of each gateway, in order of priority. */
   readonly gateways: readonly string[]
-  /** What is dialled, if not a number like those of the others. */
+  /** The dialled number, if not a number like those of the others. */
   readonly number?: string
-  /** What the carrier has beside its name and gateways. */
+  /** The fields that the carrier has beside its name and gateways. */
   readonly carrier?: Body
-  /** What the route has beside its name and carrier. Default: its number. */
+  /** The fields that the route has beside its name and carrier. Default: its number. */
   readonly route?: Body
   /** Further elements of the seed file; carriers and routes are in place of the usual ones. */
   readonly seed?: (own: Own) => Readonly<Record<string, readonly object[]>>
@@ -27,13 +27,13 @@ interface TrunkOptions {
   readonly isOutside?: boolean
 }
 
-/** What a case has of its own. */
+/** The things that a case has of its own. */
 interface Own {
-  /** Of its carrier, its route, its customer. */
+  /** The name of its carrier, its route and its customer. */
   readonly name: string
-  /** What is dialled. */
+  /** The dialled number. */
   readonly number: string
-  /** Of its customer. */
+  /** The number of its customer. */
   readonly caller: string
   /** Ports of its gateways. */
   readonly ports: readonly number[]
@@ -53,7 +53,7 @@ export interface TrunkCase extends Own, Judged, Talking {
   dial(scenario: string, dialled?: Dialled): Promise<SippResult>
   /** Its carrier as the API shows it. */
   shownCarrier(): Promise<unknown>
-  /** Of its customer. */
+  /** The wallet of its customer. */
   wallet(): ReturnType<TollgateProcess['wallet']>
 }
 

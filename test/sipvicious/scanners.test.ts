@@ -22,9 +22,9 @@ const seed = {
 }
 
 /**
- * Of each scanner one, as the tests run beside each other: the scanners wait for most of their
- * time. Not that of Tollgate, as SIPVicious takes it: those of nodes of the platform are not shut
- * out.
+ * Each scanner has an address of its own, as the tests run beside each other: the scanners wait for
+ * most of their time. Not that of Tollgate, as SIPVicious takes it: those of nodes of the platform
+ * are not shut out.
  */
 const addresses = {
   named: '127.0.0.4',
@@ -85,7 +85,7 @@ class Disguise {
   }
 }
 
-/** What the program prints; it ends by itself, `silenceSeconds` after the last answer. */
+/** The output of the program; it ends by itself, `silenceSeconds` after the last answer. */
 async function run(
   program: 'svwar' | 'svcrack',
   port: number,

@@ -14,7 +14,7 @@ import { SipServerProgram } from '../support/sip-server-program.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { eventually } from '../support/waiting.ts'
 
-/** With the places of this test. */
+/** The application with the places of this test. */
 function applicationFor(admin: { readonly port: number }, nodes: readonly SipPeer[]): string {
   const application = readFileSync('engine/sip-server/example/balancer.mjs', 'utf8')
   const places = nodes.map(({ port }) => `'sip:127.0.0.1:${port}'`).join(', ')

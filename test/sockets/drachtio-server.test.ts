@@ -3,7 +3,7 @@
  * (engine/sip-server/wire/README.md).
  */
 import type { Log } from '../../schema/contracts/log.ts'
-import { openServer } from '../support/call-world.ts'
+import { drachtioPort } from '../support/call-world.ts'
 import { afterEach, expect, test } from 'vitest'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
 import { candidate, type CallRig, granted, startCallRig } from '../support/call-rig.ts'
@@ -243,16 +243,15 @@ test('a server that shows no certificate of the authority does not learn the sec
   servers.push(server)
   const warnings: unknown[] = []
   const log: Log = (_level, _message, fields) => void warnings.push(fields?.['error'])
-  const client = new UserAgent(log)
-  const { schedule } = rig.time
   const strangers = [{ ...server.address, tls: { caFile: authority.file } }]
-  const open = openServer(rig.time, log)
-  void client.connect({ kind: 'tcp', servers: strangers, schedule, open })
+  const client = new UserAgent({ port: drachtioPort(strangers, rig.time, log), log })
+  void client.connect()
   await eventually(() => expect(warnings).toContainEqual(expect.stringContaining('certificate')))
   client.disconnect()
   expect(server.commands).toEqual([])
   const nowhere = [{ ...server.address, tls: { caFile: '/nowhere/ca.pem' } }]
-  expect(await client.connect({ kind: 'tcp', servers: nowhere, schedule, open })).toMatchObject({
+  const lost = new UserAgent({ port: drachtioPort(nowhere, rig.time, log), log })
+  expect(await lost.connect()).toMatchObject({
     kind: 'refused',
     reason: expect.stringContaining('/nowhere/ca.pem'),
   })

@@ -60,7 +60,7 @@ async function answerCalls(node: SipPeer): Promise<void> {
   }
 }
 
-/** What an operator could have written. */
+/** A seed file that an operator could have written. */
 function seedOf(random: () => number, { nodes, trunks }: Places): object {
   const oneOf = <T>(...choices: readonly [T, ...T[]]): T =>
     choices[Math.floor(random() * choices.length)] ?? choices[0]
@@ -280,13 +280,13 @@ async function callOnce(
   return { callId: leg.callId, simulation }
 }
 
-/** What moves by itself. */
+/** Leaves out the figures that move by themselves. */
 const withoutClock = (figures: readonly object[]): readonly object[] =>
   figures.map((each) =>
     Object.fromEntries(Object.entries(each).filter(([name]) => !/^srf_|^sip_|lag/.test(name))),
   )
 
-/** What a record says, as a simulation does. */
+/** A record says what the simulation said. */
 function expectForeseen(record: CallRecord, simulation: Simulation | undefined): void {
   if (simulation === undefined) throw new Error('the source may call')
   const { verdict, candidates, payment } = simulation

@@ -1,4 +1,4 @@
-/** What a finished WAV holds: its length, and what is heard on each channel. */
+/** The contents of a finished WAV: its length, and what is heard on each channel. */
 import { shareOf, wavSound } from './tones.ts'
 
 export interface Wav {

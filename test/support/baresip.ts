@@ -23,9 +23,12 @@ export interface BaresipOptions {
   readonly transport?: 'udp' | 'tcp' | 'tls'
   /** `auto` unless said otherwise: it picks up by itself. */
   readonly answerMode?: 'auto' | 'manual'
-  /** For TLS; this version of baresip does not hold it against the server's certificate. */
+  /**
+   * The authorities for TLS; this version of baresip does not hold it against the server's
+   * certificate.
+   */
   readonly caFile?: string
-  /** What its microphone hears. */
+  /** The tone that its microphone hears. */
   readonly toneHz?: number
 }
 
@@ -176,7 +179,7 @@ export class Baresip {
       if (colon === -1 || this.#buffered.length < colon + length + 2) break
       const text = this.#buffered.toString('utf8', colon + 1, colon + 1 + length)
       this.#buffered = this.#buffered.subarray(colon + length + 2)
-      // What baresip writes there is its own format; the fields are read as they are named.
+      // Its messages have baresip's own format; the fields are read as they are named.
       const message = JSON.parse(text) as BaresipEvent & { event?: true; data?: string }
       if (message.event === true) this.events.push(message)
       else this.#answers.push(message.data ?? '')

@@ -36,7 +36,7 @@ export const plainRate = {
   rate_per_minute_micros: 60_000,
 }
 
-/** For tests that are about SQLite. */
+/** A store for tests that are about SQLite. */
 export function freshStore(path = ':memory:'): LocalStore {
   return emptyStore(start, path)
 }

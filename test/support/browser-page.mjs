@@ -56,7 +56,7 @@ globalThis.phone = {
   hangUp: () => session.terminate(),
   isOver: () => session.isEnded(),
 
-  /** For each tone, in dB below the loudest possible. */
+  /** The level of each tone, in dB below the loudest possible. */
   levels(tonesHz) {
     if (analyser === undefined) return tonesHz.map(() => -200)
     const bins = new Float32Array(analyser.frequencyBinCount)

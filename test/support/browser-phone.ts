@@ -16,7 +16,7 @@ import { toneWav } from './tones.ts'
 import { eventually } from './waiting.ts'
 
 interface BrowserPhoneOptions {
-  /** What its microphone hears. */
+  /** The tone that its microphone hears. */
   readonly toneHz?: number
 }
 
@@ -148,7 +148,7 @@ export class BrowserPhone {
 
   async #run<Result = void>(name: string, ...values: readonly unknown[]): Promise<Result> {
     const words = values.map((value) => JSON.stringify(value)).join(', ')
-    // What the page gives is known to the caller, which names its type.
+    // The caller knows what the page gives, and names its type.
     return (await this.#tools.evaluate(`phone.${name}(${words})`)) as Result
   }
 }
@@ -178,7 +178,7 @@ async function toolsAddress(child: ChildProcess): Promise<string> {
   for await (const line of output) {
     const address = /^DevTools listening on (\S+)/.exec(line)?.[1]
     if (address !== undefined) {
-      // What it says further on must not fill the pipe.
+      // Its later output must not fill the pipe.
       child.stderr.resume()
       return address
     }

@@ -1,4 +1,4 @@
-/** What a rig of call control is started with. */
+/** The options that a rig of call control is started with. */
 import type { OpenCall } from '../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
@@ -9,7 +9,7 @@ import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
 import type { SipServer, SipServerOptions } from '../../engine/sip-server/index.ts'
-import type { ServerAddress } from '../../engine/call/user-agent/user-agent.ts'
+import type { ServerAddress } from '../../engine/call/user-agent/drachtio/connection.ts'
 import { international } from '../../schema/rules/numbers.ts'
 import type { World } from './call-world.ts'
 import type { ManualTime } from './manual-time.ts'
@@ -62,15 +62,15 @@ export interface CallRigOptions {
   readonly after?: LastRun
   /** Another process on the same network, with the same clock. */
   readonly beside?: Pick<LastRun, 'time' | 'world'>
-  /** What becomes of requests with a flow token. Default: no Route shows one. */
+  /** Reads a flow token of a request. Default: no Route shows one. */
   readonly readToken?: SipServerOptions['readToken']
-  /** What decides which Contact and Record-Route are followed. Default: all are. */
+  /** The rules by which Contact and Record-Route are followed. Default: all are. */
   readonly ways?: Omit<DialogWayDeps, 'calls'>
   /** The other nodes of the installation. Default: there are none. */
   readonly otherNodes?: OtherNodes
   /** Whether calls of the last run can still be charged. Default: they can. */
   readonly canResume?: boolean
-  /** By what each carrier is told who we are. Default: there is no carrier. */
+  /** The credentials by which each carrier is told who we are. Default: there is no carrier. */
   readonly carrierAuth?: CarrierAuth
   /** Lower-case names of the `X-…` headers that pass. Default: none. */
   readonly passX?: readonly string[]

@@ -12,9 +12,9 @@ import { mayFollow } from '../../engine/call/dialog-way.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
 import { Deadlines } from '../../engine/call/deadlines.ts'
 import { ALLOW } from '../../engine/call/sip-headers.ts'
-import { headersOf } from '../../engine/call/user-agent/requests.ts'
+import { headersOf } from '../../engine/call/user-agent/received-request.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
-import { MessageLog } from '../../engine/call/trace/trace.ts'
+import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
   Extension,
@@ -33,7 +33,7 @@ import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { type CallRigOptions, dialled } from './call-rig-options.ts'
-import { links, openServer, socketWorld, type World } from './call-world.ts'
+import { drachtioPort, portWraps, socketWorld, type World } from './call-world.ts'
 import { ofCarrier } from './gateway.ts'
 import { ManualTime } from './manual-time.ts'
 import { type Leg, type PeerMessage, sdp, SipPeer } from './sip-peer.ts'
@@ -108,13 +108,13 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const outcomes: [number, string][] = []
   const strangers: string[] = []
   const silent: string[] = []
-  /** What the journal has of calls that go on. */
+  /** The calls that go on, as the journal has them. */
   const saved = new Map<string, string>(after?.saved)
   const abandoned: string[] = []
   const unsafe: (() => void)[] = []
   const faults: unknown[] = []
   const warnings: unknown[] = []
-  /** What the ports answer; a test may change it at any time. */
+  /** The answers of the ports; a test may change it at any time. */
   const answers = {
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
     extend: (): Promise<Extension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
@@ -131,7 +131,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
-    /** By `number@domain`. */
+    /** The extensions by `number@domain`. */
     extensions: new Map<string, ExtensionRecord>(),
     contacts: new Map<string, ContactTarget[]>(),
     /** Whether the journal has taken a call that is answered. */
@@ -142,7 +142,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** When a record is stored. */
     stored: (): Promise<void> => Promise.resolve(),
     voicemail: undefined as string | undefined,
-    /** Of every set. */
+    /** The spy URI of every set. */
     spyUri: null as string | null,
     agent: undefined as AgentDecision | undefined,
     /** Whether a call of an unknown source gets a record. */
@@ -163,15 +163,20 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const log: Log = (level, message, fields) => {
     if (level === 'error') faults.push({ message, ...fields })
   }
-  const client = new UserAgent(
+  const { host, port } = server.adminAddress ?? { host: '', port: 0 }
+  const elsewhere = servers ?? (app === 'tcp' ? [{ host, port, secret: 'cymru' }] : undefined)
+  const client = new UserAgent({
+    port: elsewhere
+      ? drachtioPort(elsewhere, time, log)
+      : portWraps[app === 'tcp' ? 'in process' : app](server.createPort(), world),
     log,
-    (...message) => {
+    onMessage: (...message) => {
       world.moved()
       messages.add(...message)
     },
-    () => answers.lagMs,
+    lagMs: () => answers.lagMs,
     sessionSeconds,
-  )
+  })
   const { schedule = time.schedule } = machine ?? {}
   const deadlines = new Deadlines({ now: time.now, schedule })
   const charging = {
@@ -299,23 +304,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       if (level === 'warn') warnings.push({ message, ...fields })
     },
   })
-  const { host, port } = server.adminAddress ?? { host: '', port: 0 }
-  await client.connect(
-    servers
-      ? { kind: 'tcp', servers, schedule: time.schedule, open: openServer(time, log) }
-      : app === 'tcp'
-        ? {
-            kind: 'tcp',
-            servers: [{ host, port, secret: 'cymru' }],
-            schedule: time.schedule,
-            open: openServer(time, log),
-          }
-        : {
-            kind: 'in-process',
-            open: (application) => server.connectApplication(links[app](application, world)),
-            secret: 'cymru',
-          },
-  )
+  await client.connect()
 
   const restored = control.restore(
     [...saved].flatMap(([callUuid, state]) => {

@@ -1,8 +1,8 @@
-/** What the rig of call control stands on: memory or sockets, and the link to the application. */
+/** The ground of the rig of call control: memory or sockets, and the link to the application. */
 import { setTimeout as sleep } from 'node:timers/promises'
-import { connectToServer } from '../../engine/call/user-agent/drachtio-server.ts'
-import type { OpenServer } from '../../engine/call/user-agent/user-agent.ts'
-import type { AppEvent, Application } from '../../engine/sip-server/application.ts'
+import type { ServerAddress } from '../../engine/call/user-agent/drachtio/connection.ts'
+import { DrachtioServers } from '../../engine/call/user-agent/drachtio/drachtio-servers.ts'
+import type { SipPort, SipPortUser } from '../../engine/sip-server/application.ts'
 import type { Machine } from '../../engine/sip-server/index.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ManualTime } from './manual-time.ts'
@@ -40,50 +40,58 @@ export const socketWorld = (time: ManualTime): World => ({
   untilSipTimersEnd: within,
 })
 
-/** Connects to drachtio servers elsewhere. */
-export const openServer =
-  ({ now, schedule }: Pick<ManualTime, 'now' | 'schedule'>, log: Log): OpenServer =>
-  (place, application) =>
-    connectToServer(place, application, { now, schedule, log })
+/** Drachtio servers elsewhere. */
+export const drachtioPort = (
+  servers: readonly ServerAddress[],
+  { now, schedule }: Pick<ManualTime, 'now' | 'schedule'>,
+  log: Log,
+): SipPort => new DrachtioServers({ servers, now, schedule, log })
 
-type Link = (application: Application, world: World) => Application
+type PortWrap = (port: SipPort, world: World) => SipPort
 
-/** How events of the server reach the application: see `CallRigOptions`. */
-export const links: Record<'in process' | 'in bursts' | 'late' | 'without Trying', Link> = {
-  'in process': (application) => application,
-  'in bursts': (application, world) => heldBack(application, world, (act) => act()),
-  late: (application, world) => heldBack(application, world, setImmediate),
-  'without Trying': withoutTrying,
+/** How events of the server reach call control: see `CallRigOptions`. */
+export const portWraps: Record<'in process' | 'in bursts' | 'late' | 'without Trying', PortWrap> = {
+  'in process': (port) => port,
+  'in bursts': (port, world) => heldBack(port, world, (act) => act()),
+  late: (port, world) => heldBack(port, world, setImmediate),
+  'without Trying': (port) =>
+    around(port, { reportsTrying: false, keepsSessionTimers: false }, (user) => ({
+      ...user,
+      onEvent: (event, sender) => {
+        if (event.kind !== 'response' || event.message.status !== 100) user.onEvent(event, sender)
+      },
+    })),
 }
 
-function withoutTrying(application: Application): Application {
-  return {
-    onEvent: (event) => {
-      if (event.kind === 'response' && event.message.status === 100) return
-      const isWelcome = event.kind === 'authenticated'
-      application.onEvent(isWelcome ? { ...event, version: 'v1.0.0' } : event)
+/** The port with other properties and another user. */
+const around = (
+  port: SipPort,
+  changed: Partial<SipPort>,
+  wrap: (user: SipPortUser) => SipPortUser,
+): SipPort => {
+  const own: Partial<SipPort> = { ...changed, open: (user) => port.open(wrap(user)) }
+  return new Proxy(port, {
+    get: (_, name) => {
+      const from = name in own ? own : port
+      const value: unknown = Reflect.get(from, name)
+      return typeof value === 'function' ? (value.bind(from) as unknown) : value
     },
-    onClose: () => application.onClose(),
-  }
+  })
 }
 
 /** Holds events back for a moment, then hands over what has gathered. */
-function heldBack(
-  application: Application,
-  world: World,
-  perform: (act: () => void) => void,
-): Application {
-  let gathered: AppEvent[] = []
+function heldBack(port: SipPort, world: World, perform: (act: () => void) => void): SipPort {
+  let gathered: (() => void)[] = []
   const flush = (): void => {
     const burst = gathered
     gathered = []
-    for (const event of burst) perform(() => application.onEvent(event))
+    for (const act of burst) perform(act)
   }
-  return {
-    onEvent: (event) => {
+  return around(port, {}, (user) => ({
+    ...user,
+    onEvent: (...event) => {
       world.moved()
-      if (gathered.push(event) === 1) world.soon(flush)
+      if (gathered.push(() => user.onEvent(...event)) === 1) world.soon(flush)
     },
-    onClose: () => application.onClose(),
-  }
+  }))
 }

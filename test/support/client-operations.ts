@@ -1,8 +1,7 @@
 /**
- * Writes `control/client/operations.ts` from the OpenAPI document: a type for each schema, and the
- * table of operations.
+ * The text of `control/client/operations.ts`, from the OpenAPI document: a type for each
+ * schema, and the table of operations.
  */
-import { format, resolveConfig } from 'prettier'
 
 interface Schema {
   readonly type?: string | readonly string[]
@@ -44,11 +43,11 @@ export interface ApiDocument {
 const json = 'application/json'
 
 const head = `/**
- * The operations of the API and their types, from its OpenAPI document. Nobody writes here: \`npm run client-operations\`
- * writes it anew after a change of the API.
+ * The operations of the API and their types, from its OpenAPI document. Nobody writes here:
+ * build.mjs beside this file does.
  */`
 
-export async function clientOperations({ paths, components }: ApiDocument): Promise<string> {
+export function clientOperations({ paths, components }: ApiDocument): string {
   const operations = Object.entries(paths)
     .filter(([path]) => path.startsWith('/api/v1/'))
     .flatMap(([path, methods]) =>
@@ -68,14 +67,13 @@ export async function clientOperations({ paths, components }: ApiDocument): Prom
   const types = [...used]
     .toSorted()
     .map((name) => `export type ${name} = ${typeOf(components.schemas[name] ?? {})}`)
-  const text = [
+  return [
     head,
     ...types,
     `export interface Operations {\n${operations.map(({ type }) => type).join('\n')}\n}`,
     `export const operations = {\n${operations.map(({ row }) => row).join('\n')}\n} as const`,
+    '',
   ].join('\n\n')
-  const config = await resolveConfig('control/client/operations.ts')
-  return format(text, { ...config, parser: 'typescript' })
 }
 
 /** One operation as the client needs it. */
@@ -90,7 +88,7 @@ class Described {
     this.#operation = operation
   }
 
-  /** Of the success, as JSON or text. Undefined: a page, a file, a stream. */
+  /** The answer of success, as JSON or text. Undefined: a page, a file, a stream. */
   get answer(): { readonly kind: string; readonly type: string } | undefined {
     const [, success] =
       Object.entries(this.#operation.responses).find(([status]) => status < '300') ?? []
@@ -135,7 +133,7 @@ class Described {
     }`
   }
 
-  /** What the program reads. */
+  /** The line of the table that the program reads. */
   get row(): string {
     const isRepeatable = this.#operation.parameters.some(({ $ref }) =>
       $ref?.endsWith('/IdempotencyKey'),

@@ -31,7 +31,7 @@ export async function createKey(
   return token
 }
 
-/** What it prints. */
+/** Runs a command; returns what it prints. */
 async function run(
   command: Command,
   environment: Environment,

@@ -38,7 +38,7 @@ export async function chooseScreen(page: Page, path: string): Promise<void> {
 /** A row of the table that has this text. */
 export const row = (page: Page, text: string) => page.getByRole('row').filter({ hasText: text })
 
-/** What the dialogs of a page are filled in by. */
+/** Fills in the dialogs of a page. */
 export function formsOf(page: Page) {
   const dialog = page.getByRole('dialog')
   return {
@@ -115,7 +115,7 @@ export async function openConsole(
       await page.getByRole('button', { name: 'Account' }).waitFor()
     },
     async inaccessible() {
-      // What axe says of a page does not depend on the database: it says it in the run on SQLite.
+      // The findings of axe do not depend on the database: it says it in the run on SQLite.
       if (isOnPostgres) return []
       // Through the debugger: the policy of the page allows no foreign script. Once for each
       // loading of the page.

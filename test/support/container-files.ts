@@ -1,4 +1,4 @@
-/** What Dockerfile says, for tests that run its commands without a container. */
+/** The contents of Dockerfile, for tests that run its commands without a container. */
 import { readFileSync } from 'node:fs'
 
 /** One instruction a line, without comments. */

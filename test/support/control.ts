@@ -30,7 +30,7 @@ import { isOnPostgres } from './on-sqlite.ts'
 import { onlyProcess, realTimers } from './only-process.ts'
 import { openTestStore, type TestStore } from './test-store.ts'
 
-/** What a test looks at in an answer. */
+/** The parts of an answer that a test looks at. */
 export interface Answer {
   readonly status: number
   readonly headers: Headers
@@ -91,11 +91,11 @@ export interface RequestOptions {
 /** 2026-01-01T00:00:00Z: a whole minute, so that expected times are easy to read. */
 export const startOfTime = Date.UTC(2026, 0, 1)
 
-/** What the payment provider signs with. */
+/** The secret that the payment provider signs with. */
 export const paymentWebhookSecret = 'whsec_test_secret'
 
 export interface ControlOptions {
-  /** Of an SQLite file. */
+  /** The path of an SQLite file. */
   readonly path?: string
   readonly events?: EventsPort
   readonly trustedProxies?: readonly string[]

@@ -12,13 +12,14 @@ import { freePort } from './free-port.ts'
 import { sdp } from './sip-peer.ts'
 import { Signal } from './waiting.ts'
 
-/** What the application wanted sent. */
+/** A message that the application wanted sent. */
 interface Command {
   readonly id: string
   /** `authenticate`, `route`, `sip`, … */
   readonly type: string
   /**
-   * What it is about: a secret, a verb, or the transaction that a response or a CANCEL belongs to.
+   * The subject of the command: a secret, a verb, or the transaction that a response or a CANCEL
+   * belongs to.
    */
   readonly subject: string
   readonly dialogId: string

@@ -9,8 +9,8 @@ import { openDatabase, storeOn } from '../../schema/sqlite/open.ts'
 import type { LocalStore } from '../../schema/storage/store.ts'
 
 /**
- * In memory, or a file at `path`, as `migrate` would make it at `now`. A file that is there is
- * opened as it is.
+ * A store in memory, or in a file at `path`, as `migrate` would make it at `now`. A file that is
+ * there is opened as it is.
  */
 export function emptyStore(now = 0, path = ':memory:'): LocalStore {
   if (existsSync(path)) return openDatabase(path)

@@ -1,6 +1,4 @@
-/**
- * What the engine shows of a call, of a node and of a call that was traced; of each a plain one.
- */
+/** Plain views of the engine: of a call, of a node, and of a call that was traced. */
 import type { ActiveCall, Trace } from '../../schema/contracts/calls.ts'
 import type { NodeStatus } from '../../schema/contracts/engine.ts'
 

@@ -37,7 +37,7 @@ export class FakeOcs {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** On the port of its last start, once it had one. */
+  /** Listens on the port of its last start, once it had one. */
   async start(): Promise<void> {
     this.#port ||= await freePort()
     await once(this.#server.listen(this.#port, '127.0.0.1'), 'listening')

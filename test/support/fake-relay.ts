@@ -17,7 +17,7 @@ export class FakeRelay {
   isRefusing = false
   /** Sockets that were opened to it and not closed. */
   connections = 0
-  /** By `now`. */
+  /** The time of its start, by `now`. */
   startedAt = 0
   sessions = 0
   sessionsSoFar = 0
@@ -37,7 +37,7 @@ export class FakeRelay {
     }
   }
 
-  /** By their commands. */
+  /** The requests, by their commands. */
   get commands(): unknown[] {
     return this.received.map(({ command }) => command['command'])
   }

@@ -25,7 +25,7 @@ export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => (
   ...parts,
 })
 
-/** What routing says; asked for one carrier, it knows no other. */
+/** The decision of routing; asked for one carrier, it knows no other. */
 export function ofCarrier(only: number | undefined, decision: OutboundDecision): OutboundDecision {
   if (only === undefined || decision.kind !== 'gateways') return decision
   const gateways = decision.gateways.filter(({ carrierId }) => carrierId === only)

@@ -12,7 +12,7 @@ import { emitted } from './waiting.ts'
 
 export interface HepPacket {
   readonly isIpv6: boolean
-  /** Of IP: 17 is UDP, 6 is TCP. */
+  /** The protocol number of IP: 17 is UDP, 6 is TCP. */
   readonly protocol: number
   /** As hexadecimal digits. */
   readonly source: string

@@ -31,9 +31,9 @@ export interface JoinedNode {
   readonly hub: ReturnType<typeof createControl>['hub']
   readonly feed: ReturnType<typeof createControl>['feed']
   readonly others: OtherNodes
-  /** For requests that reach it. */
+  /** The link for requests that reach it. */
   link: Link
-  /** What its heartbeat says. */
+  /** Whether its heartbeat says that it lives. */
   isAlive: boolean
   /** Raw requests that other nodes have sent to it. */
   readonly received: string[]

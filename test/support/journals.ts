@@ -28,7 +28,7 @@ export class Disk extends MemoryFile {
   isFull = false
   writes = 0
 
-  /** Of it, so much is reserved. */
+  /** The bytes that are reserved. */
   reservedBytes = 0
 
   override append(lines: Buffer, done: (error: unknown) => void): void {

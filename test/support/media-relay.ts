@@ -37,7 +37,7 @@ export class MediaRelay implements Relay {
     this.#schedule = schedule
   }
 
-  /** What it was asked, without the rest. */
+  /** The commands that it was asked, without the rest. */
   get commands(): readonly string[] {
     return this.requests.map(({ command }) => command)
   }
@@ -148,7 +148,7 @@ const readable = /^(?:(?:c=IN IP(?:4 [\d.]+|6 [\da-f:]+)|[^\W_A-Zc]=[^\r\n]*)\r?
 
 const SIX = 'c=IN IP6 2001:db8::99'
 
-/** What a port stands for: the place where a party wants its media. */
+/** The place that a port stands for: there a party wants its media. */
 const placeOf = (from: string, sdp: string): string =>
   `${from} ${/^c=.*$/m.exec(sdp)?.[0]} ${/^m=\S+ \d+/m.exec(sdp)?.[0]}`
 

@@ -8,11 +8,11 @@ import { MediaRelay, relaysOf } from './media-relay.ts'
 
 export interface MediaRigOptions extends CallRigOptions {
   readonly policy?: MediaPolicy
-  /** Of every dispatcher set. */
+  /** The media rules of every dispatcher set. */
   readonly setRules?: MediaRules
   /** Whether calls may be recorded. Default: they may not. */
   readonly isRecorded?: boolean
-  /** Of the process before. */
+  /** The relays of the process before. */
   readonly relays?: readonly MediaRelay[]
 }
 

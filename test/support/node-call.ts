@@ -16,7 +16,7 @@ export interface RingingCall {
 }
 
 interface CallOptions {
-  /** Of one more customer, who then is the caller. */
+  /** One more customer, who then is the caller. */
   readonly customer?: { readonly number: string; readonly balance: string }
 }
 

@@ -1,6 +1,6 @@
 /**
- * What systemd is for a service: a Unix datagram socket. Node.js has none; perl, which is always
- * there in Debian, has.
+ * The socket of systemd for a service: a Unix datagram socket. Node.js has none; perl, which is
+ * always there in Debian, has.
  */
 import { spawn } from 'node:child_process'
 import { join } from 'node:path'
@@ -14,7 +14,7 @@ const script = `use Socket; $| = 1; unlink $ARGV[0]; my $socket;
   while (defined recv($socket, my $message, 4096, 0)) { $message =~ s/\\n/ | /g; print "$message\\n" }`
 
 export class NotifySocket {
-  /** In the order in which they came, the lines of each apart by ` | `. */
+  /** Messages in the order in which they came, the lines of each apart by ` | `. */
   readonly messages: string[] = []
   readonly path: string
   readonly #end: () => void

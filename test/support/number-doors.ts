@@ -140,7 +140,7 @@ export async function openDoors(
     return { request, reading: readInvite(request, `call-${(calls += 1)}`, origin, routing) }
   }
 
-  /** What becomes of an INVITE. */
+  /** The verdict on an INVITE. */
   async function invite(
     uri: string,
     origin: Origin = phone,
@@ -159,7 +159,7 @@ export async function openDoors(
     return rejection ? refusal(rejection) : place(reading)
   }
 
-  /** What becomes of a call that may go on. */
+  /** The verdict on a call that may go on. */
   async function place(reading: IncomingInvite): Promise<Verdict> {
     const machine = new CallMachine()
     const start = startOf(reading, 'test', control.now())
@@ -201,7 +201,7 @@ export async function openDoors(
     return place({ ...reading, calledNumber: number, calledUser: user })
   }
 
-  /** What `simulate_call` tells of a call of extension 101. */
+  /** The verdict of `simulate_call` on a call of extension 101. */
   function simulated(to: string): Verdict {
     const source = { kind: 'extension', extension: '101', domain } as const
     const { verdict, payment, candidates } =
@@ -261,7 +261,7 @@ export async function openDoors(
       const answer = await control.request('/api/v1/spend-guards', { token, body })
       if (answer.status !== 201) throw new Error(answer.text)
     },
-    /** By user part of a SIP URI. */
+    /** Dials the user part of a SIP URI. */
     sip: {
       'INVITE of a phone': (user: string) => invite(`sip:${user}@${domain}`),
       'INVITE of a node': (user: string) => invite(`sips:${user}@h;user=phone`, node),
@@ -286,7 +286,7 @@ export async function openDoors(
       'callee of the OCS': (user: string) =>
         api('GET', `/api/ocs/authorize?caller=12025550100&callee=${encodeURIComponent(user)}`),
     },
-    /** By plain text. */
+    /** Gives the number as plain text. */
     text: {
       'tel URI': (text: string) => invite(`tel:${text.replaceAll(' ', '')}`, node),
       originate: async (text: string) => {

@@ -3,7 +3,7 @@ import fc from 'fast-check'
 
 const digits = '0123456789'
 
-/** In the normal form. */
+/** A number in the normal form. */
 export const telephoneNumber = fc
   .tuple(
     fc.constantFrom('', '+'),
@@ -14,7 +14,7 @@ export const telephoneNumber = fc
 
 const separator = fc.constantFrom('-', '.', '(', ')', ' ', '--', ') ', '')
 
-/** In plain text, as a person writes it. */
+/** Spellings of a number in plain text, as a person writes them. */
 export const spellings = (number: string): fc.Arbitrary<string> =>
   woven(
     number.split('').map((character) => fc.constant(character)),

@@ -4,7 +4,9 @@ import type { sqliteReasons } from './sqlite-only.ts'
 
 export const isOnPostgres = process.env['TEST_DATABASE'] === 'postgres'
 
-/** In place of `test`: what only SQLite can show. The reasons stand in `sqlite-only.ts`. */
+/**
+ * Takes the place of `test` where only SQLite can show it. The reasons stand in `sqlite-only.ts`.
+ */
 export function onSqlite(_reason: keyof typeof sqliteReasons): typeof test {
   return isOnPostgres ? unregistered : test
 }

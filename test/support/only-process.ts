@@ -17,8 +17,8 @@ let runs = 0
 const GROUP_MS = 10
 
 /**
- * In virtual time: what waits for others that are to be asked with it waits no longer, as no time
- * would pass meanwhile.
+ * A schedule for virtual time: a question that waits for others of its kind waits no longer, as no
+ * time would pass meanwhile.
  */
 export const hurried =
   (schedule: Schedule): Schedule =>
@@ -33,7 +33,7 @@ const LONG_MS = 100
 
 interface RealTimers {
   readonly schedule: Schedule
-  /** What waits for a moment, such as for more to be written with it, waits no longer. */
+  /** Ends waits for a moment, such as those for more to be written together. */
   hurry(): void
   end(): void
 }

@@ -4,13 +4,13 @@ import { TollgateProcess, type StoredCall } from './tollgate-process.ts'
 import { twoPhones } from './two-phones.ts'
 import { eventually } from './waiting.ts'
 
-/** What a test has of its own: the phones 101 and 102 of a tenant. */
+/** The things that a test has of its own: the phones 101 and 102 of a tenant. */
 export interface OwnPhones {
   readonly tollgate: TollgateProcess
   readonly domain: string
   /** As of `TollgateProcess`, of its own calls. */
   waitForCalls(count: number): Promise<StoredCall[]>
-  /** Of its phones, the oldest first. */
+  /** The bindings of its phones, the oldest first. */
   bindings(): readonly { readonly source_protocol: string }[]
 }
 

@@ -26,7 +26,8 @@ export function bodiesOf(document: Json): readonly Operation[] {
       const content = (operation['requestBody'] as Json | undefined)?.['content'] as
         Record<string, { readonly schema: Json }> | undefined
       const schema = content?.['application/json']?.schema
-      // A node of the platform reports there: a tenant's key is refused (partition.test.ts).
+      // A node of the platform reports there: a tenant's key is refused
+      // (test/control/partition.test.ts).
       if (!isForKeys || schema === undefined || path.startsWith('/api/ocs')) return []
       const all = leavesOf(schema, '', document)
       const isWhole = (field: string) => all.some(([other]) => other.startsWith(`${field}.`))

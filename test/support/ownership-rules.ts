@@ -14,7 +14,7 @@ export const platform = 'platform'
  */
 type Rule = typeof plain | typeof platform | readonly Body[]
 
-/** What others own, all with this word in it. */
+/** All that others own has this word in it. */
 export const CANARY = 'canary'
 export const CALL = '6f9619ff-8b86-4d01-b42d-00cf4fc964ff'
 
@@ -55,7 +55,7 @@ const node: Record<string, Rule> = {
 const within = (parent: string, rules: Record<string, Rule>): Record<string, Rule> =>
   Object.fromEntries(Object.entries(rules).map(([field, rule]) => [`${parent}.${field}`, rule]))
 
-/** What a party takes, and which headers it is not to see: it says so of itself. */
+/** A party says of itself what media it takes, and which headers it is not to see. */
 const mediaFields = ['media', 'media_profile', 'codecs', 'dtmf'] as const
 const voice = plains(...mediaFields, 'strip_headers', 'preset')
 
@@ -71,14 +71,14 @@ const originate: Record<string, Rule> = {
 }
 
 interface Operations {
-  /** Of a body that is accepted; the tried fields take the place of its own. */
+  /** The fields of a body that is accepted; the tried fields take the place of its own. */
   readonly body: Body
   readonly rules: Readonly<Record<string, Rule>>
   /** The row that PATCH changes, by its collection. */
   readonly item?: string
 }
 
-/** By the path of the collection; a PATCH of an element has the same rules. */
+/** The rules by the path of the collection; a PATCH of an element has the same rules. */
 export const operations: Readonly<Record<string, Operations>> = {
   '/users': {
     body: { username: 'mine', password: 'correct horse', role: 'auditor' },
@@ -168,7 +168,7 @@ export const operations: Readonly<Record<string, Operations>> = {
         is_active: false,
       })),
       ...within('gateways', plains('transport', 'priority', 'weight')),
-      // Of its tenant only: test/engine/call/inbound/admission.test.ts.
+      // Only customers of its tenant pay: test/engine/call/inbound/admission.test.ts.
       ...plains('payer'),
       ...within('auth', plains('type', 'username', 'password', 'realm', 'from_user')),
       ...within('auth', plains('from_domain', 'expires')),
@@ -188,7 +188,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       carrier: foreign('carrier', `${CANARY} carrier`, `${CANARY} carrier of the platform`),
       carrier_id: [1, 2].map((id) => ({ carrier: undefined, carrier_id: id })),
       emergency: platform,
-      // Of calls of its tenant only: engine/routing/outbound-routes.ts.
+      // A route takes calls of its tenant only: engine/routing/outbound-routes.ts.
       ...plains('name', 'prefix', 'priority', 'weight', 'mode', 'strip', 'prepend', 'is_active'),
     },
   },
@@ -209,7 +209,8 @@ export const operations: Readonly<Record<string, Operations>> = {
         set: undefined,
         agent: `${CANARY} agent${of}`,
       })),
-      // What it takes is judged when a call is routed: test/engine/routing/inbound-routes.test.ts.
+      // The calls that it takes are judged when a call is routed:
+      // test/engine/routing/inbound-routes.test.ts.
       ...plains('name', 'prefix', 'priority', 'is_active'),
     },
   },
@@ -237,7 +238,7 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       sip_uri: foreign('sip_uri', ...gatewayUris),
-      // Of the platform's callers, those to a listed number only:
+      // It takes callers of the platform to a listed number only:
       // test/engine/routing/agents.test.ts.
       ...plains('name', 'extension', 'description', 'max_calls', 'is_active'),
       ...voice,

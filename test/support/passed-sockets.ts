@@ -11,7 +11,7 @@ interface Place {
   readonly port: number
 }
 
-/** What Node.js has under a socket. */
+/** The handle that Node.js has under a socket. */
 interface Handle {
   readonly fd: number
   close(): void
@@ -28,7 +28,7 @@ export class PassedSockets {
     return new PassedSockets(await Promise.all(places.map(bind)))
   }
 
-  /** For the standard streams of a process, behind the first three. */
+  /** Descriptors for the standard streams of a process, behind the first three. */
   get descriptors(): readonly number[] {
     return this.#handles.map(({ fd }) => fd)
   }

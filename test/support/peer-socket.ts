@@ -17,7 +17,7 @@ type Receive = (text: string, answer: (text: string) => void) => void
 export interface PeerSocket {
   readonly host: string
   readonly port: number
-  /** To the listener; by TCP or TLS on a connection of the peer's own. */
+  /** Sends to the listener; by TCP or TLS on a connection of the peer's own. */
   send(text: string): void
   /** Ends all connections; the port stays open. Nothing for UDP. */
   hangUp(): void
@@ -76,8 +76,8 @@ async function openUdp(
   return {
     host,
     port: socket.address().port,
-    // From another address than the server's, if the test says so; a server on all addresses has
-    // ours too.
+    // The address is another one than the server's, if the test says so; a server on all addresses
+    // has ours too.
     send: (text) =>
       socket.send(text, listener.port, isAny(listener.address) ? host : listener.address),
     hangUp: () => undefined,

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 
 export interface PostgresProxy {
-  /** Of the same database, through the proxy. */
+  /** The URL of the same database, through the proxy. */
   readonly url: string
   /** Each answer comes so much later. Milliseconds. */
   delayMs: number
@@ -33,7 +33,7 @@ export async function postgresProxy(url: string): Promise<PostgresProxy> {
       socket.on('error', () => socket.destroy())
     }
     client.pipe(target)
-    // What waits must not be overtaken when the way becomes quick again.
+    // Waiting bytes must not be overtaken when the way becomes quick again.
     let written: Promise<unknown> = Promise.resolve()
     target.on('data', (bytes) => {
       const at = performance.now() + state.delayMs

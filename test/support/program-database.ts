@@ -7,7 +7,7 @@ import { isOnPostgres } from './on-sqlite.ts'
 import { freshDatabase } from './postgres.ts'
 
 export interface ProgramDatabase {
-  /** What the program is told of it. */
+  /** The settings by which the program finds it. */
   readonly settings: Record<string, string>
   drop(): Promise<void>
 }

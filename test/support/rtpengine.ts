@@ -28,8 +28,8 @@ const SLOWER = 10
 /** Above the ports that the kernel and other tests use. */
 const mediaPorts = { first: 61_000, end: 65_500 }
 /**
- * Of one relay: two must not have one in common, since rtpengine binds also what another rtpengine
- * has bound.
+ * The ports of one relay: two must not have one in common, since rtpengine binds also what another
+ * rtpengine has bound.
  */
 const SHARE = 500
 
@@ -56,7 +56,7 @@ const claimShare = (count: number): Promise<Share> =>
 interface RtpEngineOptions {
   /** Further arguments, such as `--mos=LQ`. */
   readonly words?: readonly string[]
-  /** What descriptions say instead of its own address. */
+  /** The address that descriptions have instead of its own. */
   readonly advertised?: string
   /** How many shares of the ports of media, for many sessions at once: 125 each. There are nine. */
   readonly shares?: number
@@ -174,7 +174,7 @@ export class RtpEngine {
     })
   }
 
-  /** What it knows of one session. */
+  /** Its knowledge of one session. */
   query(callId: string): Promise<NgDictionary> {
     return this.#values({ command: 'query', 'call-id': callId })
   }
@@ -199,7 +199,7 @@ export class RtpEngine {
     process.kill(this.pid, 'SIGCONT')
   }
 
-  /** At once, as a crash does. */
+  /** Ends it at once, as a crash does. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }

@@ -1,5 +1,6 @@
 /**
- * For `test/run.mjs`: how far a run is, and at its end how much ran in each project, and how long.
+ * A reporter for `test/run.mjs`: how far a run is, and at its end how much ran in each project, and
+ * how long.
  */
 import { relative } from 'node:path'
 import type { Reporter, TestModule, TestSpecification } from 'vitest/node'

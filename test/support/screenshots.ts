@@ -14,7 +14,7 @@ import { chooseScreen, hrefs, openBrowser } from './console-browser.ts'
 
 const folder = 'dist/screenshots'
 const readmeFolder = 'control/console/screenshots'
-/** Of one picture of the README. */
+/** The most bytes of one picture of the README. */
 const MAX_BYTES = 150_000
 /** The demo places a call a second: charts with one minute of it show something. */
 const CALLS_SECONDS = Number(process.argv[2] ?? 75)
@@ -23,7 +23,7 @@ const SETTLED_MS = 1_200
 
 const firstRow = (page: Page) => page.getByRole('row').getByRole('link').first()
 
-/** What the README shows: the screen, and how to come to what is of interest there. */
+/** The pictures of the README: the screen, and how to come to what is of interest there. */
 const readmePictures: Readonly<
   Record<string, { readonly path: string; readonly prepare?: (page: Page) => Promise<unknown> }>
 > = {
@@ -132,7 +132,7 @@ async function takeScreens(page: Page, place: string): Promise<void> {
   }
 }
 
-/** Of all of the page, or of what is in sight. */
+/** Takes a picture of all of the page, or of the part in sight. */
 async function picture(
   page: Page,
   place: string,

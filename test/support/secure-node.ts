@@ -4,7 +4,7 @@ import { onTestFinished } from 'vitest'
 import type { Authority, Certificate } from './certificates.ts'
 import { SipPeer, type PeerMessage } from './sip-peer.ts'
 
-/** Of a peer that has to be there before Tollgate: where it sends to is told later. */
+/** A place for a peer that has to be there before Tollgate: where it sends to is told later. */
 export const placeFor = (protocol: 'udp' | 'tls') => ({
   protocol,
   address: '127.0.0.1',

@@ -8,7 +8,7 @@ import pg from 'pg'
 /** A test has two databases at most. */
 const MAX_CLIENTS = 2
 
-/** Of pg_type: integers and sums of them. */
+/** Types of pg_type: integers and sums of them. */
 const [int8, numeric] = [20, 1700]
 for (const type of [int8, numeric]) pg.types.setTypeParser(type, Number)
 
@@ -32,7 +32,7 @@ async function answerTo({ url, text, values }) {
   }
 }
 
-/** By URL. */
+/** The clients by URL. */
 const clients = new Map()
 
 async function open(url) {

@@ -21,11 +21,11 @@ interface Asked {
 export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
   const time = new ManualTime(0)
   const node = { isHolding: true }
-  /** Of each wallet there is so much. */
+  /** The money of each wallet in the database. */
   const database = { bound: 0, elsewhere, isThere: false }
   const amounts = new Map<string, number>()
   const versions = new Map<string, number>()
-  /** What was stored and freed, in this order. */
+  /** The rows that were stored and freed, in this order. */
   const done: string[] = []
   let answered = Promise.resolve()
   const store = (name: string, amount: number) => {

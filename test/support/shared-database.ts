@@ -33,7 +33,7 @@ export function localDatabase() {
   return store
 }
 
-/** What a test of both databases is run with: a fresh store of each kind. */
+/** The stores that a test of both databases is run with: a fresh store of each kind. */
 export const eachDatabase: readonly {
   readonly database: string
   readonly open: () => Promise<Store>

@@ -64,7 +64,7 @@ export interface Node {
   readonly name: string
   readonly ocs: Ocs
   readonly limits: NodeShares
-  /** Of this process: no other one has had it. */
+  /** The name of this process, which no other one has had. */
   readonly process: string
   readonly store: Store
   readonly log: string[]
@@ -210,7 +210,7 @@ export class SharedWallets {
 
   // ---- what is stored --------------------------------------------------------------------------
 
-  /** Of one wallet, by process; nothing of those that hold nothing. */
+  /** The shares of one wallet, by process; those that hold nothing are left out. */
   async shares(): Promise<Readonly<Record<string, number>>> {
     const rows = await this.store.statements
       .prepare<{ process: string; amount: number }>(

@@ -96,13 +96,14 @@ export class SipPeer {
   /** The way back of each received request. */
   readonly #answers = new WeakMap<PeerMessage, (text: string) => void>()
   /**
-   * What has come, with what it was answered; undefined: whatever comes again is told to the test.
+   * The requests that have come, with their answers; undefined: whatever comes again is told to the
+   * test.
    */
   #answered: Map<string, string> | undefined
   /** ACKs of this peer, by the answers that they acknowledge. */
   readonly #acks = new Map<string, string>()
   #waiting: Waiter[] = []
-  /** What requests of a method are answered with, without the test. */
+  /** The answers to requests of a method, without the test. */
   readonly #always = new Map<string, readonly [status: number, content: Answer]>()
 
   private constructor(protocol: Listener['protocol'], socket: PeerSocket, network: PeerNetwork) {
@@ -124,7 +125,7 @@ export class SipPeer {
   }
 
   /**
-   * For a server whose clock runs: what comes again because time has passed is no news. It
+   * A peer for a server whose clock runs: what comes again because time has passed is no news. It
    * gets the last answer again (RFC 3261 §17.2), and the test does not hear of it.
    */
   static async openPatient(

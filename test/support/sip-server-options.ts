@@ -1,6 +1,6 @@
 /**
- * What tests of the options of the SIP server share: the program with some of them, an application,
- * a question.
+ * The things that tests of the options of the SIP server share: the program with some of them, an
+ * application, a question.
  */
 import { onTestFinished } from 'vitest'
 import { SipServerProgram } from './sip-server-program.ts'
@@ -15,7 +15,7 @@ export const base = `${contact} ${admin} --secret cymru`
 export const start = (words = base, environment: Environment = {}): Promise<SipServerProgram> =>
   SipServerProgram.start(words, { environment })
 
-/** With `<sip>` that says `sip`. */
+/** Starts the program with a file whose `<sip>` says `sip`. */
 export const startWith = (sip: string, rest = ''): Promise<SipServerProgram> =>
   SipServerProgram.start('-f d.xml --admin 127.0.0.1:0', {
     files: {

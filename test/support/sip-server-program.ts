@@ -9,7 +9,7 @@ import { SipPeer } from './sip-peer.ts'
 import type { PeerOptions } from './peer-socket.ts'
 import { Signal } from './waiting.ts'
 
-/** By path. They may change while the program runs. */
+/** The contents of files by path. They may change while the program runs. */
 export type Files = Record<string, string>
 
 interface Surroundings {
@@ -17,7 +17,7 @@ interface Surroundings {
   readonly environment?: Readonly<Record<string, string>>
 }
 
-/** What the program says to the one that has started it. */
+/** The world of a program: keeps what it says to the one that has started it. */
 export function programWorld({ files = {}, environment = {} }: Surroundings = {}) {
   const printed: string[] = []
   const logged: string[] = []
@@ -86,7 +86,7 @@ export class SipServerProgram {
     return { host: parts?.[1] ?? '', port: Number(parts?.[2]) }
   }
 
-  /** For `connectByTcp`. */
+  /** The address for `connectByTcp`. */
   get adminAddress(): { readonly host: string; readonly port: number } {
     return this.place('admin')
   }

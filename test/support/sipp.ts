@@ -11,11 +11,11 @@ const scenarioFolder = resolve('sipp-scenarios')
 
 export interface SippResult {
   readonly exitCode: number | null
-  /** What SIPp complained of: unexpected messages and failed checks. */
+  /** The complaints of SIPp: unexpected messages and failed checks. */
   readonly errors: string
 }
 
-/** With every message that was sent or received, in order. */
+/** A result with every message that was sent or received, in order. */
 export interface TracedResult extends SippResult {
   readonly messages: readonly TracedMessage[]
 }
@@ -26,8 +26,8 @@ interface TracedMessage {
 }
 
 /**
- * Of all calls of a caller. A test that goes as it should takes a part of it, also where the
- * machine stands still.
+ * The time of all calls of a caller. A test that goes as it should takes a part of it, also where
+ * the machine stands still.
  */
 const PATIENCE_SECONDS = 90
 
@@ -41,7 +41,7 @@ interface SippOptions {
   readonly service?: string
   readonly timeoutSeconds?: number
   readonly extra?: readonly string[]
-  /** Of the caller. Default: a free one. */
+  /** The port of the caller. Default: a free one. */
   readonly port?: number
 }
 
@@ -156,7 +156,7 @@ export class SippNode {
     this.#child.kill('SIGCONT')
   }
 
-  /** What it complains of so far. */
+  /** Its complaints so far. */
   complaints(): string {
     return readErrors(this.#folder)
   }

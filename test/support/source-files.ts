@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** What the package of the SIP server is made of, once it has been built. */
+/** The built package of the SIP server. */
 const built = 'engine/sip-server/dist/'
 
 export const filesUnder = (folder: string): string[] =>

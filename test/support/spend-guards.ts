@@ -7,7 +7,7 @@ import type { SpendGuardTable } from '../../schema/tables/money.ts'
 
 type Row = Partial<Insertable<SpendGuardTable>>
 
-/** On the number 1555, blocked, unless `more` says otherwise. */
+/** Adds a guard that blocks the number 1555, unless `more` says otherwise. */
 export async function addGuard(store: Store, guardUuid: string, more: Row): Promise<void> {
   const row = {
     guard_uuid: guardUuid,
@@ -25,7 +25,7 @@ export async function addGuard(store: Store, guardUuid: string, more: Row): Prom
 export const capOf = (amountMicros: number) =>
   ({ action: 'cap', amount_micros: amountMicros, currency: 'USD', per: 'duration' }) as const
 
-/** What all processes have taken of caps. */
+/** The money that all processes have taken of caps. */
 export async function takenOf(store: Store): Promise<Readonly<Record<string, number>>> {
   const rows = await store.statements
     .prepare<{ resource: string; amount: number }>(

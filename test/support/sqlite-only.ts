@@ -1,6 +1,6 @@
 /**
- * What the projects `postgres` and `postgres-process` leave out, and why. A test is named by
- * `onSqlite(reason)`, a file here.
+ * The tests that the projects `postgres` and `postgres-process` leave out, and why. A test is named
+ * by `onSqlite(reason)`, a file here.
  */
 export const sqliteReasons = {
   file: 'is about a database file',

@@ -74,7 +74,8 @@ interface B2buaOptions {
 }
 
 /**
- * What came of `proxyRequest`: the final answers of each destination in the order of their coming.
+ * The results of `proxyRequest`: the final answers of each destination in the order of their
+ * coming.
  */
 interface ProxyResults {
   readonly connected: boolean

@@ -44,7 +44,7 @@ export class Standby {
     this.#statements = new PostgresStatements({ url, connections: 1 })
   }
 
-  /** What the primary commits from now on does not arrive. */
+  /** From now on no commit of the primary arrives. */
   async lag(): Promise<void> {
     await this.#statements.execute("ALTER SYSTEM SET primary_conninfo = ''")
     await this.#statements.execute('SELECT pg_reload_conf()')

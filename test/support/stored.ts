@@ -1,7 +1,4 @@
-/**
- * What a test reads from a store and changes in it, in SQL that both databases know; parameters are
- * `?`.
- */
+/** Reads and changes of a test in a store, in SQL that both databases know; parameters are `?`. */
 import type { LocalStore, Store } from '../../schema/storage/store.ts'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import type { PreparedStatement, SqlValue, Statements } from '../../schema/sql/statements.ts'

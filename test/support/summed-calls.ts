@@ -160,7 +160,7 @@ const groupOf: Readonly<Record<Grouping, (record: StoredRecord) => string>> = {
   hour: ({ start_stamp: at }) => new Date(at - (at % 3_600_000)).toISOString(),
 }
 
-/** What the records that match come to, group by group. */
+/** The sums of the records that match, group by group. */
 export function counted(records: readonly StoredRecord[], asked: SummaryRequest) {
   const groups = new Map<string, StoredRecord[]>()
   for (const record of records) {
@@ -216,5 +216,5 @@ function figuresOf(records: readonly StoredRecord[]) {
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** With two decimals: all costs are whole cents. */
+/** The amount with two decimals: all costs are whole cents. */
 const amountOf = (micros: bigint): string => (Number(micros / 10_000n) / 100).toFixed(2)

@@ -15,7 +15,7 @@ export interface TestEngine extends EnginePort {
   sets: SetStatus[]
   activeCalls: ActiveCall[]
   figures: TelemetrySnapshot
-  /** What the API has added to the events. */
+  /** The events that the API has added. */
   told: Parameters<EnginePort['tell']>[0][]
 }
 

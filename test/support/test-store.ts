@@ -8,7 +8,7 @@ import { turnOfEventLoop } from './waiting.ts'
 
 export interface TestStore extends Store {
   readonly sqlite?: Sqlite.Database
-  /** On a server. */
+  /** The URL of a database on a server. */
   readonly url?: string
   /** Resolves once no statement runs, and none follows. */
   settled(): Promise<void>

@@ -57,7 +57,10 @@ export interface StoredCall {
 export class TollgateProcess {
   readonly folder: string
   readonly sipPort: number
-  /** For encrypted SIP and for WebSockets; listened on when the environment has a certificate. */
+  /**
+   * The port for encrypted SIP and for WebSockets; listened on when the environment has a
+   * certificate.
+   */
   readonly tlsPort: number
   readonly wsPort: number
   readonly wssPort: number
@@ -71,7 +74,7 @@ export class TollgateProcess {
   /** Its listeners outlive it; absent: it binds them. */
   #sockets: PassedSockets | undefined
   readonly #environment: Record<string, string>
-  /** Of a database on a server. */
+  /** The URL of a database on a server. */
   readonly #databaseUrl: string | undefined
   readonly #dropDatabase: () => Promise<void>
 
@@ -136,7 +139,7 @@ export class TollgateProcess {
     return tollgate
   }
 
-  /** For a `SipPeer`. */
+  /** The listener for a `SipPeer`. */
   listener(protocol: 'udp' | 'tcp' | 'tls' = 'udp'): Listener {
     const address = '127.0.0.1'
     const port = protocol === 'tls' ? this.tlsPort : this.sipPort
@@ -234,7 +237,7 @@ export class TollgateProcess {
     return this.#end('SIGTERM')
   }
 
-  /** In SQL that both databases know; parameters are `?`. */
+  /** Asks in SQL that both databases know; parameters are `?`. */
   query<Row>(sql: string, ...values: readonly unknown[]): Row[] {
     if (this.#databaseUrl !== undefined) return serverRows<Row>(this.#databaseUrl, sql, values)
     const database = new Database(this.databasePath, { readonly: true })
@@ -257,7 +260,7 @@ export class TollgateProcess {
     }
   }
 
-  /** In the order of their ends: a server stores many at once. */
+  /** The calls in the order of their ends: a server stores many at once. */
   calls(): StoredCall[] {
     return this.query<StoredCall>('SELECT * FROM cdr ORDER BY end_stamp, id')
   }
@@ -290,7 +293,7 @@ export class TollgateProcess {
     return this.#unstored().length
   }
 
-  /** What the journal has and the database has not. */
+  /** The calls that the journal has and the database has not. */
   #unstored(): JournalEntry[] {
     const [id] = this.query<{ value: string }>(
       "SELECT value FROM setting WHERE name = 'database_id'",

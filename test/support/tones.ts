@@ -72,16 +72,14 @@ export function shareOf(hz: number, { rate, samples }: Sound): number {
     const power = last * last + before * before - coefficient * last * before
     ofTone += (2 * power) / window.length
   }
-  // Of nothing, and of noise of a few steps, nothing is to be said.
+  // Silence, and noise of a few steps, has no tone.
   return energy <= 100 * samples.length ? 0 : ofTone / energy
 }
 
 /** Media comes every 20 ms: a file that grows no more since then is silence. */
 const SILENT_MS = 300
 
-/**
- * What baresip's `sndfile` has written last in a folder: the tone's share of the last half second.
- */
+/** The last file of baresip's `sndfile` in a folder: the tone's share of the last half second. */
 export function shareInLastDump(folder: string, hz: number): number {
   const [newest] = readdirSync(folder)
     .filter((name) => /^dump-.*-dec\.wav$/.test(name))

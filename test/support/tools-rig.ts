@@ -79,7 +79,7 @@ export async function openToolRig(options?: ControlOptions): Promise<ToolRig> {
   }
 }
 
-/** What was created before a test is no change of it. */
+/** Forgets the changes that were made before a test. */
 export async function forgetChanges({ store }: Pick<TestControl, 'store'>): Promise<void> {
   await runSql(store, 'DELETE FROM change_entry')
   await runSql(store, "DELETE FROM setting WHERE name LIKE 'change_states%'")

@@ -1,4 +1,4 @@
-/** What a transport tells, as text, and waiting for it. */
+/** The events of a transport, as text, and waiting for them. */
 import type { Flow } from '../../engine/sip-server/flow.ts'
 import type { TransportCallbacks } from '../../engine/sip-server/transport/transport.ts'
 import { Signal } from './waiting.ts'

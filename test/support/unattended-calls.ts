@@ -27,7 +27,7 @@ export interface Sums {
   /** Seconds. */
   readonly talked: number
   readonly charged: number
-  /** Of calls that went on: those that are paid for whole. */
+  /** The calls that went on and are paid for whole. */
   readonly lasting: number
   readonly paidWhole: number
   /** Calls with another number of records than one. */

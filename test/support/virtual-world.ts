@@ -12,7 +12,7 @@ import { turnOfEventLoop } from './waiting.ts'
 const host = '127.0.0.1'
 /** The library lets a few turns go by between what it hears and what it says. */
 const turnsUntilQuiet = 10
-/** What has gathered by then came in one read. */
+/** Data that has gathered by then came in one read. */
 const turnsOfOneRead = 4
 /** By then every transaction of SIP has ended. Milliseconds. */
 const sipTimersMs = 70_000
@@ -28,7 +28,7 @@ export class VirtualWorld {
     this.time = time
   }
 
-  /** For the SIP server: UDP only. How busy this machine is does not concern it. */
+  /** The surroundings of the SIP server: UDP only. How busy this machine is does not concern it. */
   get machine(): Machine {
     return this.process().machine
   }
@@ -162,14 +162,14 @@ export class VirtualWorld {
     }
   }
 
-  /** At a port of its own, or at the one that a process before it had. */
+  /** Binds a port of its own, or at the one that a process before it had. */
   #bind(receive: (text: string, from: number) => void, wanted = 0): number {
     const port = wanted === 0 ? ++this.#lastPort : wanted
     this.#ports.set(port, receive)
     return port
   }
 
-  /** To a port where nothing listens: lost, as by UDP. */
+  /** A text to a port where nothing listens is lost, as by UDP. */
   #carry(text: string, from: number, to: number): void {
     this.#underway++
     setImmediate(() => {

@@ -14,14 +14,14 @@ export const patienceMs = 20_000
 export const patientNodes = { NODE_TIMEOUT_MS: '20000', PROBE_FAILURES: '100' } as const
 
 /**
- * For a test in which a node falls silent: it is given up, and another one that stands still for a
- * moment is not.
+ * Settings for a test in which a node falls silent: it is given up, and another one that stands
+ * still for a moment is not.
  */
 export const watchedNodes = { NODE_TIMEOUT_MS: '5000', PROBE_FAILURES: '9' } as const
 
 /**
- * What `check` gives, as soon as it throws no more; asked ever less often, and once more when the
- * time is over.
+ * The result of `check`, as soon as it throws no more; asked ever less often, and once more when
+ * the time is over.
  */
 export async function eventually<T>(
   check: () => T | Promise<T>,
@@ -41,8 +41,8 @@ export async function eventually<T>(
 }
 
 /**
- * For what has to take place within a time: the machine may stand still at one attempt, so only one
- * of them has to keep to it. Each gets its number, from 1 on.
+ * Runs what has to take place within a time: the machine may stand still at one attempt, so only
+ * one of them has to keep to it. Each gets its number, from 1 on.
  */
 export async function inOneOf(
   attempts: number,

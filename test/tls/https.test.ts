@@ -26,7 +26,7 @@ interface Answered {
   readonly body: string
 }
 
-/** By https, with the certificate checked. */
+/** Asks by https, with the certificate checked. */
 async function ask(
   place: string,
   path: string,

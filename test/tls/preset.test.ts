@@ -17,7 +17,7 @@ const authority = new Authority(folder)
 const own = authority.sign('tollgate', ...loopbackNames)
 const service = authority.sign('service', ...loopbackNames)
 
-/** Of the networks before us. */
+/** Headers of the networks before us. */
 const stripped = {
   'P-Asserted-Identity': `<sip:${paying}@192.0.2.1>`,
   'Remote-Party-ID': `<sip:${paying}@192.0.2.1>;party=calling`,
@@ -147,7 +147,7 @@ test('ai-openai: by TLS, SRTP, its codecs, and none of the headers to strip in a
   expect(invite.body).toMatch(/^a=rtpmap:97 telephone-event\/48000\r$/m)
   expect(invite.body).toMatch(/^a=crypto:\d+ AES_CM_128_HMAC_SHA1_80 inline:/m)
   expect(invite.get('From')).toContain(paying)
-  // What it does not strip passes.
+  // A header that it does not strip passes.
   expect(invite.get('User-to-User')).toBe(others['User-to-User'])
   expect(ok.body).toMatch(/^m=audio \d+ RTP\/AVP /m)
   expect(ok.body).not.toContain('crypto')

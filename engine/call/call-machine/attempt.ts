@@ -16,12 +16,12 @@ import { closeLeg, newLeg, stepLeg } from './leg.ts'
 import type { StepContext } from './protocol.ts'
 import type { Attempt, AttemptResult, Call, EarlyDialog } from './state.ts'
 
-/** With less lag a late response is the fault of the node. */
+/** A late response is the fault of the node when the lag is less. */
 const NOTICEABLE_LAG_MS = 50
 /** The longest extension of a timeout while this process is busy. */
 const MAX_EXTRA_MS = 3_000
 
-/** For an attempt that is given up for another destination, or because the caller has left. */
+/** Headers of a CANCEL for another destination, or because the caller has gone. */
 export const givenUp: Headers = { Reason: reasonHeader({ by: 'system', cause: cause.normal }) }
 /** RFC 3326 §2: another phone of the callee has answered. */
 const answeredElsewhere: Headers = { Reason: 'SIP;cause=200;text="Call completed elsewhere"' }

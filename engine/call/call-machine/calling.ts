@@ -104,8 +104,8 @@ export function acceptCaller(ctx: StepContext, call: Call): void {
       if (transferId !== undefined) return reportAnswer(ctx, call, transferId, sdp, sdpOwner)
       const leg = ctx.world.legs.get(legId)
       if (leg?.state !== 'incoming') return gone()
-      const told = firstAnswer(leg, { sdp, by })
-      return void stepLeg(ctx, leg, 'accept', { sdp: told, sdpOwner, headers })
+      const answer = firstAnswer(leg, { sdp, by })
+      return void stepLeg(ctx, leg, 'accept', { sdp: answer, sdpOwner, headers })
     }
     case 'source': {
       giveMedia(ctx, call, calling, sdp, sdpOwner)

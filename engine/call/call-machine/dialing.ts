@@ -25,7 +25,7 @@ import {
   type Call,
   type Dialing,
   type Forward,
-  type CallPlace,
+  type CallLocation,
   type SourcePhones,
 } from './state.ts'
 
@@ -91,11 +91,11 @@ function tryNext(ctx: StepContext, call: Call): void {
   dialing.attempts = []
   const from = calledFrom(call)
   if (!isLimited(next)) {
-    place(ctx, call, { ...from, ...placeOf(next) })
+    moveTo(ctx, call, { ...from, ...locationOf(next) })
     return startCurrent(ctx, call)
   }
   // The call leaves the previous destination first: it must not fill a limit against itself.
-  place(ctx, call, from)
+  moveTo(ctx, call, from)
   ctx.commands.push({ type: 'takeRoom', callUuid: call.start.callUuid, destination: next })
   return undefined
 }
@@ -116,7 +116,7 @@ export function roomTaken(ctx: StepContext, call: Call, isTaken: boolean): void 
     if (isFirst) dialing.last = fullEnd(current, ctx.timing.retryAfterSeconds)
     return tryNext(ctx, call)
   }
-  place(ctx, call, { ...calledFrom(call), ...placeOf(current) })
+  moveTo(ctx, call, { ...calledFrom(call), ...locationOf(current) })
   return startCurrent(ctx, call)
 }
 
@@ -140,12 +140,12 @@ function fullEnd(destination: LimitedDestination, retryAfterSeconds: number): Re
 const UNAVAILABLE = 'Service Unavailable'
 
 /** A call that came in from a carrier counts there, wherever it goes. */
-function calledFrom({ origin }: Call): CallPlace {
+function calledFrom({ origin }: Call): CallLocation {
   if (origin?.kind !== 'carrier') return nowhere
   return { ...nowhere, carrierId: origin.carrierId, carrier: origin.name }
 }
 
-function placeOf(destination: Destination): Partial<CallPlace> {
+function locationOf(destination: Destination): Partial<CallLocation> {
   switch (destination.kind) {
     case 'node': {
       const { setId, nodeId, uri } = destination
@@ -168,7 +168,7 @@ function placeOf(destination: Destination): Partial<CallPlace> {
   }
 }
 
-function place(ctx: StepContext, call: Call, to: CallPlace): void {
+function moveTo(ctx: StepContext, call: Call, to: CallLocation): void {
   ctx.commands.push({
     type: 'count',
     callUuid: call.start.callUuid,

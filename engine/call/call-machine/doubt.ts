@@ -20,7 +20,7 @@ export const endedUnseen: End = {
   name: 'PROCESS_RESTART',
 }
 
-/** Who cannot be asked now, or has not been heard, is asked again after this time. */
+/** A party that cannot be asked now, or has not been heard, is asked again after this time. */
 const ASK_AGAIN_MS = 4_000
 /**
  * A peer that could not be asked for so long is gone: longer than a phone takes to connect again.

@@ -40,7 +40,7 @@ export function newLeg(
     media: '',
     lastSdpSent: '',
     hasOwnOrigin: false,
-    told: undefined,
+    shownAnswer: undefined,
     owesMove: undefined,
     closing: undefined,
     exchangeId: undefined,
@@ -150,8 +150,8 @@ export function respondProvisionally(
   }
   // RFC 3261 §13.2.1: to the caller all forks are one dialog, in which the first answer counts.
   if (description !== undefined && !isWithoutOffer) {
-    leg.told ??= { by, sdp: description }
-    if (leg.told.by !== by) description = undefined
+    leg.shownAnswer ??= { by, sdp: description }
+    if (leg.shownAnswer.by !== by) description = undefined
   }
   // Only with this header a drachtio-server adds the Contact to a reliable response.
   const required = leg.isReliable === true ? { Require: '100rel' } : {}
@@ -167,21 +167,22 @@ export function respondProvisionally(
 }
 
 /**
- * The answer in the 200 to a caller: what it was told first. Where another fork has answered, or
+ * The answer in the 200 to a caller: the one that it was shown first. Where another fork has answered, or
  * the called side has moved by UPDATE, a re-INVITE follows (`moveCaller`).
  */
 export function firstAnswer(leg: Leg, { sdp, by }: Pick<Answering, 'sdp' | 'by'>): string {
-  const { told } = leg
-  if (told === undefined || sdp === '' || told.by === by || isEqual(told.sdp, sdp)) return sdp
+  const { shownAnswer: shown } = leg
+  if (shown === undefined || sdp === '' || shown.by === by || isEqual(shown.sdp, sdp)) return sdp
   leg.owesMove = true
-  return told.sdp
+  return shown.sdp
 }
 
 /**
- * The relay that the caller was told of leads to whoever has answered, if the codecs are the same.
+ * The relay that the caller was shown leads to whoever has answered, if the codecs are the same.
  */
 export function notedRelay(leg: Leg, callee: Leg | undefined): void {
-  if (leg.told && callee && isAlike(leg.told.sdp, callee.media)) leg.owesMove = undefined
+  const { shownAnswer: shown } = leg
+  if (shown && callee && isAlike(shown.sdp, callee.media)) leg.owesMove = undefined
 }
 
 /** The caller has acknowledged the 200, and gets the description of whoever has answered. */

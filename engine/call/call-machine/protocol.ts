@@ -13,7 +13,7 @@ import type {
   Forward,
   HolderRun,
   Note,
-  CallPlace,
+  CallLocation,
   ReinviteResult,
   SourcePhones,
   World,
@@ -95,7 +95,7 @@ export type MachineEvent =
   | { readonly type: 'ask'; readonly callUuid: string }
   | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
-  /** For its trace. */
+  /** A decision for the trace of the call. */
   | { readonly type: 'noted'; readonly callUuid: string; readonly note: Note }
   /** The media of an answered call has stopped: no RTP has come since `lastPacketAt`. */
   | { readonly type: 'mediaLost'; readonly callUuid: string; readonly lastPacketAt: number }
@@ -254,8 +254,8 @@ export type Command =
   | {
       readonly type: 'count'
       readonly callUuid: string
-      readonly before: CallPlace
-      readonly place: CallPlace
+      readonly before: CallLocation
+      readonly place: CallLocation
     }
   /** The callee has left: the call does not count any more where it went. */
   | { readonly type: 'calleeLeft'; readonly callUuid: string }

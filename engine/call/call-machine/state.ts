@@ -19,7 +19,7 @@ import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 export type Side = 'caller' | 'callee'
 
 /** The node, carrier or agent at which a call counts. */
-export interface CallPlace {
+export interface CallLocation {
   readonly setId: number | null
   readonly nodeId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
@@ -29,7 +29,7 @@ export interface CallPlace {
   readonly agentId: number | null
 }
 
-export const nowhere: CallPlace = {
+export const nowhere: CallLocation = {
   setId: null,
   nodeId: null,
   node: null,
@@ -57,7 +57,7 @@ export type Note = {
   | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
 )
 
-/** Who calls, until the answer. */
+/** The party that calls, until the answer. */
 export type Calling =
   /**
    * An INVITE that was received. `replacedBy`: the transfer by which another party replaces the
@@ -132,7 +132,7 @@ export interface Attempt {
   readonly holderRun?: number | undefined
   /** The phone of an extension that is called through it. */
   readonly phone?: { readonly domain: string; readonly extension: string } | undefined
-  /** For a phone of the source: the INVITE may be repeated with an offer. */
+  /** The INVITE to a phone of the source may be repeated with an offer. */
   readonly candidate?: Callee | undefined
   readonly isOffering?: boolean
 }
@@ -210,7 +210,7 @@ export interface Call {
   callerTag: string
   /** The offer of the caller; undefined: the INVITE had none. */
   offer?: string | undefined
-  /** Who pays; known after the authorization. */
+  /** The account that pays; known after the authorization. */
   account: Account | null
   /** A customer of another tenant may not be charged; null: any customer. */
   payerTenantId: number | null
@@ -241,7 +241,7 @@ export interface Call {
   transferIds: string[]
   /** Calls that end with this one. */
   supervisedBy: string[]
-  /** With several SIP servers: new legs go by the server of this leg. */
+  /** The leg whose server new legs go by, where there are several SIP servers. */
   near?: string | undefined
   /** The extension that has sent this call to the outside, as a SIP URI. */
   forwardedBy?: string | undefined
@@ -249,7 +249,7 @@ export interface Call {
   transfersBefore: number
   /** How many transfers of its parties have failed. */
   failedTransfers: number
-  place: CallPlace
+  place: CallLocation
   attempts: AttemptRecord[]
   /** Call-IDs, the caller's first. */
   callIds: string[]
@@ -357,8 +357,8 @@ export interface Leg {
    * The first answer to the offer of its INVITE, which counts for the caller (RFC 3261 §13.2.1),
    * and whose it is.
    */
-  told?: { readonly by: string | undefined; readonly sdp: string } | undefined
-  /** The called side is not who was told, or has moved: a re-INVITE follows the ACK. */
+  shownAnswer?: { readonly by: string | undefined; readonly sdp: string } | undefined
+  /** The called side is not the one that was shown, or has moved: a re-INVITE follows the ACK. */
   owesMove?: boolean | undefined
   callId: string
   localTag: string
@@ -422,7 +422,7 @@ export interface Transfer {
   readonly destination: string
   /** The SDP that was offered to the called side. */
   readonly offered: string
-  /** By REFER: the transferor sends BYE itself when NOTIFY reports success. */
+  /** The REFER asked for it: the transferor sends BYE itself when NOTIFY reports success. */
   readonly isReferred: boolean
   /** The description of the new party for the transferee. */
   body?: string | undefined

@@ -154,7 +154,7 @@ const ends = {
   stopped: giveUp,
 } as const
 
-/** Before any response. */
+/** No response has come yet. */
 const begins = {
   ...ends,
   response: { to: 'ringing', do: ['startRingTimer'] },
@@ -343,7 +343,7 @@ export type ExchangeState =
   | 'relaying'
   /** The 200 has brought an offer; the ACK brings the answer. */
   | 'awaiting-ack'
-  /** As the two above, but no offer follows. */
+  /** The same as the two above, but no offer follows. */
   | 'relaying-last'
   | 'awaiting-last-ack'
   /** Offers of the peers are refused. */

@@ -66,7 +66,7 @@ export function refused(
 /** The end that the caller gets when there is no candidate, or none has sent a final response. */
 export const noCandidate = refused(503, 'No Backend PBX Nodes Available', 'no_candidate')
 
-/** Neither party has sent RTP since `lastPacketAt`. */
+/** No party has sent RTP since `lastPacketAt`. */
 export const mediaTimeout = (lastPacketAt: number): End => ({
   kind: 'cut',
   by: 'system',

@@ -317,7 +317,7 @@ function withoutReliability(headers: Headers): void {
 export type GatewayBehind = (uri: string, sender: Sender) => string | undefined
 
 interface WithheldReason {
-  /** For the record. */
+  /** The reason, for the call record. */
   readonly why: string
   /** The end that the caller gets if no other destination is left. */
   readonly end: Refusal

@@ -14,7 +14,7 @@ import { readInvite, startOf } from './incoming-invite.ts'
 import { tenantOf } from './route.ts'
 import { hostPort } from '../../sip-server/message/index.ts'
 
-/** As the SIP server tells of it. */
+/** An INVITE that the SIP server has refused, as it reports it. */
 export interface RefusedInvite {
   /** Equal for copies of it. */
   readonly key: string
@@ -131,7 +131,7 @@ export class RefusedInvites {
 /** Longer values are cut. */
 const MAX_VALUE = 512
 
-/** What a database takes: no control characters, no halves of characters. */
+/** A text that a database takes: no control characters, no halves of characters. */
 const readable = (text: string): string =>
   text.slice(0, MAX_VALUE).replace(/[\p{Cc}\p{Surrogate}]/gu, '')
 

@@ -22,7 +22,7 @@ import {
   unsupportedOptions,
 } from '../sip-headers.ts'
 import type { Answer, Headers, SipRequest } from '../signalling.ts'
-import type { ReceivedRequest } from '../user-agent/requests.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import type { RequestEnd } from '../user-agent/user-agent.ts'
 import { innerExtension } from '../inbound/route.ts'
 import { identify, isUnproven, respondToPhone, sourceOf } from '../inbound/admission.ts'
@@ -34,7 +34,7 @@ const MAX_BYTES = 1_300
 /** The rate of one extension; a person types more slowly. */
 const RATE = { packetsPerSecond: 2, burst: 20, maxSources: 10_000 }
 
-/** On their way at the same time, each to as many phones as its extension has. */
+/** Messages on their way at the same time, each to as many phones as its extension has. */
 const MAX_UNDER_WAY = 1_000
 
 /** The sender gives up after 32 s (RFC 3261, timer F), and RFC 4320 forbids a late answer. */
@@ -106,7 +106,7 @@ export class Messages {
     if (unsupported !== '') return { status: 420, headers: { Unsupported: unsupported } }
     if (hopsLeftOf(headers) < 0) return { status: 483 }
     const bucket = this.#rates.of(String(extensionId), now())
-    // Not 503, by which a phone would take the whole server for dead.
+    // A 503 would make a phone take the whole server for dead.
     return takeFrom(bucket, RATE, now()) ? undefined : { status: 480, headers: later }
   }
 
@@ -160,7 +160,10 @@ export class Messages {
       const { uri, nextHop } = phone
       const headers = headersFor(phone, request, origin)
       const { body } = request
-      client.send({ method: 'MESSAGE', uri, nextHop, headers, body, near: request.link }, onEnd)
+      client.send(
+        { method: 'MESSAGE', uri, nextHop, headers, body, near: request.transactionId },
+        onEnd,
+      )
     }
   }
 

@@ -17,7 +17,7 @@ import {
 import type { Headers, Answer } from '../signalling.ts'
 import { identityOf, mayReplace, callerIdentity, partyKeyOf, type Identity } from './identity.ts'
 import { requires100rel, respond } from '../sip-headers.ts'
-import type { ReceivedRequest } from '../user-agent/requests.ts'
+import type { ReceivedRequest } from '../user-agent/received-request.ts'
 import type { ReplacementRequest } from './other-nodes.ts'
 
 export function replaceParty(

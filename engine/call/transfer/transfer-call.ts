@@ -17,7 +17,7 @@ import { escapeUser } from '../../sip-server/message/index.ts'
 
 /** The transfer target (RFC 5589). */
 export interface Target {
-  /** In normal form, unless Replaces names a call. */
+  /** The number in normal form, unless Replaces names a call. */
   readonly number: string
   /** User part, still escaped. */
   readonly user: string
@@ -34,7 +34,7 @@ export interface TransferPlan {
   readonly target: Target
   /** The identity and account of the new call. */
   readonly payer: Identity
-  /** By REFER, whose sender gets NOTIFYs. */
+  /** A REFER asked for it, whose sender gets NOTIFYs. */
   readonly isReferred: boolean
   /** The transferor as the new party sees it. Undefined: none. */
   readonly referrer?: Identity | undefined

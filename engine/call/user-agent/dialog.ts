@@ -1,7 +1,8 @@
 /** An INVITE dialog on one SIP server (RFC 3261 §12). The server handles its wire format. */
 import type { ResponseEvent, SavedDialogs } from '../../sip-server/application.ts'
 import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
-import type { RequestListener, RequestParts, ReceivedRequest } from './requests.ts'
+import type { RequestListener, RequestParts } from './outgoing-request.ts'
+import type { ReceivedRequest } from './received-request.ts'
 
 /** Sends the ACK of an INVITE. */
 export type Acknowledge = (body: string | undefined) => void
@@ -30,9 +31,8 @@ export interface InDialogListener {
   readonly onRefused: (problem: string) => void
 }
 
-/** The connection of a dialog, as the dialog uses it. */
+/** Sends the requests of a dialog. */
 export interface DialogLink {
-  /** Absent for a server elsewhere. */
   readonly saved: SavedDialogs | undefined
   request(parts: RequestParts, listener: RequestListener): void
   /** The ACK of a 2xx will be sent later. */
@@ -115,7 +115,9 @@ export class Dialog {
     const { method, headers, body } = parts
     const { id: dialogId } = this
     const credentials = this.#credentials
-    const request = { method, uri: '', headers, body, nextHop: '', dialogId, credentials }
-    this.link.request(request, listener)
+    this.link.request(
+      { method, uri: '', headers, body, nextHop: '', server: '', dialogId, credentials },
+      listener,
+    )
   }
 }

@@ -15,10 +15,10 @@ import { ACCEPTED_TYPES, requiredType, UNSUPPORTED } from '../multipart.ts'
 import { asAnswer } from '../sdp.ts'
 import { respond } from '../sip-headers.ts'
 import type { Acknowledge, Dialog } from './dialog.ts'
-import { type OutgoingRequest, ReceivedRequest } from './requests.ts'
-import type { PendingOffer, UacEnd, Near, UserAgent } from './user-agent.ts'
+import type { OutgoingRequest } from './outgoing-request.ts'
+import type { ReceivedRequest } from './received-request.ts'
+import type { PendingOffer, UacEnd, UserAgent } from './user-agent.ts'
 import type { SavedDialog, SavedInvite } from '../../sip-server/application.ts'
-import type { ServerLink } from './server-link.ts'
 
 /** The SIP objects of one leg. */
 interface Handles {
@@ -28,7 +28,8 @@ interface Handles {
   offer: PendingOffer | undefined
   dialog: Dialog | undefined
   release: (() => void) | undefined
-  link: Near
+  /** Id of a transaction of the leg: its other leg is on the same server, if possible. */
+  near: string | undefined
   /** The called side has described itself, and no dialog is confirmed yet. */
   isDescribed: boolean
   /** The description in our last answer to an offer of an early dialog. */
@@ -47,7 +48,7 @@ const noHandles = (): Handles => ({
   offer: undefined,
   dialog: undefined,
   release: undefined,
-  link: undefined,
+  near: undefined,
   isDescribed: false,
   lastAnswer: undefined,
 })
@@ -86,7 +87,7 @@ export class LegSignalling {
   receive(legId: string, request: ReceivedRequest): void {
     const handles = noHandles()
     handles.received = request
-    handles.link = request.link
+    handles.near = request.transactionId
     this.#legs.set(legId, handles)
     request.onCancel = (headers: Headers) =>
       this.#emit({ type: 'cancelled', legId, reason: headers['reason'] })
@@ -105,14 +106,12 @@ export class LegSignalling {
 
   /** `credentials`: for challenges in the dialog. False: it cannot be restored. */
   restore(legId: string, saved: SavedLeg, credentials: Credentials | undefined): boolean {
-    const link = this.#userAgent.restorer
-    if (link === undefined) return false
     const { dialog: savedDialog, invite, media = '' } = saved
-    const received = invite && restoreInvite(link, invite, media)
+    const received = invite && this.#userAgent.restoreInvite(invite, media)
     if (received) this.receive(legId, received)
-    const dialog = savedDialog && restoreDialog(link, savedDialog, credentials)
+    const dialog = savedDialog && this.#userAgent.restoreDialog(savedDialog, credentials)
     if (dialog === undefined) return received !== undefined
-    const handles = { ...noHandles(), link }
+    const handles = noHandles()
     this.#legs.set(legId, handles)
     this.#watch(legId, handles, dialog)
     return true
@@ -127,13 +126,12 @@ export class LegSignalling {
   invite(legId: string, invite: InviteToSend, near: string | undefined): void {
     const handles = noHandles()
     this.#legs.set(legId, handles)
-    const neighbour = near === undefined ? undefined : this.#legs.get(near)?.link
     this.#userAgent.invite(
-      { ...invite, near: neighbour },
+      { ...invite, near: near === undefined ? undefined : this.#legs.get(near)?.near },
       {
         onSent: (request) => {
           handles.sent = request
-          handles.link = request.link
+          handles.near = request.transactionId
           this.#emit({ type: 'sent', legId, callId: request.sent?.callId ?? '' })
         },
         onProvisional: (response) => {
@@ -328,8 +326,6 @@ export class LegSignalling {
   }
 }
 
-// Restores the dialogs and unanswered INVITEs of the last process.
-
 /**
  * A leg as plain JSON values: its confirmed dialog, or its received INVITE that is unanswered, with
  * the offer.
@@ -342,29 +338,4 @@ export interface SavedLeg {
   readonly listens?: true
   /** The saved state of a media gate. */
   readonly relayed?: object
-}
-
-/** Undefined: the server cannot restore it. */
-function restoreDialog(
-  link: ServerLink,
-  saved: SavedDialog,
-  credentials: Credentials | undefined,
-): Dialog | undefined {
-  if (link.saved?.restoreDialog(saved) !== true) return undefined
-  const { role, callId, localTag, remoteTag } = saved
-  const id = `${callId};from-tag=${role === 'uac' ? localTag : remoteTag}`
-  return link.addDialog(id, { callId, localTag, remoteTag, media: '' }, credentials)
-}
-
-/** Undefined: the server cannot restore it. */
-function restoreInvite(
-  link: ServerLink,
-  saved: SavedInvite,
-  body: string,
-): ReceivedRequest | undefined {
-  const event = link.saved?.restoreInvite(saved)
-  if (event === undefined) return undefined
-  const request = new ReceivedRequest(event, link, body)
-  link.invited(request)
-  return request
 }

@@ -1,190 +1,171 @@
 /**
- * Sends and receives SIP for call control, by the SIP server of this process or by
- * drachtio-servers. Handlers and listeners are called at once, so that a new dialog has its
- * listener before the next message.
+ * Sends and receives SIP for call control by a port. Handlers and listeners are called at once, so
+ * that a new dialog has its listener before the next message.
  */
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Schedule } from '../../../schema/clock.ts'
+import type {
+  MessageFlow,
+  OpenedPort,
+  PingDone,
+  RequestEvent,
+  ResponseEvent,
+  SavedDialog,
+  SavedDialogs,
+  SavedInvite,
+  SipPort,
+  SipPortEvent,
+  SipSender,
+  UnsolicitedEvent,
+} from '../../sip-server/application.ts'
+import {
+  composeRequest,
+  composeResponse,
+  ReleasingMap,
+  tagOf,
+  withoutUriParams,
+} from '../../sip-server/message/index.ts'
+import { assembled } from '../multipart.ts'
 import type {
   Answer,
   Credentials,
+  DialogIds,
   Headers,
   InviteToSend,
-  SipRequest,
   SipResponse,
 } from '../signalling.ts'
 import { respond } from '../sip-headers.ts'
-import type { Dialog } from './dialog.ts'
+import { Dialog, type DialogLink } from './dialog.ts'
 import {
-  messageOf,
-  type ReceivedRequest,
-  type OutgoingRequest,
+  OutgoingRequest,
+  type RequestLink,
+  type RequestListener,
   type RequestParts,
-} from './requests.ts'
+} from './outgoing-request.ts'
 import {
-  type OnMessage,
-  type RequestHandler,
-  ServerLink,
-  type Welcome,
-  type ServerAddress,
-  type SharedServer,
-  SoleCheck,
-  NOT_CONNECTED,
-} from './server-link.ts'
-import type { RemoteApplication } from './drachtio-server.ts'
-import type {
-  Application,
-  ApplicationLink,
-  PingDone,
-  SentFields,
-} from '../../sip-server/application.ts'
+  headersOf,
+  messageOf,
+  ReceivedRequest,
+  type ResponseLink,
+  type ResponseToSend,
+} from './received-request.ts'
 import {
-  hostPort,
-  withoutUriParams,
-  parseMinSE,
-  parseOptionTags,
-  parseSessionExpires,
-  tagOf,
-} from '../../sip-server/message/index.ts'
+  askForSession,
+  grantSession,
+  leastOf,
+  nextAttempt,
+  type SessionTimers,
+} from './session-timer.ts'
 
-export type { ServerAddress } from './server-link.ts'
+export type RequestHandler = (request: ReceivedRequest, answer: Answer) => void
 
-/** Connects `application`, again and again. */
-export type OpenServer = (
-  server: ServerAddress,
-  application: RemoteApplication,
-) => { close(): void }
+/** How a message passed between the server and us. */
+export type OnMessage = (direction: 'received' | 'sent', flow: MessageFlow, text: string) => void
 
-export type Connection =
-  | {
-      readonly kind: 'in-process'
-      readonly open: (application: Application) => ApplicationLink
-      readonly secret: string
-    }
-  | {
-      readonly kind: 'tcp'
-      /** At least one. New requests are spread over the available servers. */
-      readonly servers: readonly ServerAddress[]
-      readonly open: OpenServer
-      readonly schedule: Schedule
-      /** A value that cannot be guessed; absent: whether others take calls there is not checked. */
-      readonly newToken?: () => string
-    }
-
-/** `shared`: another application takes calls at the server, and each would get a part of them. */
-type Connected = Welcome | SharedServer
-
-/** For the operator. */
-export function whyNot(connected: Exclude<Connected, { readonly kind: 'connected' }>): string {
-  if (connected.kind === 'refused')
-    return `the server of DRACHTIO_URL refuses us: ${connected.reason}`
-  return (
-    `another application takes calls at ${connected.server} of DRACHTIO_URL; ` +
-    'each would get a part of them: give it a server of its own'
-  )
+export interface UserAgentDeps {
+  readonly port: SipPort
+  readonly log: Log
+  /** Sees what passes between a server and us, before it is handled. */
+  readonly onMessage?: OnMessage
+  /**
+   * How long a received answer may wait to be read, because this process is busy. Shorter silence
+   * proves nothing. Milliseconds.
+   */
+  readonly lagMs?: () => number
+  /** How long a leg may go without a sign of life (RFC 4028); 0: for ever. */
+  readonly sessionSeconds?: number
 }
-
-/** The connection of a message: both legs of a call use the same server, if possible. */
-export type Near = object | undefined
 
 /** A request that belongs to no dialog and begins none. */
 interface RequestToSend {
   readonly method: 'REGISTER' | 'MESSAGE'
   readonly uri: string
-  /** Undefined: by its Route, or else its Request-URI. */
+  /** The next hop. Undefined: its Route decides, or else its Request-URI. */
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly body?: string
   readonly credentials?: Credentials
-  readonly near?: Near
+  /** See `InviteNear`. */
+  readonly near?: string
 }
 
-export class UserAgent {
+/** The two legs of a call are on one server, if possible. */
+interface InviteNear {
+  /** Id of a transaction of the other leg. Absent: there is none. */
+  readonly near?: string | undefined
+}
+
+const NOT_CONNECTED = 'no connection to the SIP server'
+
+/** The server knows the remote target of a dialog, and the request of a transaction. */
+const PLACEHOLDER = 'sip:placeholder'
+
+const ignore = (): void => undefined
+
+export class UserAgent implements DialogLink, RequestLink, ResponseLink {
+  readonly #port: SipPort
   readonly #log: Log
   readonly #onMessage: OnMessage
+  readonly #sessionSeconds: number
   readonly #handlers = new Map<string, RequestHandler>()
   readonly #onLost: ((isLost: (callId: string) => boolean) => void)[] = []
-  #links: readonly ServerLink[] = []
-  /** Ends the connections by TCP, and the attempts to make them again. */
-  #closing: readonly { close(): void }[] = []
-  /** The ping of the server of this process. */
-  #ping: ApplicationLink['ping']
-  #turn = 0
-  readonly #phoneServers = new PhoneServers()
-  readonly #soleCheck: SoleCheck
-  #admit: ((request: SipRequest) => boolean) | undefined
-  readonly #sessionSeconds: number
+  /** Sent requests without a final response, by transaction. */
+  readonly #requests = new ReleasingMap<string, OutgoingRequest>()
+  readonly #dialogs = new ReleasingMap<string, Dialog>()
+  /** Received INVITEs without a final response, by transaction: where a CANCEL goes. */
+  readonly #invites = new ReleasingMap<string, ReceivedRequest>()
   /**
-   * How long a received answer may wait to be read, because this process is busy. Shorter silence
-   * proves nothing. Milliseconds.
+   * Call-IDs of INVITEs that are just being accepted, by transaction: no longer pending, not yet
+   * dialogs.
    */
+  readonly #accepting = new Map<string, string>()
+  /** Dialogs whose 2xx waits for our ACK. */
+  readonly #unacknowledged = new Set<string>()
+  /** Requests whose challenge was answered, until the next response. */
+  readonly #challenged = new Set<OutgoingRequest>()
+  /** Requests outside dialogs that have not ended, by number. */
+  readonly #pending = new ReleasingMap<number, OutgoingRequest>()
+  #requestCount = 0
+  /** See `UserAgentDeps`. */
   readonly lagMs: () => number
 
-  /**
-   * `onMessage` sees what passes between a server and us, before it is handled. `sessionSeconds`:
-   * how long a leg may go without a sign of life (RFC 4028); 0: for ever.
-   */
-  constructor(
-    log: Log,
-    onMessage: OnMessage = ignore,
-    lagMs: () => number = () => 0,
+  constructor({
+    port,
+    log,
+    onMessage = ignore,
+    lagMs = () => 0,
     sessionSeconds = 0,
-  ) {
+  }: UserAgentDeps) {
+    this.#port = port
     this.#log = log
-    this.#soleCheck = new SoleCheck(log)
-    this.#sessionSeconds = sessionSeconds
-    this.lagMs = lagMs
     this.#onMessage = onMessage
+    this.lagMs = lagMs
+    this.#sessionSeconds = sessionSeconds
   }
 
   /** Host and port that we show outside, once connected; before, the placeholder `localhost`. */
   get ownHost(): string {
-    const [first = 'localhost'] = this.hostPorts
+    const [first = 'localhost'] = this.#port.hostPorts
     return first.replace(/^[^/]*\//, '')
   }
 
-  /** The listeners of the servers that were reached so far, such as `udp/192.0.2.1:5060`. */
-  get hostPorts(): readonly string[] {
-    return this.#links.flatMap((link) => link.hostPorts)
-  }
-
-  /** Whether a server is another process, which may be unavailable without notice. */
-  get isRemote(): boolean {
-    return this.#links.some((link) => !link.isInProcess)
-  }
-
-  /**
-   * The server of this process, which takes dialogs up again; those of a server elsewhere outlive
-   * us by themselves.
-   */
-  get restorer(): ServerLink | undefined {
-    return this.#links.find(({ saved }) => saved !== undefined)
-  }
-
-  /**
-   * Whether the server passes on the 100 to our INVITE. A drachtio-server does not: a node that is
-   * slow to ring then looks like a dead one.
-   */
   get reportsTrying(): boolean {
-    return this.#links.every((link) => link.reportsTrying)
+    return this.#port.reportsTrying
+  }
+
+  get isRemote(): boolean {
+    return this.#port.isRemote
+  }
+
+  get saved(): SavedDialogs | undefined {
+    return this.#port.saved
   }
 
   /**
-   * Before `connect`, for a server that does not screen sources: new requests that `admit`
-   * does not let in get 403. To be silent would leave them open there and here.
+   * Sets the handler of a method, before `connect`; `*` is all other methods. Requests in a dialog go
+   * to the dialog, never here.
    */
-  screen(admit: (request: SipRequest) => boolean): void {
-    this.#admit = admit
-  }
-
-  /** Before `connect`. Requests in a dialog go to the dialog, never here. */
   handle(method: string, handler: RequestHandler): void {
-    const screened: RequestHandler = (request, answer) => {
-      if (this.#soleCheck.takes(request)) respond(answer, 480)
-      else if (this.#admit?.(request) === false) refuseUnscreened(request, answer)
-      else handler(request, answer)
-    }
-    this.#handlers.set(method.toLowerCase(), screened)
+    this.#handlers.set(method.toLowerCase(), handler)
   }
 
   /**
@@ -195,90 +176,29 @@ export class UserAgent {
     this.#onLost.push(listener)
   }
 
-  /**
-   * Resolves with the first available server, or when one refuses us. Unavailable servers are tried
-   * again and again.
-   */
-  connect(connection: Connection): Promise<Connected> {
-    if (connection.kind === 'in-process') return this.#connectInProcess(connection)
-    const { servers, open } = connection
-    return new Promise((resolve) => {
-      const links = servers.map((server) => {
-        const link = this.#newLink(server.secret, false, (welcome) => {
-          this.#noteWelcome(`${server.host}:${server.port}`, welcome)
-          if (welcome.kind === 'refused') resolve(welcome)
-          else void this.#soleCheck.check({ ...connection, ...server }, welcome).then(resolve)
-        })
-        const application = {
-          verbs: [...this.#handlers.keys()].filter((verb) => verb !== '*'),
-          onOpen: (own: ApplicationLink) => link.open(own),
-          onEvent: link.onEvent.bind(link),
-          onClose: () => link.onClose(),
-        }
-        return { link, closing: opened(() => open(server, application), resolve) }
-      })
-      this.#links = links.map(({ link }) => link)
-      this.#closing = links.map(({ closing }) => closing)
+  connect(): Promise<OpenedPort> {
+    return this.#port.open({
+      methods: [...this.#handlers.keys()].filter((method) => method !== '*'),
+      onEvent: (event, sender) => this.#onEvent(event, sender),
+      onLost: (server) => this.#lost(server),
     })
-  }
-
-  #connectInProcess({
-    open,
-    secret,
-  }: Extract<Connection, { readonly kind: 'in-process' }>): Promise<Welcome> {
-    return new Promise((resolve) => {
-      const link = this.#newLink(secret, true, (welcome) => {
-        this.#noteWelcome('this process', welcome)
-        resolve(welcome)
-      })
-      this.#links = [link]
-      const connection = open(link)
-      this.#ping = connection.ping
-      link.open(connection)
-    })
-  }
-
-  #newLink(
-    secret: string,
-    isInProcess: boolean,
-    onWelcome: (welcome: Welcome) => void,
-  ): ServerLink {
-    return new ServerLink({
-      log: this.#log,
-      onMessage: this.#onMessage,
-      handlers: this.#handlers,
-      secret,
-      isInProcess,
-      onWelcome,
-      onLost: (lost) => this.#lost(lost),
-    })
-  }
-
-  #noteWelcome(server: string, welcome: Welcome): void {
-    if (welcome.kind === 'refused')
-      this.#log('error', 'drachtio-server refuses this connection', {
-        server,
-        reason: welcome.reason,
-      })
-    else this.#log('debug', 'connected', { server, version: welcome.version })
   }
 
   disconnect(): void {
-    for (const closing of this.#closing) closing.close()
-    for (const link of this.#links) link.disconnect()
+    this.#port.close()
   }
 
   /**
    * Sends an INVITE. Without body the callee makes the offer. A callee that wants a longer session
    * interval gets a second INVITE (RFC 4028 §7.3); `onSent` is called again then.
    */
-  invite(request: InviteToSend & { readonly near?: Near }, handlers: UacHandlers): void {
+  invite(request: InviteToSend & InviteNear, handlers: UacHandlers): void {
     const timers = this.#sessionTimers
     const headers = { ...request.headers }
     const challenges = request.credentials !== undefined
     askForSession(headers, timers, { challenges })
-    const link = this.#towards(request.nextHop, request.near)
-    if (!link) return handlers.onEnd(lostEnd)
+    const server = this.#serverFor(request.nextHop, request.near)
+    if (server === undefined) return handlers.onEnd(lostEnd)
     let first: OutgoingRequest | undefined
     const onSent = (sent: OutgoingRequest): void => {
       first = sent
@@ -287,26 +207,30 @@ export class UserAgent {
     const onEnd = (end: UacEnd): void => {
       const isTooShort = end.kind === 'rejected' && end.response.status === 422
       const least = isTooShort ? leastOf(end.response.headers, timers) : undefined
-      if (least === undefined || first?.sent === undefined || !link.isConnected)
-        return handlers.onEnd(end)
+      if (least === undefined || first?.sent === undefined) return handlers.onEnd(end)
       const again = nextAttempt(request.headers, first.sent)
       askForSession(again, timers, { least, challenges })
-      // By the server of the first INVITE: only this server knows the CSeq of the Call-ID.
-      return sendInvite(link, request, again, handlers)
+      // It goes by the server of the first INVITE, which alone knows the CSeq of the Call-ID.
+      return sendInvite(this, server, request, again, handlers)
     }
-    return sendInvite(link, request, headers, { ...handlers, onSent, onEnd })
+    return sendInvite(this, server, request, headers, { ...handlers, onSent, onEnd })
   }
 
   /** Answers an INVITE with 200. `done` gets the dialog, or undefined when the caller is gone. */
   accept(
     request: ReceivedRequest,
-    { headers, body }: { readonly headers: Headers; readonly body: string },
+    { headers, body }: Pick<ResponseToSend, 'headers' | 'body'>,
     done: (dialog: Dialog | undefined) => void,
   ): void {
-    const link = this.#linkOf(request)
-    if (!link) return done(undefined)
+    const { transactionId, callId, fromTag: remoteTag, body: media } = request
     grantSession(request.headers, headers, this.#sessionTimers)
-    return link.accept(request, { headers, body }, done)
+    this.#accepting.set(transactionId, callId)
+    request.send(200, undefined, { headers, body }, (sent) => {
+      this.#accepting.delete(transactionId)
+      if (sent === undefined) return done(undefined)
+      const { dialogId, localTag } = sent
+      return done(this.addDialog(dialogId, { callId, localTag, remoteTag, media }, undefined))
+    })
   }
 
   /**
@@ -315,17 +239,14 @@ export class UserAgent {
    */
   sendOptions(uri: string, done: (end: RequestEnd) => void, nextHop = uri): () => boolean {
     const headers = { To: `<${withoutUriParams(uri)}>` }
-    const parts = { method: 'OPTIONS', uri, headers, body: '', nextHop }
-    const outside = { ...parts, dialogId: '', credentials: undefined }
-    return sendRequest(this.#towards(nextHop, undefined), outside, done)
+    const parts = { method: 'OPTIONS', uri, headers, body: '', nextHop, dialogId: '' }
+    const server = this.#serverFor(nextHop)
+    return sendRequest(this, server, { ...parts, credentials: undefined }, done)
   }
 
-  /**
-   * As `sendOptions` at a tenth of the cost, if the server supports it: to an address by UDP.
-   * False: it was not sent.
-   */
+  /** Does the same as `sendOptions` where the server has a cheaper way; see `SipPort.ping`. */
   ping(target: string, done: PingDone): boolean {
-    return this.#links[0]?.isConnected === true && this.#ping?.(target, done) === true
+    return this.#port.ping(target, done)
   }
 
   /**
@@ -337,189 +258,270 @@ export class UserAgent {
     onSent?: (text: string) => void,
   ): void {
     const parts = { method, uri, headers, body, nextHop, dialogId: '', credentials }
-    sendRequest(this.#towards(nextHop, near), parts, done, onSent)
+    sendRequest(this, this.#serverFor(nextHop, near), parts, done, onSent)
+  }
+
+  /** A phone has registered from its address: calls to it go by the server that has its flow. */
+  noteRegistered({ transactionId, sourceAddress, sourcePort }: ReceivedRequest): void {
+    this.#port.noteRegistered(transactionId, sourceAddress, sourcePort)
   }
 
   /** Sizes of our tables: all zero when nothing is going on. */
   stats(): Readonly<Record<string, number>> {
-    const sums: Record<string, number> = {
-      dialogs: 0,
-      requests: 0,
-      sipRequests: 0,
-      invites: 0,
-      acks: 0,
-      challenges: 0,
+    return {
+      dialogs: this.#dialogs.size,
+      requests: this.#port.unconfirmed,
+      sipRequests: this.#requests.size,
+      invites: this.#invites.size,
+      acks: this.#unacknowledged.size,
+      challenges: this.#challenged.size,
     }
-    for (const { sizes } of this.#links)
-      for (const [name, size] of Object.entries(sizes)) sums[name] = (sums[name] ?? 0) + size
-    return sums
   }
 
   get #sessionTimers(): SessionTimers {
-    const isOurPart = !this.#links.every((link) => link.keepsSessionTimers)
-    return { seconds: this.#sessionSeconds, isOurPart }
+    return { seconds: this.#sessionSeconds, isOurPart: !this.#port.keepsSessionTimers }
   }
 
-  /** A phone has registered from this address: calls to it go by the server that has its flow. */
-  noteRegistered({ sourceAddress: address, sourcePort: port, link }: ReceivedRequest): void {
-    if (this.#links.length > 1) this.#phoneServers.note(address, port, link)
+  #serverFor(nextHop = '', near = ''): string | undefined {
+    return this.#port.serverFor(nextHop, near)
   }
 
-  /** The server that a phone registered on; else the one of the other leg; else each in turn. */
-  #towards(nextHop: string | undefined, near: Near): ServerLink | undefined {
-    if (this.#links.length === 1) return this.#next()
-    const wanted = this.#phoneServers.of(nextHop) ?? near
-    const link = wanted && this.#links.find((each) => each === wanted)
-    return link?.isConnected === true ? link : this.#next()
+  // ---- what requests, dialogs and responses ask for ----
+
+  /** Sends a request of ours, in a dialog or outside. */
+  request(parts: RequestParts, listener: RequestListener): void {
+    const request = new OutgoingRequest(this, ++this.#requestCount, parts, listener)
+    if (listener.onLost) this.#pending.set(request.number, request)
+    this.sendRequest(request, parts)
   }
 
-  /** The next connected server, in turn. */
-  #next(): ServerLink | undefined {
-    for (let tried = 0; tried < this.#links.length; tried++) {
-      this.#turn = (this.#turn + 1) % this.#links.length
-      const link = this.#links[this.#turn]
-      if (link?.isConnected === true) return link
+  sendRequest(request: OutgoingRequest, parts: RequestParts): void {
+    const { method, uri } = parts
+    const { headers, body } = assembled(parts.headers, parts.body)
+    if (request.sent) this.#challenged.add(request)
+    const message = composeRequest(method, uri === '' ? PLACEHOLDER : uri, headers, body)
+    if (!this.#port.request(message, parts, request)) request.refused(NOT_CONNECTED)
+  }
+
+  sendCancel({ transactionId }: OutgoingRequest, headers: Headers): void {
+    this.#port.cancel(transactionId, composeRequest('CANCEL', PLACEHOLDER, headers))
+  }
+
+  wasSent(request: OutgoingRequest, transactionId: string): void {
+    this.#requests.set(transactionId, request)
+  }
+
+  ended({ number }: OutgoingRequest): void {
+    this.#pending.delete(number)
+  }
+
+  /** The ACK of a 2xx will be sent later. */
+  owesAck(dialogId: string): void {
+    this.#unacknowledged.add(dialogId)
+  }
+
+  /** Sends the ACK of a 2xx. */
+  acknowledge(dialogId: string, body: string | undefined): void {
+    this.#unacknowledged.delete(dialogId)
+    this.#inDialog(dialogId, 'ACK', {}, body)
+  }
+
+  /** PRACK of a reliable provisional response (RFC 3262 §7.2). */
+  prack(dialogId: string, rack: string): void {
+    this.#inDialog(dialogId, 'PRACK', { RAck: rack }, undefined)
+  }
+
+  /** Sends BYE in a dialog that we do not use. */
+  release(dialogId: string): void {
+    this.#inDialog(dialogId, 'BYE', {}, undefined)
+  }
+
+  /** Sends a request in a dialog, and ignores its response. */
+  #inDialog(dialogId: string, method: string, headers: Headers, body: string | undefined): void {
+    const message = composeRequest(method, PLACEHOLDER, headers, body)
+    this.#port.request(message, { dialogId, nextHop: '', server: '' }, undefined)
+  }
+
+  respond(request: ReceivedRequest, response: ResponseToSend, waits: boolean): void {
+    const { transactionId } = request
+    const { status, reason } = response
+    const { headers, body } = assembled(response.headers, response.body)
+    if (status >= 200) this.#invites.delete(transactionId)
+    const message = composeResponse(status, reason, headers, body)
+    const isToStranger = request.isFromStranger && status >= 200
+    const sender = waits ? request : undefined
+    if (!this.#port.respond(transactionId, message, isToStranger, sender)) request.notSent()
+  }
+
+  /** A dialog that an answer has begun. */
+  addDialog(id: string, ids: DialogIds, credentials: Credentials | undefined): Dialog {
+    const dialog = new Dialog(this, id, ids, credentials)
+    this.#dialogs.set(id, dialog)
+    return dialog
+  }
+
+  forgetDialog({ id }: Dialog): void {
+    this.#dialogs.delete(id)
+    this.#unacknowledged.delete(id)
+  }
+
+  // ---- dialogs and INVITEs of the last process ----
+
+  /** `credentials`: for challenges in the dialog. Undefined: the server cannot restore it. */
+  restoreDialog(saved: SavedDialog, credentials: Credentials | undefined): Dialog | undefined {
+    if (this.saved?.restoreDialog(saved) !== true) return undefined
+    const { role, callId, localTag, remoteTag } = saved
+    const id = `${callId};from-tag=${role === 'uac' ? localTag : remoteTag}`
+    return this.addDialog(id, { callId, localTag, remoteTag, media: '' }, credentials)
+  }
+
+  /** `body`: the offer, which is saved apart. Undefined: the server cannot restore it. */
+  restoreInvite(saved: SavedInvite, body: string): ReceivedRequest | undefined {
+    const event = this.saved?.restoreInvite(saved)
+    if (event === undefined) return undefined
+    const request = new ReceivedRequest(event, this, body)
+    this.#invites.set(request.transactionId, request)
+    return request
+  }
+
+  // ---- events of the port ----
+
+  /** An error in the handling of one event does not affect others. */
+  #onEvent(event: SipPortEvent, sender: SipSender | undefined): void {
+    try {
+      this.#handle(event, sender)
+    } catch (error) {
+      this.#log('error', 'a SIP message could not be handled', { error: messageOf(error) })
     }
+  }
+
+  #handle(event: SipPortEvent, sender: SipSender | undefined): void {
+    switch (event.kind) {
+      case 'request':
+        this.#onMessage('received', event.flow, event.text)
+        return this.#received(event)
+      case 'response':
+        this.#onMessage('received', event.flow, event.text)
+        return this.#responded(event)
+      case 'unsolicited':
+        this.#onMessage('sent', event.flow, event.text)
+        return this.#sentByServer(event)
+      case 'request-sent':
+      case 'response-sent':
+        this.#onMessage('sent', event.flow, event.text)
+        return sender?.replied(event)
+      case 'refused':
+        return sender?.replied(event)
+    }
+  }
+
+  #received(event: RequestEvent): void {
+    const { transactionId, dialogId, message } = event
+    const { method } = message
+    if (method === 'CANCEL') return this.#cancelled(transactionId, headersOf(message))
+    const request = new ReceivedRequest(event, this)
+    const dialog = dialogId === '' ? undefined : this.#dialogs.get(dialogId)
+    if (dialog) return dialog.take(request)
+    if (method === 'UPDATE' && this.#updatesEarly(request)) return undefined
+    if (method === 'INVITE' && dialogId === '') this.#invites.set(transactionId, request)
+    return this.#answer(request, event)
+  }
+
+  #answer(request: ReceivedRequest, event: RequestEvent): void {
+    const { method } = request
+    const handler = this.#handlers.get(method.toLowerCase()) ?? this.#handlers.get('*')
+    try {
+      const refusal = this.#port.refusalOf(event)
+      if (refusal === undefined) handler?.(request, request)
+      else if (method !== 'ACK') respond(request, refusal)
+    } catch (error) {
+      this.#log('error', 'a request could not be handled', { method, error: messageOf(error) })
+      if (method !== 'ACK') request.send(500, undefined, {})
+    }
+  }
+
+  /** The server has answered it, and the INVITE with 487. */
+  #cancelled(transactionId: string, headers: Headers): void {
+    const invite = this.#invites.get(transactionId)
+    this.#invites.delete(transactionId)
+    invite?.onCancel?.(headers)
+  }
+
+  /**
+   * RFC 3311 §5.2: UPDATE before the INVITE is answered. True: it was one, and it has its response.
+   */
+  #updatesEarly(update: ReceivedRequest): boolean {
+    const { callId, body } = update
+    // The called side cannot be asked yet.
+    if (this.#isInvited(callId)) update.send(500, undefined, { headers: { 'Retry-After': '5' } })
+    else {
+      const invite = this.#inviteOf(callId)
+      if (invite === undefined) return false
+      if (body === '') update.send(200, undefined, {})
+      else invite.updated(update)
+    }
+    return true
+  }
+
+  /** A received INVITE has no final response yet. */
+  #isInvited(callId: string): boolean {
+    for (const invite of this.#invites.values()) if (invite.callId === callId) return true
+    return false
+  }
+
+  /** Our INVITE that has no final response yet. */
+  #inviteOf(callId: string): OutgoingRequest | undefined {
+    for (const request of this.#requests.values())
+      if (request.sent?.callId === callId && request.sent.method === 'INVITE') return request
     return undefined
   }
 
-  /** The server that a request came from. */
-  #linkOf({ link }: ReceivedRequest): ServerLink | undefined {
-    return this.#links.find((each) => each === link)
+  #responded(event: ResponseEvent): void {
+    const { transactionId, message } = event
+    const request = this.#requests.get(transactionId)
+    if (request === undefined) return
+    this.#challenged.delete(request)
+    if (message.status >= 200) this.#requests.delete(transactionId)
+    request.answered(event)
   }
 
-  #lost(lost: ServerLink): void {
-    const callIds = lost.callIds()
-    const isOnly = this.#links.length === 1
+  #sentByServer({ dialogId, message }: UnsolicitedEvent): void {
+    if (message.method === 'BYE')
+      this.#dialogs.get(dialogId)?.ended(headersOf(message), true, () => undefined)
+  }
+
+  #lost(server: string): void {
+    const callIds = this.#callIdsOf(server)
+    const isOnly = server === ''
     for (const listener of this.#onLost) listener((callId) => isOnly || callIds.has(callId))
-  }
-}
-
-/** A setting that cannot be used refuses the connection. */
-function opened(
-  open: () => { close(): void },
-  refuse: (refused: Extract<Welcome, { readonly kind: 'refused' }>) => void,
-): { close(): void } {
-  try {
-    return open()
-  } catch (error) {
-    refuse({ kind: 'refused', reason: messageOf(error) })
-    return { close: () => undefined }
-  }
-}
-
-function refuseUnscreened(request: SipRequest, answer: Answer): void {
-  if (request.method !== 'ACK') respond(answer, 403)
-}
-
-const ignore = (): void => undefined
-
-/** The oldest are forgotten: calls to them go by any server, until they register again. */
-const MAX_PHONES = 100_000
-
-/**
- * With several servers: the one that has the connection of a phone, or the way back through its
- * NAT.
- */
-class PhoneServers {
-  /** By `host:port`, as in the URI of a next hop. */
-  readonly #links = new Map<string, object>()
-
-  note(address: string, port: number, link: object): void {
-    const phone = hostPort(address, port)
-    this.#links.delete(phone)
-    this.#links.set(phone, link)
-    const [oldest] = this.#links.size > MAX_PHONES ? this.#links.keys() : []
-    if (oldest !== undefined) this.#links.delete(oldest)
+    for (const table of [
+      this.#requests,
+      this.#dialogs,
+      this.#invites,
+      this.#accepting,
+      this.#unacknowledged,
+    ])
+      for (const id of [...table.keys()]) if (id.startsWith(server)) table.delete(id)
+    for (const request of [...this.#challenged])
+      if (request.isBy(server)) this.#challenged.delete(request)
+    for (const request of [...this.#pending.values()])
+      if (request.isBy(server)) {
+        this.ended(request)
+        request.lost()
+      }
   }
 
-  /** Undefined: no phone registered from there. */
-  of(nextHop: string | undefined): object | undefined {
-    if (nextHop === undefined || this.#links.size === 0) return undefined
-    const parameters = nextHop.indexOf(';')
-    return this.#links.get(nextHop.slice('sip:'.length, parameters === -1 ? undefined : parameters))
+  /** The Call-IDs of all dialogs and unanswered INVITEs of a server. */
+  #callIdsOf(server: string): ReadonlySet<string> {
+    const known = new Set<string>()
+    for (const [id, callId] of this.#accepting) if (id.startsWith(server)) known.add(callId)
+    for (const invite of this.#invites.values())
+      if (invite.transactionId.startsWith(server)) known.add(invite.callId)
+    for (const { id, ids } of this.#dialogs.values())
+      if (id.startsWith(server)) known.add(ids.callId)
+    return known
   }
 }
-
-// Session timers (RFC 4028): each leg has its own, which the SIP server runs. So a call also ends
-// when a party vanishes without BYE.
-
-interface SessionTimers {
-  /** How long a leg may go without a sign of life; 0: for ever. */
-  readonly seconds: number
-  /**
-   * We refresh unless the peer insists. A real drachtio-server does not confirm refreshes of the
-   * peer, which would take it for a call without a timer.
-   */
-  readonly isOurPart: boolean
-}
-
-/** RFC 4028 §5. Only tests ask for a session that is shorter. */
-const LEAST_SECONDS = 90
-
-/**
- * Asks for a session in an INVITE. `least`: the callee's Min-SE. A callee that challenges us might
- * challenge each refresh, for which the SIP server has no credentials: the callee is to refresh
- * itself.
- */
-export function askForSession(
-  headers: Headers,
-  timers: SessionTimers,
-  { least = 0, challenges = false } = {},
-): void {
-  if (timers.seconds === 0) return
-  headers['supported'] = withTimer(headers['supported'])
-  const theirs = challenges ? ';refresher=uas' : ''
-  const refresher = timers.isOurPart ? ';refresher=uac' : theirs
-  headers['session-expires'] = `${Math.max(timers.seconds, least)}${refresher}`
-  headers['min-se'] = String(Math.max(Math.min(LEAST_SECONDS, timers.seconds), least))
-}
-
-/** The headers of the second INVITE, with the same Call-ID (RFC 4028 §7.4). */
-function nextAttempt(
-  headers: Headers,
-  { from, callId, cseq }: Pick<SentFields, 'from' | 'callId' | 'cseq'>,
-): Headers {
-  const { From: _, ...others } = headers
-  return {
-    ...others,
-    From: from,
-    'Call-ID': callId,
-    CSeq: `${cseq + 1} INVITE`,
-  }
-}
-
-/** Writes the session headers of a 200 to an INVITE with the headers `request` (§9, Table 2). */
-export function grantSession(request: Headers, headers: Headers, timers: SessionTimers): void {
-  if (timers.seconds === 0) return
-  const { supported, require } = request
-  const knowsTimer = hasTimer(supported) || hasTimer(require)
-  const wanted = parseSessionExpires(request['session-expires'] ?? '')
-  const least = knowsTimer ? (parseMinSE(request['min-se'] ?? '') ?? 0) : 0
-  const seconds = Math.max(least, Math.min(timers.seconds, wanted?.seconds ?? timers.seconds))
-  // A peer without this extension cannot refresh.
-  const refresher = knowsTimer ? (wanted?.refresher ?? (timers.isOurPart ? 'uas' : 'uac')) : 'uas'
-  headers['session-expires'] = `${seconds};refresher=${refresher}`
-  headers['supported'] = withTimer(headers['supported'])
-  if (refresher === 'uac') headers['require'] = 'timer'
-}
-
-/**
- * The Min-SE of a 422, if it is more than our interval. Undefined: a second INVITE would fail, too.
- */
-export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
-  const least = parseMinSE(refusal['min-se'] ?? '')
-  return least !== undefined && least > seconds ? least : undefined
-}
-
-const hasTimer = (options: string | undefined): boolean =>
-  parseOptionTags([options ?? '']).includes('timer')
-
-const withTimer = (options: string | undefined): string =>
-  options === undefined || options === '' ? 'timer' : `${options}, timer`
-
-// The user agent client: an INVITE until its dialog begins, other requests until their final
-// response.
 
 /** How an INVITE that we sent ended. */
 export type UacEnd =
@@ -567,45 +569,50 @@ const lostEnd: UacEnd = { kind: 'not-sent', reason: NOT_CONNECTED, isConnectionL
 
 /**
  * `done` gets the final answer, at most once. The returned function tells whether the server has
- * taken it.
+ * taken it: one of this process is always available.
  */
 function sendRequest(
-  link: ServerLink | undefined,
-  parts: RequestParts,
+  userAgent: UserAgent,
+  server: string | undefined,
+  parts: Omit<RequestParts, 'server'>,
   done: (end: RequestEnd) => void,
   onSent?: (text: string) => void,
 ): () => boolean {
-  if (!link) {
+  if (server === undefined) {
     done(unsent)
     return () => false
   }
-  let [isTaken, isOver] = [link.isInProcess, false]
+  let isTaken = !userAgent.isRemote
+  let isOver = false
   const end = (result: RequestEnd): void => {
     if (isOver) return
     isOver = true
-    forget()
     done(result)
   }
-  const forget = link.whenLost(() => end(unsent))
-  link.request(parts, {
-    onSent: (_request, text) => {
-      isTaken = true
-      onSent?.(text)
+  userAgent.request(
+    { ...parts, server },
+    {
+      onSent: (_request, text) => {
+        isTaken = true
+        onSent?.(text)
+      },
+      onResponse: (response) => {
+        if (response.status >= 200) end(response)
+      },
+      onRefused: (reason) => {
+        isTaken = true
+        end({ reason })
+      },
+      onLost: () => end(unsent),
     },
-    onResponse: (response) => {
-      if (response.status >= 200) end(response)
-    },
-    onRefused: (reason) => {
-      isTaken = true
-      end({ reason })
-    },
-  })
+  )
   return () => isTaken
 }
 
 /** Sends an INVITE. `onEnd` is called exactly once. */
 function sendInvite(
-  link: ServerLink,
+  userAgent: UserAgent,
+  server: string,
   { uri, nextHop = '', body = '', credentials }: InviteToSend,
   headers: Headers,
   handlers: UacHandlers,
@@ -614,35 +621,34 @@ function sendInvite(
   const end = (result: UacEnd): void => {
     if (isOver) return
     isOver = true
-    forget()
     handlers.onEnd(result)
   }
-  const forget = link.whenLost(() => end(lostEnd))
   let sent: OutgoingRequest | undefined
   const onSent = (request: OutgoingRequest): void => {
     sent = request
     handlers.onSent(request)
   }
-  const parts = { method: 'INVITE', uri, nextHop, headers, body, credentials, dialogId: '' }
-  link.request(parts, {
+  const parts = { method: 'INVITE', uri, nextHop, headers, body, credentials, dialogId: '', server }
+  userAgent.request(parts, {
     onSent,
     ...(handlers.onUpdate && { onUpdate: handlers.onUpdate }),
     onRefused: (reason) => end({ kind: 'not-sent', reason }),
+    onLost: () => end(lostEnd),
     onResponse: (response, { message, dialogId }) => {
       const { status } = response
       if (status < 200) {
         handlers.onProvisional(response)
         const rseq = message.get('RSeq')
-        if (rseq !== undefined) link.prack(dialogId, `${rseq} ${message.get('CSeq') ?? ''}`)
+        if (rseq !== undefined) userAgent.prack(dialogId, `${rseq} ${message.get('CSeq') ?? ''}`)
       } else if (status >= 300) end({ kind: 'rejected', response })
-      else end(answeredBy(link, { response, dialogId, toTag: message.toTag }, sent, parts))
+      else end(answeredBy(userAgent, { response, dialogId, toTag: message.toTag }, sent, parts))
     },
   })
 }
 
 /** Begins the dialog of a 2xx. Sends the ACK, unless the ACK has to carry our answer. */
 function answeredBy(
-  link: ServerLink,
+  userAgent: UserAgent,
   answer: { readonly response: SipResponse; readonly dialogId: string; readonly toTag: string },
   request: OutgoingRequest | undefined,
   { body, credentials }: Pick<RequestParts, 'body' | 'credentials'>,
@@ -653,20 +659,20 @@ function answeredBy(
   const { callId = '', from = '' } = request?.sent ?? {}
   const begin = (): Dialog | undefined => {
     const ids = { callId, localTag: tagOf(from), remoteTag, media }
-    return isUsable ? link.addDialog(dialogId, ids, credentials) : undefined
+    return isUsable ? userAgent.addDialog(dialogId, ids, credentials) : undefined
   }
   if (body === '' && response.status === 200 && media !== '') {
-    link.owesAck(dialogId)
+    userAgent.owesAck(dialogId)
     const acknowledge = (sdp: string): Dialog | undefined => {
-      link.acknowledge(dialogId, sdp)
+      userAgent.acknowledge(dialogId, sdp)
       return begin()
     }
     const abandon = (): void => acknowledge(media)?.bye({})
     return { kind: 'offered', response, offer: { sdp: media, acknowledge, abandon } }
   }
-  link.acknowledge(dialogId, undefined)
+  userAgent.acknowledge(dialogId, undefined)
   const dialog = begin()
   return dialog
     ? { kind: 'answered', dialog, response }
-    : { kind: 'unusable', response, release: () => link.release(dialogId) }
+    : { kind: 'unusable', response, release: () => userAgent.release(dialogId) }
 }

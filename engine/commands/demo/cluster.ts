@@ -92,7 +92,7 @@ async function startCluster(
   const names = Array.from({ length: count }, (_, index) => `demo-${index + 1}`)
 
   const pbxNodes = await Promise.all([1, 2, 3].map(() => startPbxNode(context, log)))
-  const phone = await startEndpoint(context, log, () => undefined)
+  const phone = await startEndpoint(log, () => undefined)
   for (const endpoint of [...pbxNodes, phone]) closers.push(() => endpoint.stop())
   const store = await openStore(postgres.url, {
     secretKey,

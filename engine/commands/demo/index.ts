@@ -56,7 +56,7 @@ async function runDemo(context: CommandContext): Promise<void> {
   const { databasePath, logLevel } = readConfig(context.environment)
   const { log } = createLogger(logLevel)
   const nodes = await Promise.all([1, 2, 3].map(() => startPbxNode(context, log)))
-  const phone = await startEndpoint(context, log, () => undefined)
+  const phone = await startEndpoint(log, () => undefined)
   const seed = demoSeed(
     nodes.map(({ port }) => port),
     1,

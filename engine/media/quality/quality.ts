@@ -16,7 +16,7 @@ import {
 } from '../../call/inbound/admission.ts'
 import type { Answer, Headers } from '../../call/signalling.ts'
 import { respond } from '../../call/sip-headers.ts'
-import type { ReceivedRequest } from '../../call/user-agent/requests.ts'
+import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 
 /** The parts of the engine that are asked at each call. */

@@ -1,3 +1,4 @@
+/** Events on their way to an application of this process. */
 import type { AppEvent, Application } from '../application.ts'
 import type { Client } from './client.ts'
 
@@ -11,6 +12,9 @@ interface DeliveryPorts {
 }
 
 /**
+ * Hands events over to an application in the same process, never inside a call that it has made: it
+ * may register what it waits for after that.
+ *
  * Each event gets its own turn of `setImmediate`, so that the promises that it resolved have run
  * before the next one arrives, as they would between two packets. All turns that are due run
  * in one phase of the event loop: busy sockets cannot hold deliveries back.

@@ -1,13 +1,9 @@
-/**
- * An application in the same process: events and commands are handed over as they are. Towards the
- * application always later, never inside a call that it made: it may register what it waits for
- * after `send`.
- */
-import type { Application, ApplicationLink, SavedDialogs } from '../application.ts'
+/** Applications of this process that speak the drachtio protocol. */
+import type { Application, ApplicationLink } from '../application.ts'
 import { decodeCommand } from '../wire/command.ts'
 import { encodeEvent } from '../wire/event.ts'
-import { DeliveryQueue } from './delivery-queue.ts'
 import type { Clients } from './clients.ts'
+import { DeliveryQueue } from './delivery-queue.ts'
 
 /**
  * An application that speaks the drachtio protocol, one payload at a time, without length prefix.
@@ -23,14 +19,7 @@ export interface InProcessLink {
 }
 
 /** @param clients the table that the application is entered into */
-export function connectApplication(
-  clients: Clients,
-  application: Application,
-  more?: {
-    readonly savedDialogs: (clientId: number) => SavedDialogs
-    readonly ping: NonNullable<ApplicationLink['ping']>
-  },
-): ApplicationLink {
+export function connectApplication(clients: Clients, application: Application): ApplicationLink {
   const queue = new DeliveryQueue(application, {
     overflowed: () => clients.remove(clientId),
     handled: (transactionId) => clients.handled(clientId, transactionId),
@@ -42,7 +31,6 @@ export function connectApplication(
       queue.discard()
       clients.remove(clientId)
     },
-    ...(more && { saved: more.savedDialogs(clientId), ping: more.ping }),
   }
 }
 

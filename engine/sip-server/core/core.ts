@@ -157,6 +157,17 @@ export class SipCore {
   }
 
   /**
+   * Call control of this process needs no secret, and asks for requests of `methods`. Returns the
+   * advertised addresses.
+   */
+  openPort(clientId: number, methods: readonly string[]): readonly string[] {
+    const { applications } = this.#parts
+    applications.authenticate(clientId, [])
+    for (const method of methods) applications.addRoute(clientId, method)
+    return this.#hostPorts()
+  }
+
+  /**
    * `routeRequest` has answered; undefined: an application that asked for the method gets the
    * request.
    */
@@ -205,7 +216,7 @@ export class SipCore {
     }
   }
 
-  /** Whether an OPTIONS has left whose answer `done` gets; see `ApplicationLink.ping`. */
+  /** Whether an OPTIONS has left whose answer `done` gets; see `SipPort.ping`. */
   ping(target: string, done: PingDone, now: number): boolean {
     return this.#pings.send(target, done, now)
   }
@@ -252,15 +263,22 @@ export class SipCore {
 
   #authenticate(ref: CommandRef, secret: string, tags: readonly string[]): void {
     const { sameSecret, secret: expected, version, listeners } = this.#parts.options
-    if (!sameSecret(secret, expected))
+    if (expected === undefined || !sameSecret(secret, expected))
       return this.#parts.events.closeWithError(ref, 'incorrect secret')
     this.#parts.applications.authenticate(ref.clientId, tags)
-    const all = listeners()
     this.#parts.events.authenticated(ref, {
-      hostports: all.map((own) => `${own.protocol}/${advertised(own)}`),
+      hostports: this.#hostPorts(),
       version,
-      localHostports: all.map((own) => `${own.protocol}/${hostPort(own.address, own.port)}`),
+      localHostports: listeners().map(
+        (own) => `${own.protocol}/${hostPort(own.address, own.port)}`,
+      ),
     })
+  }
+
+  /** Advertised addresses, such as `udp/192.0.2.1:5060`. */
+  #hostPorts(): readonly string[] {
+    const { listeners } = this.#parts.options
+    return listeners().map((own) => `${own.protocol}/${advertised(own)}`)
   }
 
   #sip(command: RequestCommand, { message, toStranger }: SipCommand, now: number): void {

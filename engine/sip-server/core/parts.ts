@@ -50,8 +50,8 @@ export interface CoreOptions extends Pick<
    * once.
    */
   readonly graceMs?: number | undefined
-  /** The secret that applications must quote. */
-  readonly secret: string
+  /** The secret that applications must quote. Undefined: none is let in. */
+  readonly secret?: string | undefined
   /** Compares in constant time. */
   readonly sameSecret: (given: string, expected: string) => boolean
   /** Makes a mark of a text that only this server can make: letters and digits. */

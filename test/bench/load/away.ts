@@ -15,12 +15,12 @@ const LEAVING_SECONDS = 30
 const TALKED_MS = 2_000
 
 interface Absence {
-  /** For each absence. */
+  /** The calls of each absence. */
   readonly calls: number
   readonly ways: readonly Leaving[]
   /**
-   * By `kill -9`; or in order, with the sockets of a service manager, in which what comes meanwhile
-   * waits.
+   * The end by `kill -9`, or in order, with the sockets of a service manager, in which what comes
+   * meanwhile waits.
    */
   readonly end: 'kill' | 'restart'
 }

@@ -1,4 +1,7 @@
-/** What a tenant may send to each route that takes a body, and what becomes of calls meanwhile. */
+/**
+ * The bodies that a tenant may send to each route that takes a body, and what becomes of calls
+ * meanwhile.
+ */
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -10,7 +13,7 @@ import { SetupProbe } from './setup-probe.ts'
 import { startNode } from './sipp-load.ts'
 
 interface BodyOptions {
-  /** Of each row, and of the quiet time before it. */
+  /** The length of each row, and of the quiet time before it. */
   readonly seconds: number
   /** Calls a second. */
   readonly rate: number
@@ -26,9 +29,12 @@ interface BodyRow {
 }
 
 const KEYS = 3
-/** Of quiet and of flood in a row. */
+/** The number of turns of quiet and flood in a row. */
 const TURNS = 3
-/** Of the quiet time: SPECIFICATION.md does not say it, a caller would hear it. */
+/**
+ * A call may take so many times as long as in the quiet time: SPECIFICATION.md does not say it, a
+ * caller would hear it.
+ */
 const MOST_TIMES = 3
 
 /** Prints a row for each route; true: every one held. */
@@ -47,7 +53,7 @@ export async function attackByBodies({ seconds, rate, only }: BodyOptions): Prom
       const tokens = await keysOf(tollgate, tenants[index] ?? '')
       const [quiet, beside]: [number[], number[]] = [[], []]
       const statuses: Record<string, number> = {}
-      // In alternation: other work of the machine comes and goes.
+      // The turns alternate: other work of the machine comes and goes.
       for (let turn = 0; turn < TURNS; turn += 1) {
         quiet.push(...(await callsFor(probe, tollgate.sipPort, rate, seconds / TURNS)))
         const flood = fork(join(import.meta.dirname, 'body-flood.mjs'))

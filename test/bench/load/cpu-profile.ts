@@ -64,7 +64,7 @@ export class Profiler {
     await this.#ask('Profiler.start')
   }
 
-  /** What the main thread did since `start`, without its idle time. */
+  /** Tells what the main thread did since `start`, without its idle time. */
   async stop(): Promise<readonly Share[]> {
     const { profile } = (await this.#ask('Profiler.stop')) as { profile: Profile }
     return sharesOf(profile)

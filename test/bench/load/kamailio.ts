@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { processTree } from './process-cpu.ts'
 
-/** What is missing for the peer, as a sentence; undefined: nothing. */
+/** Tells what is missing for the peer, as a sentence; undefined: nothing. */
 export function whyNoKamailio(): string | undefined {
   const finds = (command: string): boolean => spawnSync('sh', ['-c', command]).status === 0
   if (!finds('command -v kamailio')) return 'kamailio is not installed'

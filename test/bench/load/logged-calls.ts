@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { freePort } from '../../support/free-port.ts'
 import { killSipp, spawnSipp, type SippOptions } from './sipp-load.ts'
 
-/** What happened to a call → when, in ms of its SIPp's clock. */
+/** The events of a call → their times, in ms of its SIPp's clock. */
 export type Notes = ReadonlyMap<string, number>
 
 interface CallersOptions extends Pick<SippOptions, 'address' | 'command'> {
@@ -53,7 +53,7 @@ export class LoggedCalls {
     return new LoggedCalls(child, cwd, port)
   }
 
-  /** By Call-ID. */
+  /** The notes of each call, by Call-ID. */
   notes(): ReadonlyMap<string, Notes> {
     const calls = new Map<string, Map<string, number>>()
     for (const line of this.#log().split('\n')) {

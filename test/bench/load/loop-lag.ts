@@ -19,7 +19,7 @@ export class LoopWatch {
   readonly #folder = mkdtempSync(join(tmpdir(), 'loop-lag-'))
   readonly #file = join(this.#folder, 'lag.json')
 
-  /** For the environment of the program. */
+  /** The options for the environment of the program. */
   get environment(): { readonly NODE_OPTIONS: string; readonly LOOP_LAG_FILE: string } {
     const watcher = pathToFileURL(join(import.meta.dirname, 'watch-loop.mjs')).href
     return { NODE_OPTIONS: `--import=${watcher}`, LOOP_LAG_FILE: this.#file }

@@ -14,7 +14,7 @@ export interface ManyNodes {
 
 export async function startNodes(count: number): Promise<ManyNodes> {
   const child = fork(import.meta.filename, [String(count)], { execArgv: process.execArgv })
-  // What the other side sends is below.
+  // The other side, below, sends its ports.
   const [ports] = (await once(child, 'message')) as [number[]]
   return { ports, stop: () => child.disconnect() }
 }
@@ -22,7 +22,7 @@ export async function startNodes(count: number): Promise<ManyNodes> {
 const sdp =
   'v=0\r\no=node 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 127.0.0.1\r\nt=0 0\r\nm=audio 4000 RTP/AVP 0\r\n'
 
-/** What a response repeats; all Vias, because there is only one hop. */
+/** The headers that a response repeats; all Vias, because there is only one hop. */
 const repeated = /^(?:Via|v|From|f|Call-ID|i|CSeq): *.*\r\n/gim
 
 function responses(request: string, port: number): readonly string[] {

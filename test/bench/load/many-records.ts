@@ -43,7 +43,7 @@ export function fillRecords(path: string, records: number, progress: (text: stri
   }
 }
 
-/** Of `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
+/** Inserts `@first` to `@end`, the calls of `@start` and every `@stepMs` from then on. */
 const insertion = `
 WITH RECURSIVE
   call (n) AS (

@@ -1,5 +1,6 @@
 /**
- * What the benches of calls provision: one customer who pays for every call, and one set of nodes.
+ * The provisioning of the benches of calls: one customer who pays for every call, and one set of
+ * nodes.
  */
 
 /** The customer's number. */

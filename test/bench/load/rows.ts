@@ -1,4 +1,4 @@
-/** What was looked at, what was seen, and whether it is right. */
+/** A thing that was looked at, its finding, and whether that is right. */
 export type Row = readonly [what: string, seen: string, isRight: boolean]
 
 /** Prints a table. The process fails if a row is wrong. */

@@ -99,7 +99,7 @@ export class SetupProbe {
 }
 
 interface Dialog {
-  /** Of the Request-URI. */
+  /** The Request-URI. */
   readonly uri: string
   readonly to: string
   readonly routes: readonly string[]

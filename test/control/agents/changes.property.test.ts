@@ -1,5 +1,5 @@
 /**
- * What holds for every tool that changes something: a dry run changes nothing, the call is in the
+ * The rules for every tool that changes something: a dry run changes nothing, the call is in the
  * audit log with its reason and change_id, and undo_change brings every table back to what it was.
  * A new tool needs an example here.
  */
@@ -123,7 +123,7 @@ function noteCalls<T extends object>(of: T, names: readonly (keyof T & string)[]
   }
 }
 
-/** What is written with every request, and beside a change. */
+/** Tables that are written with every request, and beside a change. */
 const ofRequests = ['audit_entry', 'sqlite_sequence']
 const beside = [...ofRequests, 'change_entry', 'change_counter']
 const volatile = ['updated_at', 'request_count', 'last_used_at']
@@ -199,7 +199,7 @@ test.each(changing.map(({ name }) => name))(
       change_id: made.change_id,
     })
     const after = await dump(world)
-    // What ends a call or loads tables is seen at the engine.
+    // A tool that ends a call or loads tables is seen at the engine.
     expect(performed.length > 0 || JSON.stringify(after) !== JSON.stringify(before)).toBe(true)
 
     const undone = await rig.tool('undo_change', { change_id: made.change_id, reason: 'undone' })

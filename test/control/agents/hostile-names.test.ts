@@ -199,7 +199,7 @@ test(
         const properties = Object.keys(
           allTools.find((tool) => tool.name === name)?.listing.inputSchema['properties'] ?? {},
         )
-        // What the tool takes, and now and then everything, so that refusals are seen too.
+        // Arguments that the tool takes, and now and then all, so that refusals are seen too.
         const fitting = Object.fromEntries(
           Object.entries(all).filter(([key]) => properties.includes(key) || all.dry_run === true),
         )

@@ -3,7 +3,7 @@ import { allTools } from '../../../control/agents/catalog/index.ts'
 import { deniedCall, endedCall, liveCall, openToolRig } from '../../support/tools-rig.ts'
 import { readRows } from '../../support/stored.ts'
 
-/** What belongs to the tenant acme, under every argument by which a tool may ask for it. */
+/** The rows of the tenant acme, under every argument by which a tool may ask for it. */
 const attempts: readonly object[] = [
   {},
   ...[liveCall, endedCall, deniedCall].map((call_uuid) => ({ call_uuid })),
@@ -45,8 +45,8 @@ test(
       for (const given of attempts) {
         const { text, status } = await rig.tool(name, given, foreign)
         if (status === 429) rig.tick(60_000)
-        // What a refusal quotes was in the arguments, and so was what the tenant's own audit log
-        // has.
+        // The text that a refusal quotes was in the arguments, and so was what the tenant's own
+        // audit log has.
         const shown = status === 200 && name !== 'search_audit' ? text : ''
         expect([
           name,

@@ -130,7 +130,7 @@ test('the eight tools of the specification answer with its keys', async () => {
       },
     ],
   })
-  // By key name or owner, not by description.
+  // A key is found by name or owner, not by description.
   await rig.key({ name: 'described', description: 'needle' })
   expect(await dataOf('list_sbc_api_keys', { search: 'needle' })).toMatchObject({ total: 0 })
   const masked = { masked_key: expect.stringMatching(/^ak_.{9}\*+$/), name: 'phone' }

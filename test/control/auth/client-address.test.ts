@@ -6,7 +6,7 @@ const proxies = ['10.0.0.0/8', '2001:db8:ffff::/48']
 const control = await openControl({ trustedProxies: proxies })
 const token = await control.key()
 
-/** What the audit trail says about who asked. */
+/** The audit trail's words about who asked. */
 async function addressOf(from: string, headers: Record<string, string>): Promise<unknown> {
   await control.request('/api/v1/application-keys', { method: 'POST', from, headers, token })
   const query = 'SELECT address FROM audit_entry ORDER BY id DESC LIMIT 1'

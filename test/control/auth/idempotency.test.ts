@@ -32,7 +32,7 @@ async function opened() {
   return { ...control, admin, create, total }
 }
 
-/** What the repeated response about a key has in common with the first. */
+/** The part of the response about a key that a repetition has, too. */
 const withoutToken = ({ data }: Answer): object => {
   const { token: _, token_omitted: __, ...rest } = data<Record<string, unknown>>()
   return rest

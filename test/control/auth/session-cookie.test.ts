@@ -92,7 +92,7 @@ test('without a session, the page is told so without an error', async () => {
   expect(found.data()).toMatchObject({ profile: { kind: 'user', username: 'ada' } })
 })
 
-/** What the page asks while it is in use: the cookie that it has from then on. */
+/** Asks as the page does while it is in use; returns the cookie that it has from then on. */
 const askedAgain = async (cookie: string): Promise<string> => {
   const answer = await ask('/auth/session', cookie, { method: 'GET' })
   return cookieOf(answer) === '' ? cookie : cookieOf(answer)

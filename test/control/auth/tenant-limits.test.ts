@@ -1,4 +1,6 @@
-/** What one tenant may make of what costs the engine work, and is shared by all. */
+/**
+ * The number of things that cost the engine work, which one tenant may make, and is shared by all.
+ */
 import { expect, test } from 'vitest'
 import { isOnPostgres } from '../../support/on-sqlite.ts'
 import { openResources } from '../../support/resources.ts'
@@ -31,7 +33,7 @@ test("a tenant's key makes 300 nodes at most, and the platform may give more", a
   expect((await callAs('other', 'POST', '/dispatcher', set(5, 1))).status).toBe(201)
   const given = await call('POST', '/dispatcher', { ...set(6, 1), tenant: 'acme' })
   expect(given.status).toBe(201)
-  // What is there may be changed, and made less.
+  // The rows that exist may be changed, and made fewer.
   const { id } = given.data<{ id: number }>()
   expect((await callAs('acme', 'PATCH', `/dispatcher/${id}`, { algorithm: 4 })).status).toBe(200)
   const more = { nodes: hosts(2, '1.6') }
@@ -67,7 +69,10 @@ const phone = (extension: string) => ({
   password: 'long enough',
 })
 
-/** What a tenant may have of each, the columns that no two rows share, and the body of one. */
+/**
+ * The number that a tenant may have of each, the columns that no two rows share, and the body of
+ * one.
+ */
 const resources: readonly [
   kind: string,
   most: number,

@@ -214,7 +214,7 @@ test('requests that were let in are counted in memory, and stored by the next ti
   await request('/api/v1/health', { token: `${token.slice(0, -1)}~` })
   await Promise.all(ticks)
   await access.tick()
-  // Of its five a minute.
+  // All of its five a minute are counted.
   expect(await stored()).toEqual({ request_count: 5, last_used_at: now() })
 })
 

@@ -13,7 +13,7 @@ const refusal = (kind: string, code?: string) => ({ kind, ...(code !== undefined
 let control: TestControl
 let root: string
 let acme: string
-/** What the engine was asked, and what it answers. */
+/** The questions to the engine, and its answers. */
 let asked: object[]
 let result: object
 /** Carriers of acme and of the platform. */
@@ -216,7 +216,7 @@ test('six test calls a minute for a tenant, and six for a carrier and tenant; ot
   expect((await place({ from: '202' })).status).toBe(201)
   for (let n = 0; n < 6; n += 1) expect((await tryCarrier()).status).toBe(201)
   expect((await tryCarrier()).code).toBe('rate_limited')
-  // By whatever credential.
+  // The limit holds by whatever credential.
   expect((await tryCarrier(ours, root)).status).toBe(429)
   expect((await tryCarrier(platform, root)).status).toBe(201)
 })

@@ -93,7 +93,7 @@ const invite = [
   '<dialog id="1" local-tag="toTag" remote-tag="fromTag">',
 ].join('\r\n')
 
-// What a dialog is known by would let the holder of a key write requests in it.
+// The tags by which a dialog is known would let the holder of a key write requests in it.
 test('tags are shown to those that may control calls; others see which are equal', async () => {
   const control = await openControl()
   const message = { ...trace.entries[0], text: invite } as (typeof trace.entries)[number]

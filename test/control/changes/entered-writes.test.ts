@@ -1,5 +1,5 @@
 /**
- * What people change through the API is in the list of changes as what tools change is, and is
+ * Changes that people make through the API are in the list of changes as those of tools are, and is
  * undone as that.
  */
 import { expect, test } from 'vitest'

@@ -1,5 +1,5 @@
 /**
- * What changes hold of states is bounded: the oldest give way, and who changed what, when and why
+ * The states that changes hold are bounded: the oldest give way, and who changed what, when and why
  * stays.
  */
 import { describe, expect, test } from 'vitest'
@@ -47,7 +47,7 @@ const opened = (store: Store, bound = limits) => {
       store,
       "SELECT change_id FROM change_entry WHERE state_before LIKE '%xxx%' ORDER BY id",
     )
-  /** Of tenant 1. */
+  /** The changes of tenant 1. */
   const counted = async () => {
     const value = await readValue<string>(
       store,

@@ -1,4 +1,4 @@
-/** What `build.mjs` has made of the console. */
+/** The console as `build.mjs` has made it. */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'

@@ -1,4 +1,4 @@
-/** What one asker may take: by the API, and by the clock. */
+/** The work that one asker may take: by the API, and by the clock. */
 import { expect, test } from 'vitest'
 import { WorkBudgets } from '../../../control/http/work-budget.ts'
 import { openResources } from '../../support/resources.ts'

@@ -1,4 +1,4 @@
-/** What a customer sees on the edge: only its own data. */
+/** The data that a customer sees on the edge: only its own data. */
 import { expect, test } from 'vitest'
 import { routeNotes } from '../../../control/http/validate.ts'
 import { endedCall } from '../../support/books.ts'

@@ -14,7 +14,7 @@ const now = seconds * 1_000 + 999
 const signed = (overrides: { timestamp?: number; secret?: string; payload?: string } = {}) =>
   stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp: seconds, ...overrides })
 
-/** What Stripe's library says to it: it throws unless all is well. */
+/** The verdict of Stripe's library: it throws unless all is well. */
 function stripeAccepts(bytes: Buffer, header: string, tolerance = 300): boolean {
   try {
     return (

@@ -28,7 +28,7 @@ async function three() {
   b.engine.activeCalls.push(callOf(2), callOf(5))
   c.engine.activeCalls.push(callOf(3))
   const token = await joined.control.key()
-  // What a node reads from the database at its first request takes real time.
+  // The reads of a node at its first request take real time.
   for (const node of joined.nodes) await node.request('/api/v1/nodes', { token })
   return { ...joined, a, b, c, token }
 }

@@ -282,7 +282,7 @@ test("a tenant's credential sees the latencies of its own nodes, and no history"
 
 const dashboard = readFileSync('control/grafana-dashboard.json', 'utf8')
 
-/** What the engine's guard counts arrives under its own names. */
+/** The counts of the engine's guard arrive under its own names. */
 function guardMetrics(): string[] {
   const guard = new Guard({ now: () => 0, isExempt: () => false, log: () => undefined })
   return Object.keys(guard.telemetry()).map((name) => `tollgate_${name}`)

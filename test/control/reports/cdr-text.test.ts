@@ -10,7 +10,7 @@ import { storeCall } from '../../support/stored-calls.ts'
 
 const odd = '"quoted", back\\slash, new\r\nline, \u0000, \u2028, \ud800, ü€😀 and ,"startedAt":1'
 
-/** With nothing that may be missing. */
+/** A record with nothing that may be missing. */
 const plain: CallRecord = {
   ...answeredCall,
   callUuid: 'u-1',

@@ -34,7 +34,7 @@ async function open() {
   return { ...rig, acme, platforms, get, tool }
 }
 
-/** What nobody of acme may read. */
+/** Texts that nobody of acme may read. */
 const secrets = /0\.77|770000|0\.90|0\.70|the platform pays/
 
 test('a tenant sees the calls of its phones that the platform pays, without the price', async () => {

@@ -13,13 +13,13 @@ import { readRow } from '../../support/stored.ts'
 type Json = Readonly<Record<string, unknown>>
 
 interface Patched {
-  /** What it is made of. */
+  /** The least body that makes one. */
   readonly least: Json
-  /** With nothing but what is required; absent: `least`. */
+  /** The body with nothing but what is required; absent: `least`. */
   readonly bare?: Json
   /** Other values of every field that a change may have, as they are shown. */
   readonly other: Json
-  /** What is stored of it and never shown. */
+  /** A column that is stored and never shown. */
   readonly secret?: { readonly table: string; readonly column: string }
   /** Fields whose default follows from another field. */
   readonly following?: readonly string[]
@@ -28,7 +28,7 @@ interface Patched {
 const voice = { media: 'bypass', media_profile: 'auto', codecs: ['PCMA'], dtmf: 'auto' }
 const url = 'https://hooks.example/a'
 
-/** By the path of the collection. */
+/** The patched resources, by the path of the collection. */
 const resources: Readonly<Record<string, Patched>> = {
   '/api/v1/users': {
     least: { username: 'ana', password: 'correct horse', role: 'auditor' },
@@ -244,7 +244,7 @@ function patchesOf(other: Json): fc.Arbitrary<Json> {
     .chain((some) => fc.record(Object.fromEntries(some)))
 }
 
-/** By a key that may do everything; of rates a minute, it asks again later. */
+/** Asks with a key that may do everything; of rates a minute, it asks again later. */
 const ask = (method: string, path: string, body?: unknown) => {
   world.tick(100)
   return world.call(method, path, body)
@@ -286,7 +286,7 @@ interface Place {
 
 let count = 0
 
-/** What was removed may keep its name, so each has another. */
+/** A removed row may keep its name, so each has another. */
 async function make(collection: string, body: Json): Promise<Place> {
   count += 1
   const name = `${collection.split('/').at(-1) ?? ''} ${count}`

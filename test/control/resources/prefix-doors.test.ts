@@ -7,7 +7,7 @@ import { SeedRefused } from '../../../control/resources/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'
 import { openResources } from '../../support/resources.ts'
 
-/** What decks, spreadsheets and people write, and no prefix is. */
+/** Texts of decks, spreadsheets and people that are no prefixes. */
 const misread = [
   '447-449',
   '447 - 449',

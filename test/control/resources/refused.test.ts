@@ -1,6 +1,6 @@
 /**
- * What no schema says of a body: fields that depend on others, on what is stored, or on how SIP
- * reads them.
+ * The rules that no schema has for a body: fields that depend on others, on what is stored, or on
+ * how SIP reads them.
  */
 import { beforeAll, expect, test } from 'vitest'
 import { fillOwned } from '../../support/owned-world.ts'
@@ -89,7 +89,7 @@ const refused: readonly [collection: string, change: object, path: string][] = [
   ['/routing/carriers', header('From'), 'strip_headers.0'],
   ['/routing/carriers', header('content-type'), 'strip_headers.0'],
   ['/routing/carriers', header('P Asserted'), 'strip_headers.0'],
-  // What is not found is told under the name that the body gives it.
+  // A row that is not found is named by the body's field.
   ['/routing/carriers', { inbound_set_id: 99 }, 'inbound_set_id'],
   ['/routing/carriers', { inbound_set: "x' OR 1=1 --" }, 'inbound_set'],
   ['/routing/carriers', { customer_id: 99 }, 'customer_id'],

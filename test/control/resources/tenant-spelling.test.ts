@@ -34,7 +34,7 @@ test('every body that names a tenant takes both spellings, and documents one', a
   expect(listed.data<unknown[]>().length).toBeGreaterThan(0)
 })
 
-/** What is unique in a row differs between the two. */
+/** The unique columns of a row differ between the two. */
 function named(collection: string, spelling: string): object {
   const digit = spelling.length % 10
   switch (collection) {

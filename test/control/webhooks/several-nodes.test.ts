@@ -55,7 +55,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   const pass = async (ms: number, stepMs = 50) => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       time.advance(stepMs)
-      // What one node has written may wake another one.
+      // A write of one node may wake another one.
       for (let turn = 0; turn < 2; turn += 1) for (const { settled } of nodes) await settled()
     }
   }

@@ -1,7 +1,7 @@
 /** A bug ends one call at most, and no call without its record. */
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { HeaderFilter } from '../../../engine/call/sip-headers.ts'
-import { OutgoingRequest } from '../../../engine/call/user-agent/requests.ts'
+import { OutgoingRequest } from '../../../engine/call/user-agent/outgoing-request.ts'
 import { startCallRig, talk, type CallRig } from '../../support/call-rig.ts'
 import { sdp } from '../../support/sip-peer.ts'
 

@@ -1,6 +1,4 @@
-/**
- * What the phone of click-to-call says of its media is offered to the called side, if it can be.
- */
+/** The media description of click-to-call's phone is offered to the called side, if it can be. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { OriginateRequest } from '../../../schema/contracts/calls.ts'
 import { startCallRig, type CallRig } from '../../support/call-rig.ts'

@@ -13,7 +13,7 @@ const dialled = (number: string): readonly string[] =>
 
 const atDoor = (text: string): string => text.replaceAll(' ', '%20').replace('+', '%2B')
 
-/** What a call costs, and who pays. */
+/** The cost of a call, and who pays. */
 const charged = ({ customerId, ratePrefix, costMicros, refused, code }: Verdict) => ({
   customerId,
   ratePrefix,

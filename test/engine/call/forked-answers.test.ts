@@ -1,7 +1,7 @@
 /**
- * What the called side says of its media before its answer: several forks (RFC 3261 §12.1,
- * §13.2.1), and UPDATE (RFC 3311). The caller has one dialog, in which the first answer counts; it
- * learns of another one by a re-INVITE after its ACK.
+ * Media descriptions of the called side before its answer: several forks (RFC 3261 §12.1, §13.2.1),
+ * and UPDATE (RFC 3311). The caller has one dialog, in which the first answer counts; it learns of
+ * another one by a re-INVITE after its ACK.
  */
 import { afterEach, expect, test } from 'vitest'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
@@ -20,7 +20,7 @@ const portIn = ({ body }: PeerMessage): string => /^m=audio (\d+)/m.exec(body)?.
 
 const versionIn = ({ body }: PeerMessage): string => /^o=(.*)\r$/m.exec(body)?.[1] ?? ''
 
-/** What a peer is asked and has not read. */
+/** The requests that a peer has got and has not read. */
 const asked = ({ inbox }: SipPeer): readonly string[] =>
   inbox.flatMap(({ method }) => (method === '' ? [] : method))
 

@@ -52,7 +52,7 @@ const phone: ExtensionOrigin = {
   displayName: '',
 }
 
-/** What a BYE from `from` gets in the dialog of a party that was at `at`. */
+/** The answer that a BYE from `from` gets in the dialog of a party that was at `at`. */
 function answerTo(from: string, at: string, origin: Origin, carrierId: number | null = null) {
   const call = beginCall(emptyWorld('sbc-1'), { start: sampleStart('1'), stampOffsetMs: 0 })
   call.origin = origin

@@ -11,7 +11,7 @@ let rig: CallRig
 
 afterEach(() => rig.stop())
 
-/** What becomes of a call that talked for three seconds at the crash; nothing is charged beyond. */
+/** The record of a call that talked for three seconds at the crash; nothing is charged beyond. */
 const lastSeen = { disposition: 'ANSWERED', billsec: 3 }
 const unseen = {
   ...lastSeen,

@@ -257,7 +257,7 @@ test.each<[string, (rig: CallRig, callee: SipPeer) => void]>([
   const isThere = (uri: string): boolean => uri.includes(place)
   const ways: CallRigOptions['ways'] = {
     routing: {
-      // Of those that only take calls nobody is known by address.
+      // Nobody is known by address to those that only take calls.
       recognize: () => ({ kind: 'unknown' }),
       gatewayBehind: (uri, sender) => (sender !== 3 && isThere(uri) ? 'north' : undefined),
       isGatewayOf: (carrierId, uri) => carrierId === 9 && isThere(uri),

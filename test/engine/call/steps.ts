@@ -16,7 +16,7 @@ import {
 
 export const home = 'acme.example'
 
-/** Of the test that runs, in files that ask for one. */
+/** The rig of the test that runs, in files that ask for one. */
 export let rig: CallRig
 
 export function rigForEachTest(): void {
@@ -146,7 +146,7 @@ export async function areHungUp(...peers: readonly SipPeer[]): Promise<void> {
   for (const peer of peers) peer.reply(await peer.next('BYE'), 200)
 }
 
-/** What `from` asks in a dialog passes, and its answer comes back. */
+/** A request of `from` in a dialog passes, and its answer comes back. */
 export async function infoPasses(from: SipPeer, leg: Leg, to: SipPeer): Promise<void> {
   from.request('INFO', leg)
   to.reply(await to.next('INFO'), 200)

@@ -96,7 +96,7 @@ const begins: Readonly<Record<WayToCall, Begin>> = {
 
 const all = Object.keys(ways) as readonly WayToCall[]
 
-/** What the answers are, and the code for a program that asks for the call. */
+/** The answers, and the code for a program that asks for the call. */
 const questions: Readonly<Record<string, readonly [() => void, string]>> = {
   'who pays': [
     () => void (rig.answers.authorize = denied('insufficient_funds')),

@@ -16,7 +16,7 @@ test('a call is granted a minute, and exactly the price of that minute is reserv
       currency: 'USD',
       isUnauthorizedByOcs: false,
     },
-    // What is left when it is granted; traces say it.
+    // The rest when it is granted; traces tell it.
     funds: { balanceMicros: oneUnit, availableMicros: 400_000 },
   })
   expect(ocs.balanceOf(customerId)).toMatchObject({

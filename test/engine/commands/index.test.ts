@@ -21,7 +21,7 @@ const commands = [
   'mcp',
 ]
 
-/** What is printed by a call that succeeds. */
+/** The output of a command that succeeds. */
 async function printed(...words: readonly string[]): Promise<string> {
   const world = fakeWorld({})
   expect(await runCommandLine(words, world)).toBe(0)

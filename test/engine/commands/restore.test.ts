@@ -21,7 +21,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const folder = temporaryFolder()
 let count = 0
 
-/** In a folder of its own. */
+/** The name of a file in a folder of its own. */
 function fileName(): string {
   const own = join(folder, `${++count}-backup`)
   mkdirSync(own)

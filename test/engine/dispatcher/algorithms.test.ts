@@ -30,7 +30,7 @@ const entriesOf = (most: number, weights: number) =>
 
 const pickOf = (turn: number) => ({ turn, callId: `call-${turn}`, random: seededRandom(turn) })
 
-/** What so many calls get, one after the other. */
+/** The orders that so many calls get, one after the other. */
 function ordersOf<T>(code: AlgorithmCode, nodes: readonly Entry<T>[], calls: number): T[][] {
   const order = prepareOrder(code, nodes)
   const random = seededRandom(1)

@@ -51,7 +51,7 @@ test.each(['friendly-scanner', 'SIPVicious', 'sipcli/v1.8', 'VaxSIPUserAgent/3.5
     expect(admit('192.0.2.1', from(name).toString().replace('User-Agent', 'user-agent'))).toBe(
       false,
     )
-    // Whose address it bears may be a lie: it is not banned.
+    // The address that it bears may be a lie: that one is not banned.
     expect(admit('192.0.2.1')).toBe(true)
     expect(logged).toEqual(['a scanner meets silence: 192.0.2.1'])
     expect(guard.bans()).toEqual([])

@@ -107,7 +107,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     await eventually(() => expect([a.hears(source), b.hears(source)]).toEqual([true, true]), 1_000)
     a.isCalled(29)
     b.isCalled(29)
-    // What is told after it has arrived: so nothing was told of the source.
+    // A later notice has arrived: so nothing was told of the source.
     await a.bans.ban('203.0.113.10', 60_000)
     await eventually(() => expect(b.hears('203.0.113.10')).toBe(false), withinASecond)
     expect([a.hears(source), b.hears(source)]).toEqual([true, true])

@@ -32,7 +32,7 @@ test.each<[MediaProfile, boolean, string | undefined, string | undefined]>([
   ['auto', false, undefined, undefined],
   ['auto', true, undefined, 'UDP/TLS/RTP/SAVPF'],
   ['rtp', true, undefined, undefined],
-  // What it has shown counts before what was written about it.
+  // The profile that it has shown counts before the written one.
   ['rtp', true, chromiumOffer, 'UDP/TLS/RTP/SAVPF'],
   ['webrtc', false, srtpOffer, 'RTP/SAVP'],
 ])('a party with profile %s, on WebSocket: %s', (profile, isOnWebSocket, sdp, expected) => {
@@ -74,7 +74,7 @@ test('the relay transcodes where the other side has none of them', () => {
     mask: ['opus'],
     strip: ['red', 'G722', 'PCMU', 'PCMA', 'CN'],
   })
-  // What the relay cannot encode passes: the callee refuses it.
+  // A codec that the relay cannot encode passes: the callee refuses it.
   expect(codecsOf(baresipOffer, null, ['EVS'])).toBeUndefined()
 })
 

@@ -160,7 +160,7 @@ const describedAt = (address: string) =>
   )
 
 test.each<[string, string | undefined, string | undefined]>([
-  // In the description, where the INVITE comes from, where media goes instead.
+  // The address in the description, that of the INVITE, and the one where media goes instead.
   ['192.168.1.7', '198.51.100.7', '198.51.100.7'],
   ['10.1.2.3', '198.51.100.7', '198.51.100.7'],
   ['172.31.0.9', '198.51.100.7', '198.51.100.7'],

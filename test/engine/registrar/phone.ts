@@ -48,7 +48,7 @@ function addExtension(store: Store, tenantId: number, extension: string): Promis
 }
 
 export interface WorldOptions {
-  /** With its extensions; absent: a new one, SQLite in memory. */
+  /** A store with its extensions; absent: a new one, SQLite in memory. */
   readonly store?: Store
   readonly node?: string
   readonly notices?: RegistrarDeps['notices']
@@ -73,7 +73,7 @@ export async function startRegistrar({
   const proven: string[] = []
   /** Who was said to have other phones than before. */
   const told: Parameters<RegistrarDeps['onRegistration']>[0][] = []
-  /** What is counted of wrong passwords. */
+  /** The wrong passwords that are counted. */
   const wrong: Parameters<RegistrarDeps['onWrongPassword']>[0][] = []
   const logged: string[] = []
   const lockedOut = new Set<string>()
@@ -131,7 +131,7 @@ export async function startRegistrar({
 export const reloaded = ({ registrar }: Pick<World, 'registrar'>): Promise<void> =>
   whileWriting(registrar, registrar.reload())
 
-/** What waits is written until this is done; no time passes. */
+/** Waiting rows are written until this is done; no time passes. */
 export async function whileWriting<T>(registrar: Registrar, done: Promise<T>): Promise<T> {
   const state = { isOver: false }
   const over = done.finally(() => {

@@ -13,7 +13,7 @@ const gateway = (fields: Partial<CarrierGateway>): CarrierGateway => ({
   ...fields,
 })
 
-/** What DNS knows. */
+/** The records of DNS. */
 const records: Readonly<Record<string, readonly string[]>> = {
   'carrier.example': ['203.0.113.9'],
   '_sip._udp.carrier.example': ['203.0.113.10'],
@@ -63,7 +63,7 @@ test.each([
   'sip:1900@127.0.0.1:5070',
   'sip:1900@localhost:5070',
   'sip:1900;phone-context=a.example@203.0.113.7',
-  // What cannot be read here, or in two ways, might be read elsewhere.
+  // A URI that cannot be read here, or in two ways, might be read elsewhere.
   'sip:1900@203.0.113.7;maddr=192.0.2.1;maddr=203.0.113.7',
   'sip:1900@192.0.2.1@203.0.113.7',
   'sip:1900@[203.0.113.7',

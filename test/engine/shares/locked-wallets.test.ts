@@ -90,7 +90,7 @@ test.runIf(hasPostgres)(
       ids.slice(1).map((_, at) => a.ocs.report(ended(`call ${at + 1}`, at + 1, ids))),
     )
     expect(await shared.records()).toHaveLength(CUSTOMERS - 1)
-    // What waits for the row holds no other wallet: the other node gets what it asks for.
+    // The wait for the row holds no other wallet: the other node gets what it asks for.
     expect((await authorize(b, 'elsewhere', 1)).kind).toBe('granted')
     await unlock()
     await waits

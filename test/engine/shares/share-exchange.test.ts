@@ -1,6 +1,6 @@
 /**
- * What a node asks of the database for its shares, and when: the database answers when the test
- * says so.
+ * The questions of a node to the database for its shares, and their times: the database answers
+ * when the test says so.
  */
 import { expect, test } from 'vitest'
 import { shareDatabase } from '../../support/share-database.ts'

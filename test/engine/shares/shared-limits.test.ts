@@ -28,7 +28,7 @@ interface Node {
 }
 
 class Carrier {
-  /** Whose limits these are. */
+  /** The owner of these limits. */
   of: 'carrier' | 'agent' = 'carrier'
   readonly nodes = new Map<string, Node>()
   maxCalls = 0
@@ -55,7 +55,8 @@ class Carrier {
   }
 
   /**
-   * Of the same name as one that was killed: it is started again, with these calls of the last run.
+   * A node with the name of one that was killed: it is started again, with these calls of the last
+   * run.
    */
   async node(name: string, calls = 0, url = this.url): Promise<Node> {
     const store = await openStore(url, { ...noSecrets, now: 0, connections: 3 })
@@ -111,7 +112,7 @@ class Carrier {
     return node
   }
 
-  /** What the database says that nodes hold. */
+  /** The shares that nodes hold, as the database has them. */
   async stored(): Promise<Readonly<Record<string, number>>> {
     const rows = await this.store.statements
       .prepare<{ readonly node: string; readonly slots: number }>(

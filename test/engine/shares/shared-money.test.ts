@@ -31,7 +31,7 @@ class World {
   readonly #random: () => number
   readonly #nodes = new Map<string, Node>()
   readonly #live = new Map<string, Live>()
-  /** What was told to be no more lost, and how long it talked. */
+  /** Calls that were told to be no more lost, and how long they talked. */
   readonly safe = new Map<string, { readonly billsec: number; readonly caller: number }>()
   granted = 0
   #count = 0

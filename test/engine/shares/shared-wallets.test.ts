@@ -55,7 +55,7 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
     const nodes = [await node('a', { events }), await node('b', { events })] as const
     await topUp(nodes[0], 100_000)
     let [talked, calls] = [0, 0]
-    // What one holds and does not need comes to the other one a moment later.
+    // Money that one holds and does not need comes to the other one a moment later.
     await eventually(async () => {
       for (const each of nodes) {
         const uuid = `call-${(calls += 1)}`
@@ -180,7 +180,7 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 })
 
-/** Of the 61 s that a call of 60 granted seconds lasts that is cut off a moment late. */
+/** A call of 60 granted seconds that is cut off a moment late lasts 61 s. */
 const costMicros = 61_000
 
 describe.runIf(hasPostgres)('a call that is cut off past its grant', () => {

@@ -1,4 +1,4 @@
-/** Where names may lead, with a real DNS server. */
+/** The places that names may lead to, with a real DNS server. */
 import { expect, onTestFinished, test } from 'vitest'
 import { createSipServer } from '../../../engine/sip-server/index.ts'
 import { DnsServer } from '../../support/dns-server.ts'

@@ -69,6 +69,12 @@ test('a wrong secret is answered NO, then the connection ends', async () => {
   await closed(app.socket)
 })
 
+test('a server without a secret lets no application in', async () => {
+  const app = application(await start({ secret: undefined }))
+  expect(await app.ask('a1|authenticate||')).toBe('response|a1|NO|incorrect secret')
+  await closed(app.socket)
+})
+
 test.each(['a1|route|invite', 'a1|ping', 'a1|sip||\r\nOPTIONS sip:a SIP/2.0\r\n\r\n'])(
   'before authentication %j is refused',
   async (payload) => {

@@ -26,7 +26,7 @@ function journalOn<F extends JournalFile>(file: F, boot?: Boot) {
     boot,
     log: (level, message) => log.push(`${level} ${message}`),
   })
-  /** The entries that a start after a crash now would find. */
+  /** The calls that a start after a crash now would find. */
   const left = (now = boot) => journalOn(file, now).journal.left()
   return { file, time, storage, log, journal, left }
 }

@@ -1,4 +1,4 @@
-/** Guarantees of migrations on both databases, and some of SQLite alone. */
+/** The promises of both databases about migrations, and those of SQLite alone. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'

@@ -1,4 +1,4 @@
-/** A start waits for some failures to pass; others a person has to mend. */
+/** Faults that a start waits for, and those that a person has to mend. */
 import { readFileSync } from 'node:fs'
 import { createServer, type Server } from 'node:net'
 import { TLSSocket, createSecureContext } from 'node:tls'

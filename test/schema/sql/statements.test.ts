@@ -19,7 +19,7 @@ const names = async () =>
     ({ name }) => name,
   )
 
-/** Both databases promise this. */
+/** The promises of both databases. */
 function guarantees(): void {
   test('a transaction is committed whole, and its result is returned', async () => {
     const result = await statements.transaction(async () => {

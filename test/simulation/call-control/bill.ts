@@ -1,4 +1,4 @@
-/** What a call may cost: what was used, and no more than what was granted. */
+/** The cost of a call: what was used, and no more than what was granted. */
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 
 /** `usedMs` null: it was not answered. `granted`: seconds; null: without limit. */

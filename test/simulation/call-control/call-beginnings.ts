@@ -18,7 +18,7 @@ import { Routes } from './routes.ts'
 export interface Scene extends Omit<Line, 'emit'> {
   readonly world: World
   readonly now: number
-  /** What the OCS has granted last. */
+  /** The seconds that the OCS has granted last. */
   readonly granted: Map<string, number | null>
   emit(event: MachineEvent): void
   /** A call has begun in the world. */

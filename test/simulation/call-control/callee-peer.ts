@@ -60,7 +60,7 @@ export class CalleePeer extends Peer {
     // A response may be told first.
     if (isRemote && chance.is(0.05)) this.after(chance.between(100, 4_000), () => this.#emitSent())
     else this.#emitSent()
-    // Of what it says before, nothing is heard.
+    // Nothing that it says before is heard.
     const fate = chance.weighted({
       silent: 8,
       rings: 50,
@@ -151,7 +151,7 @@ export class CalleePeer extends Peer {
         const offer = chance.is(0.99) ? this.own.next(0) : ''
         return { type: 'offered', legId, response: this.response(200, offer), offer }
       }
-      // What it has said reliably it does not say again.
+      // It does not repeat what it has said reliably.
       const isTold = this.#early !== '' && chance.is(0.15)
       const body = isTold || chance.is(0.01) ? undefined : this.own.next(0.2)
       this.open.clear()

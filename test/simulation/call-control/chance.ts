@@ -23,7 +23,7 @@ export class Chance {
     return values[Math.floor(this.#random() * values.length)]
   }
 
-  /** By weight: the sum of all is the whole. */
+  /** Draws a name by its weight: the sum of all is the whole. */
   weighted<T extends string>(weights: { readonly [name in T]: number }): T {
     const entries = Object.entries<number>(weights) as [T, number][]
     let left = this.#random() * entries.reduce((sum, [, weight]) => sum + weight, 0)

@@ -1,7 +1,7 @@
 /**
- * What surrounds the machine of calls: who calls, where calls may go, what the OCS and the journal
- * say, what the API and the rights of the parties allow. All of it random, none of it what the real
- * ones could not do.
+ * The surroundings of the machine of calls: who calls, where calls may go, what the OCS and the
+ * journal say, what the API and the rights of the parties allow. All of it random, none of it what
+ * the real ones could not do.
  */
 import type { Command, MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
 import { oppositeSide, partnerOf } from '../../../engine/call/call-machine/calling.ts'
@@ -120,7 +120,7 @@ export class Control extends CallBeginnings {
     this.#places.set(callUuid, JSON.stringify(place))
   }
 
-  // What the machine asks.
+  // The questions of the machine.
 
   #journal(callUuid: string): void {
     const isStored = this.chance.is(0.97)
@@ -260,7 +260,7 @@ export class Control extends CallBeginnings {
     )
   }
 
-  // What happens to calls from outside.
+  // Events from outside.
 
   #act(act: 'hangUp' | 'transfer' | 'replace' | 'supervise' | 'lost'): void {
     if (this.scene.isQuiet) return undefined

@@ -43,7 +43,7 @@ export const describedIn = (sdp: string): string | undefined => /^a=label:(\S+)/
 
 const origin = /^o=(\S+ \S+) (\d+) ([^\r\n]*)/m
 
-/** What one peer has been told in one dialog. */
+/** The descriptions that one peer has been told in one dialog. */
 export class ToldDescriptions {
   #last: string | undefined
 

@@ -1,11 +1,11 @@
-/** What a simulated history is told, and what it tells. */
+/** The options of a simulated history, and its results. */
 
 export interface HistoryOptions {
   /** The machine goes on with what was written and read back, after each step. */
   readonly isCopied?: boolean
   /** Ringing calls are taken by other nodes, as in semi-attended transfers. */
   readonly takesRinging?: boolean
-  /** What happened, line by line. */
+  /** Gets the events, line by line. */
   readonly onLine?: (line: string) => void
 }
 

@@ -76,14 +76,14 @@ class History implements Line, Scene {
   #isRunning = false
   readonly #timers = new Map<string, ReturnType<Agenda['at']>>()
   readonly #peers = new Map<string, Peer>()
-  /** In most histories. */
+  /** The relays that most histories have. */
   readonly #media: SimulatedMedia | undefined
   readonly #invites = new Map<string, Invite>()
   readonly #forgottenLegs = new Set<string>()
   /** Calls that began, until their record is stored. */
   readonly #openCalls = new Set<string>()
   readonly #stored = new Set<string>()
-  /** In the present step, which may still tell of its transfer. */
+  /** Calls that were stored in the present step, which may still tell of its transfer. */
   readonly #storedNow: string[] = []
   readonly #journalled = new Set<string>()
   readonly granted = new Map<string, number | null>()
@@ -192,7 +192,7 @@ class History implements Line, Scene {
     const isAsking = ({ start: { callUuid } }: Call): boolean =>
       this.#timers.has(JSON.stringify({ kind: 'grant-end', callUuid }))
     const restored = [...world.calls.values()].flatMap((call) => {
-      // What the OCS is asked for meanwhile would be answered here, but not after a crash.
+      // A question to the OCS would be answered here meanwhile, but not after a crash.
       if (call.phase !== 'answered' || isAsking(call)) return []
       const sipOf = (legId: string): object | undefined =>
         this.#media ? this.#media.legs.save(legId) : {}
@@ -358,7 +358,7 @@ class History implements Line, Scene {
     })
   }
 
-  /** Of a call that is forgotten, only what its legs wait for goes on. */
+  /** After a call is forgotten, only the timers of its legs go on. */
   #checkTimers(callUuid: string): void {
     for (const key of this.#timers.keys()) {
       const timer: Timer = JSON.parse(key)

@@ -2,7 +2,7 @@ import type { LegEventData } from '../../../engine/call/signalling.ts'
 import type { Agenda } from './agenda.ts'
 import type { Chance } from './chance.ts'
 
-/** What a peer knows of the history that it is in. */
+/** The parts of its history that a peer knows. */
 export interface Line {
   readonly chance: Chance
   readonly agenda: Agenda

@@ -5,7 +5,7 @@
  */
 import type { GateEvent, InviteFacts, Legs } from '../../../engine/call/legs.ts'
 import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
-import type { ReceivedRequest } from '../../../engine/call/user-agent/requests.ts'
+import type { ReceivedRequest } from '../../../engine/call/user-agent/received-request.ts'
 import { MediaGate } from '../../../engine/media/gate/media-gate.ts'
 import { Sessions } from '../../../engine/media/gate/sessions.ts'
 import { Parties } from '../../../engine/media/parties.ts'
@@ -22,9 +22,9 @@ export interface MediaScene {
   readonly world: World
   readonly agenda: Agenda
   complain(what: string): void
-  /** From the gate to the machine. */
+  /** Passes an event from the gate to the machine. */
   take(event: GateEvent): void
-  /** From the gate to the peers. */
+  /** Passes an INVITE from the gate to the peers. */
   invite(legId: string, body: string | undefined): void
   perform(command: LegCommand): void
 }
@@ -42,7 +42,7 @@ export class SimulatedMedia {
   readonly #sessions: Sessions
   readonly #over = new Set<string>()
   readonly #told = new Map<string, string>()
-  /** What a leg was told before it was offered something else, by the transaction. */
+  /** The description that a leg had before it was offered another, by the transaction. */
   readonly #before = new Map<string, string>()
   /**
    * Calls that began at a phone of ours, and those with a party that has refused what it was to be
@@ -93,7 +93,7 @@ export class SimulatedMedia {
     if (this.#isTroubled) this.#breakLater()
   }
 
-  /** From a peer. */
+  /** Passes an event of a peer on. */
   happened(event: LegEventData): void {
     const leg = this.#scene.world.legs.get(event.legId)
     if (leg?.isUac === true && leg.side === 'caller') this.#sources.add(leg.callUuid)
@@ -107,7 +107,10 @@ export class SimulatedMedia {
     this.#emit(event)
   }
 
-  /** What it was told before stands; after a transfer, that may be of a party that is gone. */
+  /**
+   * The description that it had before stands; after a transfer, that may be of a party that is
+   * gone.
+   */
   #refused(legId: string, transactionId: string): void {
     const { calls, legs } = this.#scene.world
     const isMoved = calls.get(legs.get(legId)?.callUuid ?? '')?.transfer !== undefined
@@ -195,7 +198,7 @@ export class SimulatedMedia {
     })
   }
 
-  // What has to hold.
+  // The rules that have to hold.
 
   /** Whether media flows between all that are connected and at rest. */
   checkFlow(): void {
@@ -220,7 +223,7 @@ export class SimulatedMedia {
     return [...this.#scene.world.legs.keys()].some((legId) => this.legs.isHeld?.(legId) === true)
   }
 
-  /** What `leg` sends has to reach the other one, as that one has described itself last. */
+  /** The media of `leg` has to reach the other one, as that one has described itself last. */
   #checkToward(leg: Leg, other: Leg): void {
     const told = this.#told.get(leg.id) ?? ''
     const named = describedIn(told)
@@ -255,7 +258,7 @@ const isAtRest = ({ state, pending, owedAnswer, awaitedAck, retries }: Leg): boo
 const isMoving = ({ transfer, end, phase }: Call): boolean =>
   transfer?.state === 'transferring' || end !== undefined || phase !== 'answered'
 
-/** What peers, and nothing else, tell. */
+/** The events that peers, and nothing else, cause. */
 export const isOfLeg = (event: LegEventData | MachineEvent): event is LegEventData =>
   ofLegs.has(event.type)
 

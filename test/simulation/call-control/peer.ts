@@ -42,7 +42,7 @@ export abstract class Peer {
     this.own = new OwnDescriptions(legId, line.chance)
   }
 
-  /** What is still open at the end, although nothing can happen any more. */
+  /** The things that are still open at the end, although nothing can happen any more. */
   get leftovers(): readonly string[] {
     return [
       ...(this.stage === 'over' ? [] : [`its dialog is ${this.stage}`]),
@@ -124,7 +124,7 @@ export abstract class Peer {
     else if (told) this.after(1, () => this.line.emit(told))
   }
 
-  /** What the library says of an INVITE whose connection is gone. */
+  /** The event of an INVITE whose connection is gone. */
   protected abstract readonly lostInvite: LegEventData | undefined
 
   perform(command: LegCommand): void {
@@ -173,7 +173,7 @@ export abstract class Peer {
     })
   }
 
-  // What the peer is asked.
+  // Requests to the peer.
 
   #request(command: Said<'request'>): void {
     const { transactionId, method, body } = command
@@ -281,7 +281,7 @@ export abstract class Peer {
     if (this.stage !== 'over') this.tell(body, sdpOwner)
   }
 
-  // What the peer asks.
+  // Requests of the peer.
 
   /** A request of the peer, from now on its way. */
   send(method: string, headers: Record<string, string> = {}, body?: string): void {
@@ -399,6 +399,6 @@ export abstract class Peer {
   }
 }
 
-/** What must not cross another of its kind. */
+/** Offers must not cross each other. */
 const isOffer = (method: string, body: string | undefined): boolean =>
   method === 'INVITE' || (method === 'UPDATE' && Boolean(body))

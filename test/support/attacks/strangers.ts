@@ -1,4 +1,4 @@
-/** What needs no credential at all. */
+/** Attacks that need no credential at all. */
 import { createSocket, type Socket } from 'node:dgram'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, domain, repeatUntil } from './world.ts'
@@ -63,7 +63,7 @@ const template = ({ port }: Forger, count: number): string =>
     'v=0\r\n',
   ].join('\r\n')
 
-/** What a stranger may send, in few bytes, to be answered in many. */
+/** Requests that a stranger may send, in few bytes, to be answered in many. */
 function probes(host: string, port: number, sipPort: number): readonly string[] {
   const id = `probe-${(lastCall += 1)}`
   const message = (start: string, headers: readonly string[] = [], extra = ''): string =>

@@ -1,4 +1,4 @@
-/** What a tenant's key, or a client of the customer edge, may not reach. */
+/** Things that a tenant's key, or a client of the customer edge, may not reach. */
 import { connect } from 'node:net'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Attack, repeatUntil, rich } from './world.ts'
@@ -142,7 +142,7 @@ const tables: Attack = {
           })
           // The connection may end before all of a refused table is sent.
           .catch(() => ({ status: 429 }))
-        // What the table before it has used up runs off.
+        // The requests that the table before has used up come back with time.
         if (answer.status !== 429) return answer.status
         await sleep(1_000)
       }

@@ -43,7 +43,7 @@ const spellings: Attack = {
   },
 }
 
-/** What routes and exit codes take off the front of a number. */
+/** Digits that routes and exit codes take off the front of a number. */
 const fronts = ['00', '0000', '000000', '+00', '+0000', '9', '900', '90000', '0', '000'] as const
 
 const rewritten: Attack = {

@@ -10,14 +10,14 @@ export const domain = 'acme.example'
 export const rich = '15550001111'
 export const poor = '15550002222'
 
-/** What an attack may use. */
+/** The means of an attack. */
 export interface World {
   readonly tollgate: TollgateProcess
   /** May do everything. */
   readonly adminKey: string
   /** Plays a node whose calls go out. */
   readonly fromNode: SipPeer
-  /** In a trusted network: its From says who pays. */
+  /** A peer in a trusted network: its From says who pays. */
   readonly trusted: SipPeer
   /** Numbers (digits only) that have reached the carrier's gateway. */
   readonly dialledOut: string[]
@@ -206,11 +206,11 @@ async function fetchJson(
   return { status: answer.status, body: (text === '' ? {} : JSON.parse(text)) as ApiAnswer['body'] }
 }
 
-/** What an attack achieved. */
+/** The result of an attack. */
 export interface Verdict {
-  /** What was tried, with its count. */
+  /** The attempts, with their count. */
   readonly tried: string
-  /** What should not have been possible; empty: the guarantee holds. */
+  /** Things that should not have been possible; empty: the guarantee holds. */
   readonly breaches: readonly string[]
 }
 

@@ -93,7 +93,6 @@ async function startEndpoints(context: CommandContext, log: Log): Promise<Endpoi
     office: [await pbx(), await pbx(), await pbx()],
     support: [await pbx(), await pbx()],
     southern: await startEndpoint(
-      context,
       log,
       (client) => {
         client.handle('OPTIONS', (_, answer) => respond(answer, 200))
@@ -106,11 +105,9 @@ async function startEndpoints(context: CommandContext, log: Log): Promise<Endpoi
     ),
     refusedBySouthern: () => refused,
     northern: await startPbxNode(context, log, { protocol: 'udp', host: GATEWAY_HOST }),
-    phone: await startEndpoint(context, log, () => undefined),
+    phone: await startEndpoint(log, () => undefined),
     strangers: await Promise.all(
-      STRANGER_HOSTS.map((host) =>
-        startEndpoint(context, log, () => undefined, { protocol: 'udp', host }),
-      ),
+      STRANGER_HOSTS.map((host) => startEndpoint(log, () => undefined, { protocol: 'udp', host })),
     ),
   }
 }

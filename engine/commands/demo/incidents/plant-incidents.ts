@@ -1,6 +1,6 @@
 /** Plants eleven incidents in a running demo, by SIP and by its API. */
 import { z } from 'zod'
-import { registerThrough } from '../../../call/user-agent/probe.ts'
+import { registerThrough } from '../../../call/user-agent/carrier-register.ts'
 import type { UserAgent } from '../../../call/user-agent/user-agent.ts'
 import type { CommandContext } from '../../command.ts'
 import { type Endpoint, silentAudio } from '../../../endpoint.ts'

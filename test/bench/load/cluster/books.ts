@@ -68,12 +68,12 @@ export class ClusterBooks {
     this.#microsPerSecond = microsPerSecond
   }
 
-  /** What must hold at any moment. */
+  /** The rules that must hold at any moment. */
   whileServing(): Promise<readonly Row[]> {
     return this.#rows(faultsOfBooks)
   }
 
-  /** What is wrong with a wallet that is below its limit now. */
+  /** Describes a wallet that is below its limit now; undefined: none is. */
   async belowLimit(): Promise<string | undefined> {
     const [fault] = await this.#all<Fault>(faultsOfBooks[BELOW_LIMIT])
     return fault && `${fault.id}: ${fault.seen} (${fault.wanted})`

@@ -10,7 +10,7 @@ import { type Machine, Network, whyNoNetwork } from './network.ts'
 
 interface ClusterOptions {
   readonly nodes: number
-  /** Of the machine of callers and callees, which may name any payer. */
+  /** The seed file for the machine of callers and callees, which may name any payer. */
   readonly seedFor: (load: Machine) => object
   /** Where logs are kept; unless given, they go with the cluster. */
   readonly logFolder?: string

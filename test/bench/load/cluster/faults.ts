@@ -1,4 +1,4 @@
-/** What goes wrong in a cluster, and when: a plan from a seed, and what carries it out. */
+/** The faults of a cluster, and their times: a plan from a seed, and its execution. */
 import { setTimeout as later } from 'node:timers/promises'
 import { seededRandom } from '../../../support/seeded-random.ts'
 import type { ClusterNode } from './cluster-node.ts'
@@ -29,7 +29,7 @@ interface FaultOptions {
   readonly seed: number
   readonly nodes: number
   readonly durationMs: number
-  /** From one fault to the next, on average. */
+  /** The time from one fault to the next, on average. */
   readonly everyMs: number
   readonly pauseMs: number
   readonly cutMs: number
@@ -57,7 +57,7 @@ export function planFaults(options: FaultOptions): readonly Fault[] {
   return faults
 }
 
-/** In the place of a node's number. */
+/** Stands in the place of a node's number. */
 const DATABASE = -1
 /** Before the same part has the next fault. */
 const SETTLING_MS = 2_000

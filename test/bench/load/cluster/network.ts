@@ -12,10 +12,10 @@ export interface Machine {
   readonly command: (...words: readonly string[]) => readonly [string, ...string[]]
 }
 
-/** Of the range that RFC 2544 gives to measurements. */
+/** A network of the range that RFC 2544 gives to measurements. */
 const NETWORK = '198.18.0'
 
-/** In the names of namespaces, beside the process that made them. */
+/** Begins the names of namespaces, beside the process that made them. */
 const PREFIX = 'tollgate'
 
 /** Why there can be no such network; undefined: there can. */

@@ -35,7 +35,7 @@ test('list_customers finds those whose next call would be refused, with any thre
   const { id } = await make({ name: 'a rest', balance: '0.05' })
   await make({ name: 'rich', balance: '50' })
   expect(namesIn(await list({ low_balance: true }))).toEqual(['below', 'empty'])
-  // What is left does not pay for the calls that the customer makes.
+  // The rest of the money does not pay for the calls that the customer makes.
   await storeRecord(rig, null, 'refused', {
     customer_id: id,
     denial_code: 'insufficient_funds',

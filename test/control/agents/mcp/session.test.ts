@@ -258,7 +258,7 @@ const known = new Set(
   ]),
 )
 
-// Of every tool over MCP.
+// Every tool over MCP answers with this field.
 known.add('as_text')
 
 const texts = prompts.map(({ name, ...prompt }): readonly [string, string] => [

@@ -45,7 +45,7 @@ test('a listener hears once of each change that it sees, and no other tenant doe
   await setState(rig, 'active')
   await rig.subscriptions.poll()
   await eventually(() => expect(owner.told).toEqual([nodes, nodes]))
-  // What it would have been told came before what the others have been told.
+  // Its notice would have come before those of the others.
   expect(stranger.told).toEqual([])
 })
 
@@ -208,7 +208,7 @@ test('a client of 2025 subscribes, hears of a change once, reads it, and unsubsc
   const { client, told } = await connectReading(rig, rig.root)
   expect(client.getServerCapabilities()?.resources?.subscribe).toBe(true)
   await client.subscribeResource({ uri: nodes })
-  // At once, before anything has looked at the nodes for this session.
+  // This happens at once, before anything has looked at the nodes for this session.
   await drainNode(rig, 'inactive')
   await rig.subscriptions.poll()
   await rig.subscriptions.poll()

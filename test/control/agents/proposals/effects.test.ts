@@ -1,4 +1,7 @@
-/** What a person reads before approving: each field that costs or grants something, exactly. */
+/**
+ * The effects that a person reads before approving: each field that costs or grants something,
+ * exactly.
+ */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { allTools } from '../../../../control/agents/catalog/index.ts'
@@ -239,7 +242,7 @@ test.each(Object.entries(cases).flatMap(([name, all]) => all.map((each) => [name
     const { effect } = await rig.proposal(proposal_id)
     for (const [field, [, shown]] of Object.entries(fields))
       if (shown !== null) expect([field, effect]).toEqual([field, expect.stringContaining(shown)])
-    // What was read can be approved, also some minutes later.
+    // An effect that was read can be approved, also some minutes later.
     rig.tick(240_000)
     const approved = await rig.decide('approve', proposal_id, rig.people.admin)
     expect([approved.status, approved.text]).toEqual([200, expect.any(String)])

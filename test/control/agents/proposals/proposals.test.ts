@@ -98,7 +98,7 @@ test('what would have another effect by then is not approved: the proposal shows
   const shown = await rig.proposal(id)
   expect(shown).toMatchObject({ state: 'open', revision: 2, previous_state: 'inactive' })
   expect(shown.effect).not.toBe(effect)
-  // What was seen before is not approved by another revision's number.
+  // A revision that was seen before is not approved by another revision's number.
   const old = await rig.decide('approve', id, rig.people.acme, { revision: 1 })
   expect([old.status, old.code]).toEqual(refused(409, 'changed_since'))
   expect((await rig.decide('approve', id, rig.people.acme, { revision: 2 })).status).toBe(200)

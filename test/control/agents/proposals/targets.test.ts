@@ -1,6 +1,4 @@
-/**
- * What a person approves is done to the row that was shown, however names are given away meanwhile.
- */
+/** An approved change is made to the row that was shown, however names are given away meanwhile. */
 import { expect, test } from 'vitest'
 import type { DispatcherPort } from '../../../../schema/contracts/engine.ts'
 import { drain, openProposalRig, type ProposalRig } from '../../../support/proposal-rig.ts'
@@ -22,7 +20,7 @@ async function make(rig: ProposalRig, path: string, body: object): Promise<void>
   expect([answer.status, answer.text]).toEqual([201, answer.text])
 }
 
-/** In SQL: neither cache nor entry of a change hears of it. */
+/** The swap is made in SQL: neither cache nor entry of a change hears of it. */
 const swapped =
   (table: string, column: string, one: string, other: string) =>
   async (rig: ProposalRig): Promise<void> => {
@@ -184,7 +182,7 @@ test.each(cases)(
     expect([answer.status, answer.code]).toEqual([409, 'target_changed'])
     expect(answer.body).toMatchObject({ error: expect.stringContaining(proposal.target ?? '?') })
     expect(await states(rig)).toEqual(before)
-    // What was shown stays: nobody approves the other one by mistake.
+    // The shown effect stays: nobody approves the other one by mistake.
     expect(await rig.proposal(proposal.proposal_id)).toEqual(proposal)
     expect((await rig.decide('refuse', proposal.proposal_id, rig.people.admin)).status).toBe(200)
   },

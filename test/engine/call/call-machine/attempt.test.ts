@@ -1,6 +1,4 @@
-/**
- * What an attempt that comes to nothing says about the node of the installation to which it goes.
- */
+/** The health that an attempt without success shows of the node of the installation. */
 import { expect, test } from 'vitest'
 import type { OtherNodeCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { CallMachine, response } from '../../../support/call-machine.ts'

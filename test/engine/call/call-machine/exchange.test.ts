@@ -1,4 +1,4 @@
-/** What passes between the legs of an answered call, in both directions. */
+/** Messages that pass between the legs of an answered call, in both directions. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { type CallRig, type Talk, startCallRig, talk } from '../../../support/call-rig.ts'
 import { type Leg, type SipPeer, sdp } from '../../../support/sip-peer.ts'

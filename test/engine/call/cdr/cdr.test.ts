@@ -5,7 +5,7 @@ import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
 import { type End, reasonHeader, summarize } from '../../../../engine/call/cdr/end-reason.ts'
 import { toColumns } from '../../../../schema/records/stored-record.ts'
 import { sampleStart } from '../../../support/call-machine.ts'
-import { type EndedCall, RecentCalls } from '../../../../engine/call/active-calls.ts'
+import { type EndedCall, RecentCalls } from '../../../../engine/call/recent-calls.ts'
 
 const bye: End = { kind: 'hung-up', by: 'caller' }
 

@@ -107,7 +107,7 @@ const unavailable = '503 Service Unavailable'
 const noNode = '503 No Backend PBX Nodes Available'
 const later = { 'Retry-After': '5' }
 
-/** What it is, how it comes about, what the caller hears, and what the record says. */
+/** A refusal's name, how it comes about, what the caller hears, and what the record says. */
 type Refusal = readonly [
   name: string,
   arrange: Partial<Answers>,

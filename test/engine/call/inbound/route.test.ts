@@ -197,7 +197,7 @@ test("a caller's tenant has its agents where no route says otherwise, and before
   expect(unpaid).toMatchObject({ candidates: [{ kind: 'node' }] })
 })
 
-/** What a caller of tenant 3 gets of sets and extensions of `owner`. */
+/** The answers to a caller of tenant 3 about sets and extensions of `owner`. */
 function ownedBy(owner: number | null, target: Target = { kind: 'set', setId: 4 }): RouteDeps {
   const base = deps({ kind: 'none' }, target)
   const ownerOf = (setId: number) => (setId === 1 ? 3 : owner)
@@ -293,7 +293,7 @@ test.each<[string, Origin, RouteDeps, object | undefined]>([
   ['a phone, a route to the outside', phone, deps(gateways(false), { kind: 'none' }), undefined],
   ['a phone, the default set', phone, deps(none, { kind: 'default', setId: 4 }), undefined],
   ['a trunk, no set', trusted, deps(none, { kind: 'none' }), undefined],
-  // Of no tenant: it may mean an agent of the tenant that pays.
+  // It has no tenant: it may mean an agent of the tenant that pays.
   ['a node of the platform', node, deps(none, { kind: 'none' }), undefined],
 ])(
   'where nothing could take a call, no wallet is asked: %s',

@@ -13,7 +13,7 @@ const audio = 'm=audio 5000 RTP/AVP 0\r\n'
 const target = { to: { address: '10.0.0.9', port: 5_000 }, payloadType: 0 }
 const legId = 'spy.1'
 
-/** What was done, in order. */
+/** The steps that were done, in order. */
 let done: unknown[]
 let events: LegEventData[]
 let endpoint: { address: string; port: number } | undefined

@@ -1,6 +1,7 @@
 /** By the Call-ID of a message its call is found, for HEP. */
 import { expect, test } from 'vitest'
-import { traceOf, peersOf, MessageLog } from '../../../../engine/call/trace/trace.ts'
+import { MessageLog } from '../../../../engine/call/trace/message-log.ts'
+import { traceOf, peersOf } from '../../../../engine/call/trace/trace.ts'
 import type { Trace, TraceMessage } from '../../../../schema/contracts/calls.ts'
 import { talk } from '../../../support/call-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'

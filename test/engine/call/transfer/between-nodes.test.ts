@@ -76,7 +76,7 @@ test.each(['first', 'second'] as const)(
     b.request('BYE', bLeg)
     other.b.reply(await other.b.next('BYE'), 200)
     await b.next('200 BYE')
-    // What connects the nodes is free, and has a record on both.
+    // The call that connects the nodes is free, and has a record on both.
     for (const rig of [nodes.a, nodes.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([
         { disposition: 'ANSWERED', customerId: 7, callerNumber: '101' },
@@ -207,7 +207,7 @@ async function answer({ first: { b: x }, y, toY }: Ringing): Promise<Leg> {
   return y.calledLeg(toY, 'y')
 }
 
-/** What X has said anew reaches Y. */
+/** A new description of X reaches Y. */
 async function reconciled(y: SipPeer): Promise<void> {
   const again = await y.next('INVITE')
   expect(again.body).toContain('s=answer of x')

@@ -1,6 +1,4 @@
-/**
- * What happens while a call is being transferred: one record per call, no call left, nothing kept.
- */
+/** Events while a call is being transferred: one record per call, no call left, nothing kept. */
 import { expect, test } from 'vitest'
 import { sdp } from '../../../support/sip-peer.ts'
 import {

@@ -296,7 +296,7 @@ test('the credit of either call ends both', async () => {
   await rig.idle()
 })
 
-// What the new party of a transfer hears of who transfers (RFC 3892).
+// The new party of a transfer hears who transfers (RFC 3892).
 
 /** A talks to B; C is the node that is called next. */
 async function talking(): Promise<Pair & { readonly c: SipPeer }> {

@@ -1,6 +1,6 @@
 /** Our REGISTER at a carrier, as the carrier sees and answers it. */
 import { expect, onTestFinished, test } from 'vitest'
-import { registerThrough } from '../../../../engine/call/user-agent/probe.ts'
+import { registerThrough } from '../../../../engine/call/user-agent/carrier-register.ts'
 import { CarrierRegistration } from '../../../../engine/trunks/carrier-registration.ts'
 import { startCallRig } from '../../../support/call-rig.ts'
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { Challenges } from '../../../../engine/call/user-agent/requests.ts'
+import { Challenges } from '../../../../engine/call/user-agent/challenges.ts'
 
 const uri = 'sip:1555@192.0.2.1;transport=udp'
 
@@ -47,7 +47,7 @@ test('only the configured realm gets an answer', () => {
   expect(answering('south').says(401, 'Basic')).toBeUndefined()
 })
 
-/** What is sent for a challenge. */
+/** The request that is sent for a challenge. */
 const sentFor = (asked: string, realm: string | null = null): string | undefined =>
   new Challenges({ username: 'm"e', password: 'secret', realm }).answer(
     401,
@@ -55,7 +55,7 @@ const sentFor = (asked: string, realm: string | null = null): string | undefined
     { method: 'INVITE', uri, callId: 'c1', cseq: 1 },
   )?.['Authorization']
 
-/** What RFC 7616 §3.4.1 wants, from what was said. */
+/** Checks the response as RFC 7616 §3.4.1 computes it. */
 function isRight(value: string, realm: string): boolean {
   const field = (name: string): string =>
     new RegExp(`(?:^Digest |,)${name}="?([^",]*)"?`).exec(value)?.[1] ?? ''

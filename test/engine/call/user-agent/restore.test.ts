@@ -12,7 +12,6 @@ import {
   type Machine,
   type StartOptions,
 } from '../../../../engine/sip-server/index.ts'
-import { links } from '../../../support/call-world.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { sdp, SipPeer } from '../../../support/sip-peer.ts'
 import { VirtualWorld } from '../../../support/virtual-world.ts'
@@ -39,9 +38,14 @@ async function start(port = 0, how: StartOptions = {}) {
     schedule: (work, delayMs) => alive.schedule(() => isAlive && work(), delayMs),
   }
   const listen = [{ protocol: 'udp', host: '127.0.0.1', port }] as const
-  const server = createSipServer({ listen, secret: 'cymru', now: time.now }, machine)
+  const server = createSipServer({ listen, now: time.now }, machine)
   await server.start(how)
-  const client = new UserAgent(quiet, world.moved, undefined, 1_800)
+  const client = new UserAgent({
+    port: server.createPort(),
+    log: quiet,
+    onMessage: world.moved,
+    sessionSeconds: 1_800,
+  })
   const events: LegEventData[] = []
   const legs = new LegSignalling(
     client,
@@ -49,11 +53,7 @@ async function start(port = 0, how: StartOptions = {}) {
     (act, ms) => time.schedule(act, ms),
   )
   client.handle('INVITE', (_request, answer) => legs.receive('a', answer as never))
-  await client.connect({
-    kind: 'in-process',
-    open: (application) => server.connectApplication(links['in process'](application, world)),
-    secret: 'cymru',
-  })
+  await client.connect()
   const [listener] = server.listeners as readonly [Listener]
   const event = async <T extends LegEventData['type']>(type: T) => {
     const fits = (each: LegEventData) => each.type === type

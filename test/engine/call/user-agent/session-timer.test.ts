@@ -3,7 +3,7 @@ import {
   askForSession,
   grantSession,
   leastOf,
-} from '../../../../engine/call/user-agent/user-agent.ts'
+} from '../../../../engine/call/user-agent/session-timer.ts'
 import type { Headers } from '../../../../engine/call/signalling.ts'
 
 const timers = { seconds: 1_800, isOurPart: false }
@@ -50,7 +50,7 @@ test.each([
   [{ require: 'timer', 'session-expires': '600;refresher=uas' }, '600;refresher=uas', undefined],
   [{ supported: 'timer', 'session-expires': '7200;refresher=UAC' }, '1800;refresher=uac', 'timer'],
   [{ supported: 'timer', 'min-se': '3600' }, '3600;refresher=uac', 'timer'],
-  // What a proxy added means nothing to a caller that does not know it.
+  // A header that a proxy added means nothing to a caller that does not know it.
   [{ 'session-expires': '600;refresher=uac', 'min-se': '3600' }, '600;refresher=uas', undefined],
   [{ supported: 'timeruac' }, '1800;refresher=uas', undefined],
 ])('a caller with %j gets %s', (said: Headers, expires, require) => {

@@ -208,7 +208,7 @@ test('a day costs no more than allowed, promises included, and the next day is a
   expect(await ocs.authorize(question('b'))).toMatchObject({ code: 'daily_spend_limit' })
   await passUntil(ocs.report(endedCall('a', 20)))
   expect(await ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
-  // What was spent is known after a restart as well.
+  // The spent sum is known after a restart as well.
   const restarted = await ocsOn(store, time)
   expect(await restarted.ocs.authorize(question('c'))).toMatchObject({ code: 'daily_spend_limit' })
   time.stall(24 * 3_600_000)

@@ -52,7 +52,9 @@ const share: Share = {
   noted: () => undefined,
 }
 
-/** On a node that shares limits and wallets with others; of the wallet it has nothing yet. */
+/**
+ * Decisions on a node that shares limits and wallets with others; of the wallet it has nothing yet.
+ */
 function decisionsOn(room: Share, meters: readonly Meter[] = []) {
   const { shares: money, database, pass } = shareDatabase(0, walletShares())
   database.bound = 1_000_000

@@ -19,7 +19,7 @@ const oneUnit = 1_000_000
 const day = 86_400_000
 
 /**
- * What a call or an extension is told: by the database server at once, else when a moment has
+ * The answer to a call or an extension: by the database server at once, else when a moment has
  * passed.
  */
 async function told<T>({ store, passUntil }: Books, answer: Promise<T>): Promise<T> {
@@ -116,7 +116,7 @@ test('calls at once are granted what a cap leaves, to the second, and never more
   )
   expect(seconds).toMatchObject([60, 60, 30, braked])
   expect(await takenOf(books.store)).toEqual({ guard: 150_000 })
-  // What the first one has not spent is there for the next.
+  // The money that the first one has not spent is there for the next.
   await end(books, 'a', 20)
   expect(await dial(books, 'e')).toMatchObject({ kind: 'granted', grantedSeconds: 40 })
   expect(await extend(books, 'b', 50)).toMatchObject({ kind: 'denied', code: 'spend_guard' })

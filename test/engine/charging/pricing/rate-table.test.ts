@@ -72,7 +72,7 @@ const priced = (prefix: string, ratePerMinuteMicros: number, more: Partial<Rate>
   return { ...plain, tariff: { ...plain.tariff, decimals: 6, ...price } }
 }
 
-/** What holds at 1000, whichever is read first, and when one of them is written later. */
+/** The rate that holds at 1000, whichever is read first, and when one of them is written later. */
 const held = (rates: readonly Rate[], exitCodes: readonly string[]): readonly string[] => {
   const spelling = rates[0]?.tariff.prefix.replace('+', '') ?? ''
   const later = rates.filter(({ tariff }) => tariff.prefix.replace('+', '') === spelling)

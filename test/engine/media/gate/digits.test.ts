@@ -82,7 +82,7 @@ test('a digit for a relay that is out passes at once, after those that wait for 
   await rig.settle()
 })
 
-/** Of digits. */
+/** Expects that no digits reach these peers. */
 async function hearsNothing(...peers: readonly SipPeer[]): Promise<void> {
   for (const peer of peers) await expect(peer.next('INFO')).rejects.toThrow('no INFO')
 }

@@ -1,4 +1,4 @@
-/** What happens to calls when relays fail, parties give up, or the process is killed. */
+/** Calls when relays fail, parties give up, or the process is killed. */
 import { expect, test } from 'vitest'
 import { talk } from '../../../support/call-rig.ts'
 import { placeIn, startMediaRig, type MediaRig } from '../../../support/media-rig.ts'

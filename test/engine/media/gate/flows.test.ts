@@ -106,7 +106,7 @@ test('phones that ring in parallel: the one that answers keeps its session, the 
   const { caller, leg } = await dial('102')
   const [toDesk, toMobile] = [await desk.next('INVITE'), await mobile.next('INVITE')]
   desk.reply(toDesk, 183, { tag: 'd', body: sdp('desk', 5_000) })
-  // Of phones in parallel, the caller is told that they ring.
+  // The caller is told that phones in parallel ring.
   await caller.next('180 INVITE')
   mobile.reply(toMobile, 180, { tag: 'm' })
   expect(rig.relay.sessions.size).toBe(2)

@@ -1,4 +1,4 @@
-/** What phones report reaches the record of their call, and no other one. */
+/** The reports of phones reach the record of their call, and no other one. */
 import { expect, test } from 'vitest'
 import type { ClosedSession } from '../../../../engine/media/call-media.ts'
 import { measuredQuality } from '../../../../engine/media/quality/quality.ts'

@@ -6,7 +6,7 @@ import { ManualTime } from '../../../support/manual-time.ts'
 let time: ManualTime
 let changes: string[]
 let logged: string[]
-/** By address and port. */
+/** The relays by address and port. */
 let relays: Map<string, FakeRelay>
 let addresses: Record<string, string[]>
 

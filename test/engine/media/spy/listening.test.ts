@@ -51,7 +51,7 @@ const mixers: Mixers = {
 const calls: ListeningDeps['calls'] = {
   leg: (legId) =>
     legId?.startsWith('call.') === true
-      ? // Of the many fields of a leg these two are read.
+      ? // A leg has many fields; these two are read.
         ({ callUuid: 'call', side: legId === 'call.0' ? 'caller' : 'callee' } as LiveLeg)
       : undefined,
 }

@@ -1,6 +1,6 @@
 /**
- * Homer gets each message of each transport from a server, both ways, with its addresses and the
- * protocol that carried it.
+ * The copies that Homer gets of a server: each message of each transport, both ways, with its
+ * addresses and what carried it.
  */
 import { readFileSync } from 'node:fs'
 import { isIPv6 } from 'node:net'

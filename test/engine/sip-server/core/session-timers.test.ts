@@ -29,7 +29,7 @@ function answered(server: VirtualServer, offered: string[], given: string[]) {
 const supported = 'Supported: timer'
 
 test.each([
-  // The caller's INVITE says this, the application's 200 that, and the caller is told the third.
+  // The caller's INVITE, the application's 200, and the answer to the caller.
   [[], [], ['', '']],
   [[supported], [], ['', '']],
   [[supported, 'Session-Expires: 600'], [], ['', '']],

@@ -1,4 +1,4 @@
-/** Counters, and the news for those who keep records (wire/README.md §3.1). */
+/** The counts, and the notices to those who keep records (wire/README.md §3.1). */
 import { expect, test } from 'vitest'
 import type { Histogram } from '../../../../engine/sip-server/core/histogram.ts'
 import { answered, invited, respond, acknowledge } from '../../../support/caller.ts'
@@ -46,7 +46,7 @@ test('what cannot be read, or is no correct message, is counted', () => {
   expect(faulty).toEqual({ unreadable: 2, unreadableRequests: 1, requests: 1, responses: 1 })
 })
 
-/** Upper bounds of observations, with how many came up to them. */
+/** The observed values, as upper bounds with how many came up to them. */
 const shown = ({ bounds, counts, sum }: Histogram): Readonly<Record<string, number>> => ({
   sum,
   ...Object.fromEntries(

@@ -40,7 +40,7 @@ const open: HopQuestion = {
   supported: ['udp', 'tcp'],
 }
 
-/** The hops that are found as `protocol address port`, and the names that were asked for. */
+/** The places found as `protocol address port`, and the names that were asked for. */
 async function find(zone: Zone, question: Partial<HopQuestion> = {}) {
   const asked: string[] = []
   const answer = <T>(kind: string, name: string, records: Record<string, readonly T[]> = {}) => {

@@ -127,7 +127,7 @@ test('handlerSipMethod: each method has its own, or the one for all', async () =
   expect([await ask(program, [], { method: 'REGISTER' }), await ask(program)]).toEqual([404, 486])
 })
 
-// Options that decide about requests.
+// The fate of requests.
 
 test('optionsUserAgent, rejectsRegisterWithoutRealm: answered by the server itself', async () => {
   const words = '--user-agent-options-auto-respond probe --reject-register-with-no-realm'
@@ -209,7 +209,7 @@ test('t1, t2, t1x64: copies of a request to a silent peer, and when it is given 
     expect((await responseTo(sent)).status).toBe(408)
     return peer.received.length
   }
-  // At 0, 10, 30, 70, 150, 310 and 630 ms; with T2 each 20 ms.
+  // Copies are sent at 0, 10, 30, 70, 150, 310 and 630 ms; with T2 each 20 ms.
   expect(await copies(4_000)).toBeLessThanOrEqual(8)
   expect(await copies(20)).toBeGreaterThan(10)
 })

@@ -52,7 +52,7 @@ test('every supported option is shown, here or in the files beside', () => {
   expect(missing).toEqual([])
 })
 
-// Options that name what the program reads.
+// The files that the program reads.
 
 test.each([
   ['-f d.xml', {}],
@@ -145,7 +145,7 @@ test('webSocketOrigins: pages of others are refused', async () => {
   ])
 })
 
-// Options that say what is told of it.
+// The notices about it.
 
 test('logLevel: the least level of lines', async () => {
   const files = { 'd.xml': '<drachtio><cdrs/></drachtio>' }

@@ -216,6 +216,6 @@ test('a peer that pings and does not read fills no memory', async () => {
   for (let sent = 0; sent < 100; sent++) socket.ping()
   socket.send(options('c1'))
   await seeing('message c1 on 1')
-  // None of them is of the peer itself, which is not pinged.
+  // The peer itself, which is not pinged, sends no pong.
   expect(pong).toHaveBeenCalledTimes(16)
 })

@@ -21,7 +21,7 @@ const schemaOf = (noun: string): BodySchema => {
   return { create, change }
 }
 
-/** What a form sends after this was typed in it. */
+/** The body that a form sends after this was typed in it. */
 const typed = (
   noun: string,
   row: object | undefined,
