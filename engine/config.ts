@@ -1,4 +1,5 @@
 /** The settings of one process, parsed once by `main.ts`; nothing else looks at the environment. */
+import { HOUR_MS } from '../schema/clock.ts'
 import type { HostAndPort } from './setting-kinds.ts'
 import { type Setting, settings } from './settings.ts'
 
@@ -91,7 +92,7 @@ export function readConfig(environment: Environment) {
     },
     backup: {
       folder: read(settings.backupDir),
-      intervalMs: read(settings.backupIntervalHours) * 3_600_000,
+      intervalMs: read(settings.backupIntervalHours) * HOUR_MS,
       keep: read(settings.backupKeep),
     },
     traceMemoryBytes: read(settings.traceMemoryMb) * 1_048_576,

@@ -3,7 +3,7 @@
  * by minute, whatever their number; of unknown sources a few are let through as samples, so that an
  * operator can see who tries what.
  */
-import type { Schedule } from '../schema/clock.ts'
+import { MINUTE_MS, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { addRefusedCalls } from '../schema/records/refused-calls.ts'
 import type { Store } from '../schema/storage/store.ts'
@@ -19,7 +19,6 @@ export interface RefusedCallsDeps {
   readonly log: Log
 }
 
-const MINUTE_MS = 60_000
 /** How old a count may be that a crash loses. */
 const FLUSH_MS = 5_000
 /** Minutes that wait while the database is away; then they are counted as one. */

@@ -3,7 +3,7 @@
  * down, and why. Written in batches, apart from calls. A change that cannot be stored waits.
  */
 import type { Insertable } from 'kysely'
-import type { Cancel, Schedule } from '../schema/clock.ts'
+import { HOUR_MS, DAY_MS, type Cancel, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { OneAtATime } from '../schema/one-at-a-time.ts'
 import type { Store } from '../schema/storage/store.ts'
@@ -41,9 +41,8 @@ const MAX_WAITING = 1_000
 const BATCH = 100
 /** Kept per subject. */
 const MAX_CHANGES_OF_ONE = 1_000
-const KEPT_MS = 90 * 86_400_000
+const KEPT_MS = 90 * DAY_MS
 const MAX_TEXT = 200
-const HOUR_MS = 3_600_000
 
 type Row = Insertable<StateChangeTable>
 

@@ -2,7 +2,7 @@
 export class Buckets<Key, Value extends object> {
   readonly #values = new Map<Key, Value | Value[]>()
 
-  /** In the order in which they were added. */
+  /** The values in the order in which they were added. */
   of(key: Key): readonly Value[] {
     const values = this.#values.get(key)
     if (values === undefined) return none

@@ -12,6 +12,7 @@ export interface Clocks {
   readonly steadyNow: () => number
 }
 
+export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 
@@ -20,12 +21,12 @@ export type Schedule = (work: () => void, delayMs: number) => Cancel
 export type Cancel = () => void
 
 /**
- * For deadlines such as the end of a token: neither a clock that was set back nor a machine that
- * slept extends them.
+ * The time for deadlines such as the end of a token: neither a clock that was set back nor a
+ * machine that slept extends them.
  */
 export const latest = ({ now, steadyNow }: Clocks): number => Math.max(now(), steadyNow())
 
-/** For records that must not expire too early: a clock that was set forward expires nothing. */
+/** The time for records that must not expire early: a clock that was set forward expires none. */
 export const earliest = ({ now, steadyNow }: Clocks): number => Math.min(now(), steadyNow())
 
 /**

@@ -6,6 +6,7 @@
  * stored response is encrypted with secrets that only its caller can present again: the
  * `Idempotency-Key` and, for a machine, its own token. The database contains neither.
  */
+import { DAY_MS } from '../../schema/clock.ts'
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
@@ -25,7 +26,7 @@ import {
 } from '../http/control-env.ts'
 import { describeHandler } from '../http/validate.ts'
 
-const RETENTION_MS = 24 * 3_600_000
+const RETENTION_MS = DAY_MS
 const MAX_UNSTORED = 1_000
 const keyForm = /^[\x21-\x7e]{1,255}$/
 /** The stored headers of a response. */

@@ -5,7 +5,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type RawBuilder, sql } from 'kysely'
-import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
+import { MINUTE_MS, HOUR_MS, DAY_MS } from '../../schema/clock.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, type Param, prepare, transaction } from '../../schema/sql/query.ts'
@@ -14,7 +14,6 @@ import type { ApiHourTable, KeyAddressTable } from '../../schema/tables/changes.
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000
-const MINUTE_MS = 60_000
 /** Minutes whose requests are counted: those of the last hour. */
 const RETENTION_MINUTES = 60
 /** Days whose requests are shown, this one included. */

@@ -4,7 +4,7 @@ import { type Context, Hono, type MiddlewareHandler } from 'hono'
 import { routePath } from 'hono/route'
 import { type ExpressionBuilder, type Selectable, sql, type SqlBool } from 'kysely'
 import { z } from 'zod'
-import type { Clocks } from '../../schema/clock.ts'
+import { MINUTE_MS, type Clocks } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { Database } from '../../schema/tables/database.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
@@ -388,7 +388,6 @@ function whoAsked(c: Context<ControlEnv>): Principal | undefined {
 }
 
 const ENTRIES_A_MINUTE = 60
-const MINUTE_MS = 60_000
 
 /**
  * Limits entries per minute for requests without a credential, because any client can send those.

@@ -1,7 +1,7 @@
 /** Forwards requests about a call or a file to the node that has it. */
 import type { Readable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
-import type { Cancel, Schedule } from '../../schema/clock.ts'
+import { HOUR_MS, type Cancel, type Schedule } from '../../schema/clock.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readBody, parseJson } from '../http/body.ts'
@@ -204,7 +204,7 @@ const SOURCE_MS = 10_000
 /** How long a reader may take nothing. */
 const READER_MS = 60_000
 /** In all: a gigabyte at 70 kB a second. */
-const WHOLE_MS = 4 * 3_600_000
+const WHOLE_MS = 4 * HOUR_MS
 
 interface StreamOptions {
   readonly schedule: Schedule

@@ -2,7 +2,7 @@
 import { closeSync, openSync, rmSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 import { Kysely, type RawBuilder, sql, type SqlBool, SqliteDialect } from 'kysely'
-import { DAY_MS } from '../../schema/clock.ts'
+import { MINUTE_MS, HOUR_MS, DAY_MS } from '../../schema/clock.ts'
 import type { Direction, Disposition } from '../../schema/contracts/field-values.ts'
 import type { Database } from '../../schema/tables/database.ts'
 import { sumTables } from '../../schema/migrations/first/calls.ts'
@@ -35,8 +35,6 @@ export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute
 
 /** Digits of a called number that its group has, without a leading `+`. */
 export const PREFIX_LENGTH = 4
-const MINUTE_MS = 60_000
-const HOUR_MS = 60 * MINUTE_MS
 
 /** In `customer_id` and `tenant_id` of sums. */
 export const ALL = -1

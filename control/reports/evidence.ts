@@ -1,4 +1,5 @@
 /** Some calls of a finding, out of the records: through an index, and so many at most. */
+import { MINUTE_MS } from '../../schema/clock.ts'
 import { sql } from 'kysely'
 import { all, includes } from '../../schema/sql/query.ts'
 import type { Window } from '../../schema/records/record-windows.ts'
@@ -9,7 +10,6 @@ import { hasOwnPrice } from './own-prices.ts'
 /** The most records that are read to find a few samples. */
 const MAX_EXAMINED = 5_000
 /** The last minute of refused calls that are counted by minute. */
-const MINUTE_MS = 60_000
 
 export interface Sample {
   readonly call_uuid: string

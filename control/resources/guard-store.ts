@@ -2,7 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { sql } from 'kysely'
 import { z } from 'zod'
-import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
+import { HOUR_MS, DAY_MS } from '../../schema/clock.ts'
 import { moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import {
@@ -37,7 +37,7 @@ export interface GuardFilter extends Omit<Slice, 'search'> {
 const MAX_OF_TENANT = 1_000
 const MAX_IN_ALL = 20_000
 /** How long ended guards stay stored. */
-const RETENTION_MS = 30 * 86_400_000
+const RETENTION_MS = 30 * DAY_MS
 
 export class GuardStore {
   readonly #store: Store

@@ -2,7 +2,7 @@
  * Accounting webhooks (SPECIFICATION.md §6.2): events of calls, money, nodes and keys, sent to
  * endpoints and signed as Standard Webhooks.
  */
-import { type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
+import { DAY_MS, type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -43,7 +43,7 @@ const retryMs = 1_000
 /** Events examined per turn. */
 const pruneSlice = 2_000
 /** Every attempt has ended by then; deliveries waiting for an inactive endpoint are deleted too. */
-const retentionMs = 7 * 86_400_000
+const retentionMs = 7 * DAY_MS
 /** Delivered events that stay for inspection. */
 const maxDeliveredEvents = 100_000
 /** An endpoint with more waiting deliveries is deactivated. */

@@ -1,3 +1,4 @@
+import { DAY_MS } from '../../schema/clock.ts'
 import { statSync } from 'node:fs'
 import { JOURNAL_OPEN } from '../../schema/journal/journal-entries.ts'
 import { journalFiles } from '../../schema/journal/journal-file.ts'
@@ -115,7 +116,7 @@ function refuseUnready({ sqlite }: LocalStore, path: string): void {
 }
 
 /** Copying takes as long as it takes. */
-const MOVE_TIMEOUT_MS = 24 * 3_600_000
+const MOVE_TIMEOUT_MS = DAY_MS
 
 async function moveStore(
   { sqlite }: LocalStore,

@@ -3,7 +3,7 @@
  * forgets; these counts are for later reports. Names that no extension has are not stored.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Cancel, Schedule } from '../../schema/clock.ts'
+import { HOUR_MS, type Cancel, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
@@ -27,7 +27,6 @@ interface WrongPasswordsDeps {
 }
 
 const FLUSH_MS = 2_000
-const HOUR_MS = 3_600_000
 /** Anomalies are found by comparison with this time. */
 const KEPT_HOURS = 15 * 24
 /** Extensions with their sources, in an hour; beyond, sources are counted together. */

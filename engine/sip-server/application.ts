@@ -169,7 +169,7 @@ export interface SipCommand {
   /** Undefined: it cannot be read. */
   readonly message: AppMessage | undefined
   /**
-   * A final response to a request outside dialogs whose sender has proved nothing, and may have
+   * A final response to a request outside dialogs, whose sender has proved nothing and may have
    * written the address of another (RFC 3261 §26.3.2.4). It is sent once, without state; by UDP it
    * is at most twice as long as the request.
    */

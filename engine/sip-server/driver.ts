@@ -15,7 +15,7 @@ export interface DrivenCore {
   nextOutput(): Output | undefined
 }
 
-/** Where outputs go. None may call the driver back before it returns, except for `disconnect`. */
+/** Outputs go there. None may call the driver back before it returns, except for `disconnect`. */
 export interface Ports {
   send(text: string, flow: Flow, reference: string): void
   close(flow: Flow): void

@@ -1,6 +1,6 @@
 /**
- * Where a message came from, or goes to: one remote address as seen from one of our listeners. A
- * response returns by the flow of its request.
+ * A flow is where a message came from, or goes to: one remote address as seen from one of our
+ * listeners. A response returns by the flow of its request.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
 import type { Protocol } from './message/message.ts'
@@ -25,7 +25,7 @@ export interface Listener {
   readonly isLocal?: (address: string) => boolean
   /** The same socket as its local network sees it, which is shown the bound address. */
   readonly inside?: Listener
-  /** Of an `inside`, the listener itself. */
+  /** The listener itself, for its `inside`. */
   readonly outside?: Listener
 }
 
@@ -74,7 +74,7 @@ export interface HopQuestion {
   readonly isSecure: boolean
   /** The protocols of our listeners. */
   readonly supported: readonly Protocol[]
-  /** In a dialog: the address of the peer that has given the name; see `isInward`. */
+  /** Address of the peer in a dialog that has given the name; see `isInward`. */
   readonly peer?: string
 }
 

@@ -20,7 +20,7 @@ export interface CallLimits {
   readonly maxDialogs: number
 }
 
-/** For a heap of 1 GB, at 25 kB for a dialog, with room for everything else. */
+/** Limits for a heap of 1 GB, at 25 kB for a dialog, with room for everything else. */
 export const defaultLimits: CallLimits = { maxUnanswered: 20_000, maxDialogs: 40_000 }
 
 /** A request outside dialogs, as the options below get it. */
@@ -65,7 +65,7 @@ export type RequestRoute =
 
 export type RouteAnswer = RequestRoute | undefined | Promise<RequestRoute | undefined>
 
-/** Where a request is forwarded to, without an application. */
+/** A request is forwarded there without an application. */
 export interface ProxyRoute {
   readonly destinations: readonly string[]
   /** Stays in the dialog by a Record-Route. */
@@ -112,7 +112,7 @@ export type TokenVerdict =
     }
 
 export interface RecordRouteTokens {
-  /** In the Route of requests from the caller to the callee. */
+  /** Token in the Route of requests from the caller to the callee. */
   readonly toCallee: string
   readonly toCaller: string
 }
@@ -134,7 +134,7 @@ export interface DialogOfPeer {
  * its messages.
  */
 export interface WayToPeer extends DialogOfPeer {
-  /** Of the flow by which the peer has sent. */
+  /** Protocol of the flow by which the peer has sent. */
   readonly protocol: Protocol
   /** Values of Route, the next one first. */
   readonly routes: readonly string[]
@@ -172,8 +172,8 @@ export interface TlsOptions {
   /** Cipher suites in the form of OpenSSL, such as `ECDHE+AESGCM`. Default: those of Node.js. */
   readonly ciphers?: string | undefined
   /**
-   * Of peers that connect to a `tls` listener. `optional`: asked for, and what is shown is checked
-   * before the connection is used for more than answers (RFC 5923). Default: off.
+   * Certificates of peers that connect to a `tls` listener. `optional`: one is asked for, and is
+   * checked before the connection is used for more than answers (RFC 5923). Default: off.
    */
   readonly clientCertificates?: 'off' | 'optional' | 'required' | undefined
   /**
@@ -186,7 +186,7 @@ export interface TlsOptions {
 export interface CaptureOptions {
   readonly host: string
   readonly port: number
-  /** By TLS. Default: by UDP. */
+  /** Packets go by TLS. Default: by UDP. */
   readonly tls?: Pick<TlsOptions, 'caFile' | 'minVersion' | 'verifyServers'> | undefined
   /** The number of this server at Homer. */
   readonly agentId: number
@@ -197,7 +197,7 @@ export interface CaptureOptions {
    * none.
    */
   readonly correlationOf?: (callId: string) => string | undefined
-  /** For stamps. Milliseconds since the epoch; default: the clock of the server. */
+  /** Clock for stamps. Milliseconds since the epoch; default: the clock of the server. */
   readonly now?: () => number
 }
 
@@ -215,7 +215,7 @@ export interface SipServerOptions {
     readonly protocol: Protocol
     readonly host: string
     readonly port: number
-    /** In place of the one for all listeners, below. */
+    /** Replaces the one for all listeners, below. */
     readonly advertisedHost?: string | undefined
     /**
      * Networks, such as `10.0.0.0/16`: they are reached from this listener, and see its bound
@@ -234,7 +234,7 @@ export interface SipServerOptions {
   readonly advertisedHost?: string
   readonly tls?: TlsOptions
   readonly webSocket?: WebSocketOptions
-  /** Where drachtio applications connect by TCP. Default: nowhere, only in process. */
+  /** Address that drachtio applications connect to by TCP. Default: none, only in process. */
   readonly admin?: { readonly host: string; readonly port: number }
   /** The same by TLS; needs `tls`. */
   readonly adminTls?: { readonly host: string; readonly port: number } | undefined
@@ -244,14 +244,14 @@ export interface SipServerOptions {
    * Default: `bytes`.
    */
   readonly frameLength?: FrameLength | undefined
-  /** Where `/metrics` is served by HTTP. Default: nowhere. */
+  /** Address at which `/metrics` is served by HTTP. Default: none. */
   readonly metrics?: { readonly host: string; readonly port: number } | undefined
   /** A copy of each SIP message, received and sent, goes to Homer there (HEP3). Default: none. */
   readonly capture?: CaptureOptions | undefined
   /** TCP keep-alive of applications; 0: none. Seconds. Default: 45. */
   readonly adminKeepAliveSeconds?: number | undefined
   /**
-   * By UDP a peer behind NAT gets the requests of its dialog where it sent from; false: at its
+   * A peer behind NAT gets the requests of its dialog by UDP where it sent from; false: at its
    * Contact. Default: true.
    */
   readonly detectsNat?: boolean | undefined
@@ -268,7 +268,7 @@ export interface SipServerOptions {
   readonly limits?: Partial<CallLimits>
   /** Milliseconds since the epoch; must not jump backwards. Default: the monotonic clock. */
   readonly now?: () => number
-  /** Of cryptographic quality. Default: that of `node:crypto`. */
+  /** Random bytes of cryptographic quality. Default: those of `node:crypto`. */
   readonly randomBytes?: (size: number) => Uint8Array
   /**
    * DNS servers that are asked for next hops, `address` or `address:port`. Default: the system's,
@@ -342,8 +342,8 @@ export interface SipServerOptions {
    */
   readonly onRegisteredFlowClosed?: ((flow: Flow) => void) | undefined
   /**
-   * Where requests outside dialogs go that name no next hop by themselves: a SIP URI. Default: to
-   * their Request-URI.
+   * SIP URI of the hop for requests outside dialogs that name none by themselves. Default: their
+   * Request-URI.
    */
   readonly outboundProxy?: string | undefined
   /** Default: `none`. */

@@ -6,7 +6,7 @@ import type { Flow, Listener } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
 import type { Log } from './options.ts'
 import { Backlog } from './backlog.ts'
-import { Admission } from './admission.ts'
+import { AdmissionControl } from './admission-control.ts'
 
 export interface OverloadDeps {
   readonly now: () => number
@@ -46,7 +46,7 @@ const reportMs = 10_000
 
 export class Overload implements Load {
   readonly #deps: OverloadDeps
-  readonly #admission = new Admission()
+  readonly #admission = new AdmissionControl()
   readonly #queues = new Map<Listener, { readonly backlog: Backlog; readonly flow: Flow }>()
   #stopRepeating: () => void = () => undefined
   #lastTurn = 0

@@ -8,9 +8,9 @@ import { Clients } from './clients/clients.ts'
 import { Dialer } from './clients/dialer.ts'
 import { EmbeddedPort } from './clients/embedded-port.ts'
 import { connectInProcess, type InProcessClient, type InProcessLink } from './clients/in-process.ts'
-import { AdminListener, type AdminOptions } from './clients/listener.ts'
+import { AdminListener, type AdminOptions } from './clients/admin-listener.ts'
 import { SipCore } from './core/core.ts'
-import { NextHopResolver } from './dns/next-hop.ts'
+import { NextHopResolver } from './dns/next-hop-resolver.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Flow, Listener } from './flow.ts'
@@ -30,11 +30,11 @@ import {
   type Log,
   type SipServerOptions,
 } from './options.ts'
-import { MetricsListener, prometheusText } from './metrics.ts'
+import { MetricsListener, prometheusText } from './metrics-listener.ts'
 import { type Load, Overload } from './overload.ts'
 import { defaultTimers } from './transaction/machine.ts'
 import type { BoundAddress } from './transport/listen.ts'
-import { TransportOpener } from './transport/open.ts'
+import { TransportOpener } from './transport/transport-opener.ts'
 import type { Transport, TransportCallbacks } from './transport/transport.ts'
 
 export interface StartOptions {
@@ -163,7 +163,7 @@ export class SipServer {
     )
   }
 
-  /** In the order of the options; empty before the start. */
+  /** The listeners in the order of the options; empty before the start. */
   get listeners(): readonly Listener[] {
     return this.#listeners
   }
@@ -192,7 +192,7 @@ export class SipServer {
     return this.#capture?.figures
   }
 
-  /** Where applications connect; undefined without `admin`, and before the start. */
+  /** Address for applications; undefined without `admin`, and before the start. */
   get adminAddress(): BoundAddress | undefined {
     return this.#adminAddress
   }
@@ -202,7 +202,7 @@ export class SipServer {
     return this.#adminTlsAddress
   }
 
-  /** Where Prometheus asks. */
+  /** Address for Prometheus. */
   get metricsAddress(): BoundAddress | undefined {
     return this.#metricsAddress
   }
@@ -255,7 +255,7 @@ export class SipServer {
   }
 
   /**
-   * After a start that is held: handles the messages that have come meanwhile, and then all others.
+   * Ends the hold of a start: handles the messages that have come meanwhile, and then all others.
    */
   release(): void {
     this.#driver.release()

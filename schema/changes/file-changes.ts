@@ -1,3 +1,7 @@
+/**
+ * Changes of an SQLite file: SQLite reports that another process, such as a command, has committed,
+ * but not which rows have changed.
+ */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { LocalStore } from '../storage/store.ts'
@@ -5,10 +9,6 @@ import type { FollowersDeps } from './follower-state.ts'
 import { Followers } from './followers.ts'
 import type { Changes } from './changes.ts'
 
-/**
- * SQLite reports that another process, such as a command, has committed, but not which rows have
- * changed.
- */
 const FILE_POLL_MS = 250
 
 export class FileChanges extends Followers implements Changes {

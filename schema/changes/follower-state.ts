@@ -1,3 +1,4 @@
+/** One follower of topics: when it reloads, and which changes it has not read yet. */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { Topic, Details, Follower } from './changes.ts'

@@ -1,11 +1,12 @@
+/**
+ * Changes of a PostgreSQL database: its triggers tell them with NOTIFY and write them to
+ * `change_counter`, which is read every second, should a notice be lost.
+ */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { ServerNotices } from './server-notices.ts'
 import type { FollowersDeps } from './follower-state.ts'
 import { Followers } from './followers.ts'
 import type { Changes } from './changes.ts'
-
-// Triggers tell its changes with NOTIFY and write them to `change_counter`, which is read every
-// second, should a notice be lost.
 
 export interface ServerChangesDeps extends FollowersDeps {
   readonly notices: ServerNotices

@@ -107,7 +107,7 @@ export class ServerNotices {
     }
   }
 
-  /** After the last one: a client takes one statement at a time. */
+  /** Sends after the last one is answered: a client takes one statement at a time. */
   #send<R extends pg.QueryResultRow>(
     client: pg.Client,
     text: string,

@@ -64,7 +64,7 @@ export interface CallsPort {
 }
 
 export interface OriginateRequest {
-  /** In small letters. */
+  /** The domain in small letters. */
   readonly domain: string
   readonly extension: string
   readonly destination: string
@@ -91,7 +91,7 @@ export interface TestCallRequest {
     | { readonly kind: 'number'; readonly number: string }
     | { readonly kind: 'extension'; readonly domain: string; readonly extension: string }
   readonly destination: string
-  /** After so long an answered call ends; at most `TEST_CALL_SECONDS`. */
+  /** An answered call ends after so long; at most `TEST_CALL_SECONDS`. */
   readonly maxSeconds: number
 }
 
@@ -183,7 +183,7 @@ export interface RecordedCall {
   readonly startedAt: number
   readonly durationMs: number
   readonly bytes: number
-  /** In small hexadecimal digits. */
+  /** The digest in small hexadecimal digits. */
   readonly sha256: string
 }
 
@@ -240,7 +240,7 @@ export interface Trace {
   readonly legs: readonly string[]
   /** One per leg. */
   readonly peers: readonly LegPeer[]
-  /** In the order of time. */
+  /** Messages and decisions in the order of time. */
   readonly entries: readonly TraceEntry[]
   /** False: the first messages were dropped. */
   readonly isComplete: boolean

@@ -105,7 +105,7 @@ export type Verdict =
 /** The answer that `authorize` would give; nothing is reserved or counted. */
 export interface Forecast {
   readonly verdict: Verdict
-  /** In force then; null: there is no price. */
+  /** The price in force then; null: there is none. */
   readonly tariff: Tariff | null
   /** The price of a call of one minute; null: there is no price. */
   readonly minuteMicros: number | null
@@ -131,7 +131,7 @@ export interface SavedEntry {
   readonly call: OpenCall
   /** The last state. */
   readonly state: string
-  /** To be added to the times in `state`, which are by the steady clock of another process. */
+  /** Added to the times in `state`, which are by the steady clock of another process. */
   readonly shiftMs: number
   /** The last moment at which it was known to go on. */
   readonly aliveAt: number
@@ -260,9 +260,9 @@ interface RatesPort {
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
   /** Takes over the rates as they are stored now, for calls that start once it resolves. */
   reloadRates(): Promise<void>
-  /** As `reloadRates`, for one prefix of a plan. */
+  /** `reloadRates` for one prefix of a plan. */
   reloadPrefix(planId: number, prefix: string): Promise<void>
-  /** As `reloadRates`, for one plan. Resolves with the number of its rates. */
+  /** `reloadRates` for one plan. Resolves with the number of its rates. */
   reloadPlan(planId: number): Promise<number>
 }
 
@@ -447,7 +447,7 @@ export interface OcsStats {
   readonly commitFailures: number
   /** Events of calls that webhooks will not get, since the start. */
   readonly lostEvents: number
-  /** By `granted`, `overloaded` or denial code. */
+  /** Counts by `granted`, `overloaded` or denial code. */
   readonly verdicts: Readonly<Record<string, number>>
   /** Debits, top-ups, adjustments and refunds since the start. */
   readonly moved: readonly MoneySum[]

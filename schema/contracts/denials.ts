@@ -305,7 +305,7 @@ const denials = {
 
 const known: Readonly<Record<string, Denial>> = denials
 
-/** Of every code, for the guide. */
+/** Reason and advice of every code, for the guide. */
 export const denialReference: readonly (Pick<Denial, 'why' | 'advice'> & {
   readonly code: string
 })[] = Object.entries(known).map(([code, { why, advice }]) => ({ code, why, advice }))

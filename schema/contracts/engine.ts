@@ -31,7 +31,7 @@ export interface DelayHistogram {
   readonly sumMs: number
 }
 
-/** Of calls whose quality is known, since the start. */
+/** Scores of calls whose quality is known, since the start. */
 export interface MosHistogram {
   /** Calls with a score of at most `le`. */
   readonly buckets: readonly { readonly le: number; readonly count: number }[]
@@ -70,7 +70,7 @@ export interface AccountLock {
 
 export interface GuardPort {
   bans(): readonly Ban[]
-  /** Those of this node. */
+  /** Locks of this node. */
   locks(): readonly AccountLock[]
   /** Resolves when it holds here. Other nodes follow within a second. */
   ban(address: string, durationMs: number): Promise<void>
@@ -87,7 +87,7 @@ export interface EnginePort {
   readonly events: EventsPort
   /** Adds what has happened in the API to the events. */
   tell(happening: ApiHappening & { readonly tenantId: number | null }): void
-  /** Of a live call, or one that ended a moment ago; undefined: there is no such call. */
+  /** Finds a live call, or one that ended a moment ago; undefined: there is no such call. */
   trace(callUuid: string): Promise<Trace | undefined>
   /**
    * Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call.
@@ -155,7 +155,7 @@ export type EngineHappening = { readonly tenantId: number | null } & (
     }
   | {
       readonly type: 'storage.failed' | 'storage.recovered'
-      /** Of `storage.failed`, one line for the operator. */
+      /** One line for the operator, with `storage.failed`. */
       readonly reason: string | null
     }
   | {
@@ -168,14 +168,14 @@ export type EngineHappening = { readonly tenantId: number | null } & (
   | ApiHappening
 )
 
-/** What happens in the API. */
+/** Events that the API causes. */
 type ApiHappening = ProposalHappening | PaymentHappening
 
 /** A payment needs a person: it is not credited, or was taken back. */
 export interface PaymentHappening {
   readonly type: 'payment.alert'
   readonly alertId: number
-  /** Of `GET /billing/alerts`. */
+  /** One of the kinds of `GET /billing/alerts`. */
   readonly kind: string
 }
 
@@ -251,7 +251,7 @@ export interface NodeStatus extends ProbedStatus {
 }
 
 export interface NamedNode extends NodeStatus {
-  /** Without it, its set would have no node in service. */
+  /** Its set would have no node in service without it. */
   readonly isLastInService: boolean
 }
 
@@ -294,12 +294,12 @@ export interface DispatcherPort {
  */
 export interface ExtensionStatus {
   readonly status: 'registered' | 'unregistered'
-  /** Of the last phone to register. */
+  /** User-Agent of the last phone to register. */
   readonly userAgent: string | null
   readonly contacts: readonly {
     readonly uri: string
     readonly userAgent: string
-    /** Where its REGISTER came from; an IPv6 address without brackets. */
+    /** Source of its REGISTER; an IPv6 address has no brackets. */
     readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
     /** The node that has the way to the phone; null: not known. */
     readonly node: string | null
@@ -325,7 +325,7 @@ export interface RegistrationsPort {
 /** The registration of this platform with a carrier. */
 export interface CarrierRegistrationStatus {
   readonly state: 'registered' | 'unregistered' | 'registering' | 'failed'
-  /** Where REGISTER goes: `sip:<host>:<port>;transport=udp`. */
+  /** Destination of REGISTER: `sip:<host>:<port>;transport=udp`. */
   readonly registrar: string
   /** Null: not registered. */
   readonly expiresAt: number | null
@@ -369,7 +369,7 @@ export interface RelayStatus {
 /** The settings of the process as the API shows them. */
 export interface SettingInForce {
   readonly name: string
-  /** As text; null: unset, or a secret. */
+  /** The value as text; null: unset, or a secret. */
   readonly value: string | null
   readonly source: 'environment' | 'file' | 'default'
   /** Whether it has a value; secrets are not shown. */
@@ -422,7 +422,7 @@ export interface OutgoingEvent {
   readonly type: EventType
   /** Null: an event of the platform, which is not sent to endpoints of tenants. */
   readonly tenantId: number | null
-  /** In the API's own spelling. */
+  /** Fields in the API's own spelling. */
   readonly data: Readonly<Record<string, unknown>>
 }
 
@@ -456,19 +456,19 @@ export type SimulatedSource =
   | { readonly kind: 'trusted' }
   | { readonly kind: 'address'; readonly address: string; readonly port: number }
   | { readonly kind: 'carrier'; readonly carrierId: number }
-  /** With the right password. */
+  /** An extension that gives the right password. */
   | { readonly kind: 'extension'; readonly domain: string; readonly extension: string }
 
 export interface Simulation {
   readonly origin: SimulatedOrigin
   readonly callerNumber: string
-  /** After the number rules of its carrier. */
+  /** The number after the number rules of its carrier. */
   readonly calledNumber: string
   readonly direction: Direction
   readonly isEmergency: boolean
   readonly payment: SimulatedPayment
   readonly verdict: SimulatedVerdict
-  /** In the order in which they would be tried. */
+  /** Candidates in the order in which they would be tried. */
   readonly candidates: readonly SimulatedCandidate[]
   readonly order: CandidateOrder
   /** The dispatcher set that was asked; null: none. */
@@ -511,11 +511,11 @@ export type SimulatedPayment =
       readonly kind: 'asked'
       /** `unreachable`: records cannot be stored now. */
       readonly verdict: Verdict['kind']
-      /** As in a record's `denial_code`; null: it is granted. */
+      /** A record's `denial_code`; null: it is granted. */
       readonly code: string | null
       /** Null: nothing is paid, or it is not known who would pay. */
       readonly payer: { readonly customerId: number; readonly tenantId: number | null } | null
-      /** In force then; null: there is no price. */
+      /** The price in force then; null: there is none. */
       readonly tariff: Tariff | null
       /** The price of a call of one minute at that tariff. */
       readonly minuteMicros: number | null
@@ -536,7 +536,7 @@ export interface SimulatedCandidate {
   readonly route: string | null
   /** The number of phones of an extension. */
   readonly phones: number | null
-  /** Where a least-cost route has a price: a call of one minute. */
+  /** Price of a call of one minute, if a least-cost route has one. */
   readonly minuteMicros: number | null
   /** The part of many such calls that is sent here first; 0 to 1. */
   readonly share: number

@@ -67,7 +67,7 @@ export interface MediaRules {
 /** The quality of the media of one party. A value is null where it is not known. */
 export interface StreamQuality {
   readonly mos: number | null
-  /** From receiver reports of the relay; from jitter and loss (ITU-T G.107); from the phone. */
+  /** Receiver reports of the relay; jitter and loss (ITU-T G.107); or the phone. */
   readonly mosSource: MosSource | null
   readonly jitterMs: number | null
   readonly packetLossPct: number | null

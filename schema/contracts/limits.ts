@@ -42,7 +42,7 @@ export interface Shares {
   of(resource: string, used: () => number): Share
 }
 
-/** Of requests, which nodes count in windows. */
+/** Shares of limits on requests, which nodes count in windows. */
 export interface RequestShares {
   /** @param onReset another node has called `reset`. */
   of(resource: string, used: () => number, onReset: () => void): Share
@@ -76,7 +76,7 @@ export interface Brake {
   readonly scope: GuardScope
   /** The id of the customer, the extension or the tenant. */
   readonly scopeId: number
-  /** In the form of `normalPrefix`. */
+  /** The prefix in the form of `normalPrefix`. */
   readonly prefix: string
   /**
    * Set for the scope `extension`: a PBX or a proxy of the tenant sends its calls under this
@@ -88,11 +88,11 @@ export interface Brake {
 export interface SpendGuard extends Brake {
   readonly guardUuid: string
   readonly action: GuardAction
-  /** Of a cap; 0 for a block. */
+  /** The amount of a cap; 0 for a block. */
   readonly amountMicros: number
-  /** Of a cap. */
+  /** Currency of a cap; null for a block. */
   readonly currency: string | null
-  /** Of a cap. */
+  /** Period of a cap; null for a block. */
   readonly per: GuardPeriod | null
   /** Milliseconds UTC. */
   readonly startsAt: number

@@ -31,8 +31,8 @@ export interface NodeStatus extends NodeIdentity {
 export type NodeCondition = 'valid' | 'unheard' | 'fenced'
 
 /**
- * What a process finds that was fenced: it was paused, cut off or asleep, and others have what it
- * held.
+ * The state of a process that was fenced: it was paused, cut off or asleep, and others have what
+ * it held.
  */
 export interface Fenced {
   /** How long its steady clock stood still: the machine was asleep. */
@@ -46,8 +46,8 @@ export interface NodesPort {
   /** Ordered by name. From memory: the result of the last heartbeat. */
   list(): readonly NodeStatus[]
   /**
-   * By the name of a node: settings that must be the same on all nodes, and differ from those of
-   * another live node.
+   * Settings that must be the same on all nodes and differ from those of another live node, by the
+   * name of the node.
    */
   readonly differingSettings: ReadonlyMap<string, readonly string[]>
   /** The condition of this process. */

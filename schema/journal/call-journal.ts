@@ -51,7 +51,7 @@ const MOVE_WAIT_MS = 1
 /** Callers that wait for the same write have one deadline. */
 interface Waiting {
   readonly done: ((isDurable: boolean) => void)[]
-  /** Of ends, which may be written on their own. */
+  /** Callbacks of ends, which may be written on their own. */
   readonly ends: (() => void)[]
   /** Cancels the deadline. */
   readonly cancel: () => void

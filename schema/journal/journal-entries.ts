@@ -10,7 +10,7 @@ export interface EndTerms {
   readonly payerId: number | null
   readonly tariff: Tariff | null
   readonly costMicros: number
-  /** To an external OCS. */
+  /** The end is reported to an external OCS. */
   readonly isReported: boolean
 }
 
@@ -55,7 +55,7 @@ export interface CutCall {
   readonly callUuid: string
   readonly call: OpenCall
   readonly tariff: Tariff | null
-  /** From the answer to the last heartbeat, in steady time. */
+  /** Time from the answer to the last heartbeat, by the steady clock. */
   readonly talkedMs: number
   /** Absent: the call has no state, or it is damaged. */
   readonly state?: RestorableState
@@ -78,7 +78,7 @@ export interface UnansweredCall {
 /** Times by the steady clock of this process. */
 export interface RestorableState extends SavedState {
   readonly answeredMs: number
-  /** To be added to times in the text. */
+  /** Added to times in the text. */
   readonly shiftMs: number
 }
 

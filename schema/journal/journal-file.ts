@@ -1,8 +1,4 @@
-/**
- * Lines that survive a crash, in numbered files next to the database. A line is durable when
- * `append` calls back without an error. Each append is one synchronous write (`O_DSYNC`), off the
- * main thread.
- */
+/** The files of a journal: their names, and the form of their lines. */
 import { crc32 } from 'node:zlib'
 import { readdirSync } from 'node:fs'
 import { basename, dirname } from 'node:path'
@@ -40,7 +36,7 @@ export interface EarlierLines {
 
 export interface DamagedLine {
   readonly file: string
-  /** From 1. */
+  /** Number of the line, from 1. */
   readonly line: number
   readonly text: string
   /** A crash cut it off while it was written: no caller was informed. */
@@ -49,7 +45,7 @@ export interface DamagedLine {
 
 export const checksum = (text: Buffer): string => `${crc32(text).toString(16).padStart(8, '0')} `
 
-/** With the space behind it. */
+/** Length of the checksum with the space behind it. */
 export const CHECKSUM_LENGTH = 9
 
 /** Undefined: torn or damaged. */

@@ -1,3 +1,8 @@
+/**
+ * Lines that survive a crash, in numbered files next to the database. A line is durable when
+ * `append` calls back without an error. Each append is one synchronous write (`O_DSYNC`), off the
+ * main thread.
+ */
 import {
   close,
   constants,
@@ -192,7 +197,7 @@ export class JournalFiles implements JournalFile {
 
 const SUFFIX = '.calls-'
 
-/** Behind the name of a file whose process has stopped. */
+/** The end of the name of a file whose process has stopped. */
 const STOPPED = '.stopped'
 
 const endOf = (file: string): readonly string[] =>

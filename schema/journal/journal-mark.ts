@@ -1,3 +1,4 @@
+/** Says in the database that there is a journal, and which database a journal belongs to. */
 import { closeSync, openSync, readSync } from 'node:fs'
 import type { Log } from '../contracts/log.ts'
 import { JOURNAL_OPEN } from './journal-entries.ts'
@@ -56,7 +57,7 @@ export class JournalMark {
     }
   }
 
-  /** Before the files are removed. */
+  /** Removes the mark, before the files are removed. */
   async clear(): Promise<void> {
     await execute(this.#store, this.#store.db.deleteFrom('setting').where('name', '=', this.#name))
   }
@@ -85,7 +86,10 @@ export class JournalMark {
       file === undefined
         ? `${path}.calls-${row.value} is missing`
         : `${path}${file} is empty or overwritten`
-    return `${loss}: calls that were open when the last run ended may have no record and no charge; compare the records of that time with those of your carriers`
+    return (
+      `${loss}: calls that were open when the last run ended may have no record and no ` +
+      'charge; compare the records of that time with those of your carriers'
+    )
   }
 }
 

@@ -1,3 +1,4 @@
+/** Lines of the journal as bytes. */
 import { checksum, CHECKSUM_LENGTH, LINE_BREAK } from './journal-file.ts'
 
 /**

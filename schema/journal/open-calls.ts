@@ -33,7 +33,7 @@ export class OpenCalls {
   readonly #boot: string | undefined
   readonly #memory = new LineMemory()
   readonly #calls = new ReleasingMap<string, OpenLines>()
-  /** Those that have written the lines, oldest first, each with its last sign of life. */
+  /** Processes that have written the lines, oldest first, each with its last sign of life. */
   readonly #processes: { readonly since: number; at: number }[] = []
   #bytes = 0
 

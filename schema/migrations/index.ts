@@ -12,7 +12,7 @@ import * as tenants from './first/tenants.ts'
 import * as openPayments from './open-payments.ts'
 
 export interface SchemaText {
-  /** For both databases, in SQLite's words. */
+  /** Statements for both databases, in SQLite's words. */
   readonly sql: string
   /** Further statements for PostgreSQL, after `sql`. */
   readonly forServer?: string

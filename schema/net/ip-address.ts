@@ -160,7 +160,7 @@ const isSpecial = networkCheck([
 ])
 const isGlobalUnicast = networkCheck(['2000::/3'])
 
-/** Of IPv6 only global unicast is public, and IPv4-mapped addresses are not. */
+/** In IPv6 only global unicast is public, and IPv4-mapped addresses are not. */
 export const isPublicAddress = (address: string): boolean =>
   (address.includes(':') ? isGlobalUnicast(address) : isIPv4(address)) && !isSpecial(address)
 

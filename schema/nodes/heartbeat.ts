@@ -64,8 +64,9 @@ export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
 const HOLDING_MS = GONE_MS - 10_000
 
 /** Ages are by the clock of the server, which wrote the times. */
-const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state, live_calls::float8,
-    started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8, extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms,
+const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state,
+    live_calls::float8, started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8,
+    extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms,
     (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_NODE}' || NODE.name) AS clock_ms`
 const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
 
@@ -79,20 +80,23 @@ const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_NODE}' || $1`
  * old row of this node.
  */
 const beat = `WITH own AS (
-    UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6, sip_uri = $7, sip_addresses = $8,
+    UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6,
+      sip_uri = $7, sip_addresses = $8,
       longest_grant_seconds = greatest(longest_grant_seconds, $9),
       heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000)
     WHERE name = $1 AND epoch = $2 RETURNING *
   )
   SELECT ${columnsOf('own')}, TRUE AS is_own FROM own
   UNION ALL
-  SELECT ${columnsOf('node')}, FALSE AS is_own FROM node WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
+  SELECT ${columnsOf('node')}, FALSE AS is_own FROM node
+  WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
 
 /** A silent node is fenced before its shares are freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
-    AND heartbeat_at + longest_grant_seconds * 1000 < extract(epoch FROM clock_timestamp()) * 1000 - $1`
+    AND heartbeat_at + longest_grant_seconds * 1000
+      < extract(epoch FROM clock_timestamp()) * 1000 - $1`
 
 /**
  * A fenced process comes back under its name, for its live calls: nobody else has the name, and

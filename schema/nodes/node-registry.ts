@@ -2,6 +2,7 @@
  * The processes that share a database, by their names. Times are those of the database server, so
  * that the clocks of machines need not agree.
  */
+import { DAY_MS } from '../clock.ts'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Selectable, sql } from 'kysely'
 import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../contracts/nodes.ts'
@@ -38,7 +39,7 @@ export const SETTINGS_OF_NODE = 'settings of node '
  */
 export const CLOCK_OF_NODE = 'clock of node '
 /** Rows of nodes that are silent for longer are removed: a name may never be used again. */
-const FORGOTTEN_MS = 30 * 86_400_000
+const FORGOTTEN_MS = 30 * DAY_MS
 
 /**
  * Registers the process under its name with the next epoch, which fences the process that had the
@@ -135,7 +136,9 @@ function refuseAlive(
   if (state === 'stopped' || silentMs >= aliveMs) return
   const seconds = Math.ceil((aliveMs - silentMs) / 1_000)
   throw new DatabaseRefused(
-    `cannot serve as node ${name}: a process with another disk has this name (${address}, heard ${silentMs} ms ago): set another NODE_NAME; if that process is gone, and its disk with it, start again in ${seconds} s`,
+    `cannot serve as node ${name}: a process with another disk has this name (${address}, ` +
+      `heard ${silentMs} ms ago): set another NODE_NAME; if that process is gone, and its ` +
+      `disk with it, start again in ${seconds} s`,
   )
 }
 
@@ -184,7 +187,8 @@ export function installIdAt(databasePath: string, randomBytes: (size: number) =>
     throw new DatabaseRefused(`cannot use ${file}, which says which disk this is: ${reason}`)
   }
   throw new DatabaseRefused(
-    `${file} is damaged: it must hold 32 hexadecimal digits; remove it if no other process has this NODE_NAME`,
+    `${file} is damaged: it must hold 32 hexadecimal digits; remove it if no other process ` +
+      'has this NODE_NAME',
   )
 }
 

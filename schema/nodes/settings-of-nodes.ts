@@ -34,7 +34,8 @@ const MAX_NODES = 200
 
 /** A process whose name another one has taken over writes nothing. */
 const writeOwn = `INSERT INTO setting (name, value)
-  SELECT '${SETTINGS_OF_NODE}' || name, CAST($3 AS text) FROM node WHERE name = $1 AND epoch = CAST($2 AS bigint)
+  SELECT '${SETTINGS_OF_NODE}' || name, CAST($3 AS text) FROM node
+  WHERE name = $1 AND epoch = CAST($2 AS bigint)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /** A node that starts is left out: its row is of its last run. */

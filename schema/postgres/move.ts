@@ -2,6 +2,7 @@
  * Copies a database from SQLite to a PostgreSQL server: all of it in one transaction, or nothing.
  * Before it is committed, the rows of every table and the sum of every amount are compared.
  */
+import { DAY_MS } from '../clock.ts'
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../sql/failure.ts'
 import type { PostgresStatements } from '../sql/postgres-statements.ts'
@@ -154,7 +155,8 @@ async function compare(
     counted.push({ table, rows: here })
     for (const column of columnsOf(source, table).filter((each) => each.endsWith('_micros'))) {
       const micros = sumHere(source, table, column)
-      const sum = `SELECT CAST(coalesce(sum(${quoted(column)}), 0) AS text) AS sum FROM ${quoted(table)}`
+      const added = `CAST(coalesce(sum(${quoted(column)}), 0) AS text)`
+      const sum = `SELECT ${added} AS sum FROM ${quoted(table)}`
       const other = (await target.prepare<{ sum: string }>(sum).get([]))?.sum
       if (String(micros) !== other) throw differ(`the sum of ${table}.${column}`, micros, other)
       sums.push({ column: `${table}.${column}`, micros })
@@ -167,15 +169,14 @@ async function compare(
 function sumHere(source: Sqlite.Database, table: string, column: string): bigint {
   const row = source
     .prepare<[], { units: bigint; rest: bigint }>(
-      `SELECT coalesce(sum(${column} / 1000000), 0) AS units, coalesce(sum(${column} % 1000000), 0) AS rest
+      `SELECT coalesce(sum(${column} / 1000000), 0) AS units,
+         coalesce(sum(${column} % 1000000), 0) AS rest
          FROM ${quoted(table)}`,
     )
     .safeIntegers()
     .get()
   return (row?.units ?? 0n) * 1_000_000n + (row?.rest ?? 0n)
 }
-
-const DAY_MS = 86_400_000
 
 /** Stores the spending since midnight UTC, which the process adds up from the ledger on SQLite. */
 async function countToday(target: PostgresStatements, now: number): Promise<void> {

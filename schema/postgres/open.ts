@@ -1,4 +1,5 @@
 /** Opens a database on a PostgreSQL server, at this program's schema. */
+import { HOUR_MS } from '../clock.ts'
 import {
   DummyDriver,
   HandleEmptyInListsPlugin,
@@ -46,7 +47,7 @@ export interface ServerOptions extends ServerKey {
 }
 
 /** A migration of many rows takes long, and another node may be running it. */
-const MIGRATION_TIMEOUT_MS = 3_600_000
+const MIGRATION_TIMEOUT_MS = HOUR_MS
 
 /**
  * @param url such as `postgres://user:password@host:5432/database`.
@@ -91,7 +92,9 @@ async function refuseMigrations(
   const serving = (await servingNodes(statements)).filter((each) => each !== nodeName)
   if (serving.length === 0) return
   throw new DatabaseRefused(
-    `cannot use database ${name}: it is at version ${version}, this program needs ${needed}: stop the processes that serve from it (${serving.join(', ')}), and start this one then`,
+    `cannot use database ${name}: it is at version ${version}, this program needs ` +
+      `${needed}: stop the processes that serve from it (${serving.join(', ')}), and start ` +
+      'this one then',
   )
 }
 

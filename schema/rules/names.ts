@@ -31,8 +31,8 @@ function closeNames(wrong: string, names: Iterable<string>): readonly string[] {
 }
 
 /**
- * In lower case, because a wrong case is the commonest mistake, and without the parameters of a
- * URI, which are often omitted.
+ * The name in lower case, because a wrong case is the commonest mistake, and without the
+ * parameters of a URI, which are often omitted.
  */
 const plain = (name: string): string => name.trim().toLowerCase().replace(/;.*/, '')
 

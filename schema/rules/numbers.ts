@@ -20,7 +20,7 @@ export interface ReadNumber {
 }
 
 const MAX_NUMBER_LENGTH = 64
-/** With separators and escapes. A longer text is malformed without being parsed. */
+/** A longer text, with separators and escapes, is malformed without being parsed. */
 const MAX_SPELLING_LENGTH = 128
 
 /**
@@ -324,7 +324,7 @@ function addSpellings(digits: string, spelling: Spelling): void {
   if (digits.startsWith('0')) {
     const significant = withoutZeros(digits)
     into.add(significant)
-    // Behind a digit for an outside line, a national number, or an exit code.
+    // The spelling behind a digit for an outside line, a national number, or an exit code.
     into.add(`0${significant}`)
     for (const code of exitCodes)
       if (digits.startsWith(`0${code}`)) into.add(withoutZeros(digits, `0${code}`))

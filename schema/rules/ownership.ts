@@ -73,7 +73,7 @@ interface NodeParts {
 export function nodeClaim(node: NodeParts): Claim {
   const { host, internal_port, external_port, transport, is_enabled } = node
   const netmask = isIP(host) === 6 ? 128 : 32
-  // On loopback, every program connects from the same address.
+  // Every program connects from the same address on loopback.
   const isByPort = transport === 'udp' || host.startsWith('127.') || host === '::1'
   return {
     kind: 'node',
@@ -173,7 +173,8 @@ async function foreignDomains(store: Tables): Promise<string[]> {
     .limit(limit)
   return (await all(store, routes)).map(
     ({ name, domain }) =>
-      `inbound route ${JSON.stringify(name)} takes no call of the platform's trunks by ${domain}: it is not a domain of its tenant`,
+      `inbound route ${JSON.stringify(name)} takes no call of the platform's trunks by ` +
+      `${domain}: it is not a domain of its tenant`,
   )
 }
 

@@ -1,6 +1,6 @@
 /**
- * The encryption of secrets, and its key in a file next to the database: a copy of one is useless
- * without the other.
+ * The key of the secrets, in a file next to the database: a copy of one is useless without the
+ * other.
  */
 import { generateKeySync } from 'node:crypto'
 import {
@@ -100,12 +100,16 @@ export function keyProblem(
 ): string | undefined {
   if (mark === undefined) return undefined
   if (text === undefined)
-    return `its secrets are encrypted and their key ${keySource} is missing; put that file back, or set SECRET_KEY to what was in it; if it is lost: tollgate secrets reset`
+    return (
+      `its secrets are encrypted and their key ${keySource} is missing; put that file back, ` +
+      'or set SECRET_KEY to what was in it; if it is lost: tollgate secrets reset'
+    )
   const box = boxOf(text)
   if (box === undefined) return notAKey(keySource)
   return box.open(markPlace, mark) !== undefined
     ? undefined
-    : `${keySource} is not the key that its secrets are encrypted with; put the right one back; if it is lost: tollgate secrets reset`
+    : `${keySource} is not the key that its secrets are encrypted with; put the right one ` +
+        'back; if it is lost: tollgate secrets reset'
 }
 
 export const notAKey = (keySource: string): string =>

@@ -1,3 +1,4 @@
+/** The secrets of an SQLite database: their columns, and their key in a file or a setting. */
 import type Sqlite from 'better-sqlite3'
 import { DatabaseRefused } from '../sql/failure.ts'
 import {
@@ -38,7 +39,7 @@ export class LocalSecrets implements Secrets {
     this.#configured = configured
   }
 
-  /** Where the key is stored, for the operator. */
+  /** The place of the key, for the operator. */
   get keySource(): string {
     return this.#configured === undefined ? keyFileOf(this.#path) : 'SECRET_KEY'
   }

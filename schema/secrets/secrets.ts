@@ -1,4 +1,4 @@
-/** The secrets of a database: their columns, and their encryption key. */
+/** The secrets of a database, and the encryption key that the processes of a server share. */
 import { DatabaseRefused } from '../sql/failure.ts'
 import { boxOf, createKeyFile, KEY_MARK, keyProblem, newMark, notAKey, readKeyFile } from './key.ts'
 import { isSealed, type SecretLocation } from './secret-box.ts'

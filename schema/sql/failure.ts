@@ -111,14 +111,16 @@ export const APPLICATION_ID = 0x74_6f_6c_6c
 
 export const unreleased = (database: string): DatabaseRefused =>
   new DatabaseRefused(
-    `cannot use database ${database}: it was made by an unreleased version of Tollgate; move it away and start again, or keep using the version that made it`,
+    `cannot use database ${database}: it was made by an unreleased version of Tollgate; ` +
+      'move it away and start again, or keep using the version that made it',
   )
 
 /** @param version the number of the newest migration in the database. */
 export function refuseNewer(database: string, version: number, known: number): void {
   if (version <= known) return
   throw new DatabaseRefused(
-    `cannot use database ${database}: it has schema version ${version}, this program knows up to ${known}; use a newer Tollgate`,
+    `cannot use database ${database}: it has schema version ${version}, this program knows ` +
+      `up to ${known}; use a newer Tollgate`,
   )
 }
 
@@ -127,7 +129,7 @@ const unusable = new Set([
   'SQLITE_NOTADB',
   'SQLITE_CANTOPEN',
   'SQLITE_READONLY',
-  // From the file system, while creating the file.
+  // The file system gives these while the file is created.
   'ENOENT',
   'ENOTDIR',
   'EACCES',

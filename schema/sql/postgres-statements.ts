@@ -91,7 +91,8 @@ export class PostgresStatements implements Statements {
   }
 
   prepareRows<R>({ table, columns, sql, locks }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
-    const rows = `SELECT ${columns.join()} FROM json_populate_recordset(NULL::${table}, CAST($1 AS json))`
+    const given = `json_populate_recordset(NULL::${table}, CAST($1 AS json))`
+    const rows = `SELECT ${columns.join()} FROM ${given}`
     const end = locks === true ? ' FOR NO KEY UPDATE' : ''
     const statement = this.prepare<R>(`WITH given AS MATERIALIZED (${rows}) ${sql}${end}`)
     return async (rows) => (rows.length === 0 ? [] : statement.all([jsonRows(rows)]))
@@ -218,7 +219,7 @@ export class PostgresStatements implements Statements {
     }
     let result: T
     try {
-      // Before BEGIN: the transaction must see the commits of those before it in the queue.
+      // Stands before BEGIN: the transaction must see the commits of those before it in the queue.
       if (how === 'queued') await send(client, { text: `SELECT pg_advisory_lock(${QUEUE_LOCK})` })
       const level = how === 'queued' ? 'serializable' : how
       await send(client, { text: `BEGIN ISOLATION LEVEL ${level}` })

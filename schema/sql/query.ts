@@ -267,7 +267,8 @@ export function prepareTake<
   const claim = (db: Kysely<Database>, param: Param<P & Claim & { limit: number }>) => {
     const locked = due(db, param).modifyEnd(sql`FOR UPDATE OF ${sql.table(table)} SKIP LOCKED`)
     const taken = sql<Row>`WITH due AS MATERIALIZED ${locked}
-      UPDATE ${sql.table(table)} SET claimed_by = ${param('node')}, claimed_until = ${param('until')}
+      UPDATE ${sql.table(table)} SET claimed_by = ${param('node')},
+        claimed_until = ${param('until')}
       FROM due WHERE ${sql.ref(`${table}.${key}`)} = ${sql.ref(`due.${key}`)} RETURNING due.*`
     return { compile: () => taken.compile(db) }
   }

@@ -10,7 +10,7 @@
 export const lockWait = (waitMs: number): string => `set_config('lock_timeout', '${waitMs}', true)`
 
 /**
- * Those of the wallets of a JSON array (`$1`) that another transaction has locked. Waits for none.
+ * Wallets of a JSON array (`$1`) that another transaction has locked. Waits for none.
  */
 export const lockedWallets = `WITH asked AS MATERIALIZED (
     SELECT CAST(value AS bigint) AS id FROM json_array_elements_text(CAST($1 AS json))

@@ -27,7 +27,7 @@ export interface Statements {
    */
   readonly isShared: boolean
   /**
-   * As `transaction`, but read committed: others may change rows that it has read and not locked.
+   * `transaction`, but read committed: others may change rows that it has read and not locked.
    * For frequent work that adds, replaces by key, or locks rows first, always in the same order. It
    * runs again only after a deadlock.
    */

@@ -29,7 +29,7 @@ export class TransactionScope<T extends Transaction> {
     return transaction
   }
 
-  /** As `Statements.afterCommit`. */
+  /** Implements `Statements.afterCommit`. */
   afterCommit(work: () => void): void {
     const { current } = this
     if (current === undefined) work()

@@ -88,8 +88,10 @@ function beginEmpty(path: string, isNew: boolean): void {
   if (traces.length === 0) return
   if (!isNew)
     throw new DatabaseRefused(
-      `cannot use database ${path}: it is ${existsSync(path) ? 'empty' : 'missing'}, and files of it are there: ` +
-        `${traces.slice(0, MAX_NAMED).join(', ')}; mount its disk or restore it ("tollgate restore FILE"), ` +
+      `cannot use database ${path}: it is ${existsSync(path) ? 'empty' : 'missing'}, and ` +
+        'files of it are there: ' +
+        `${traces.slice(0, MAX_NAMED).join(', ')}; mount its disk or restore it ` +
+        '("tollgate restore FILE"), ' +
         'or begin an empty one with --new',
     )
   // Totals of the calls of the database that is gone.
@@ -137,7 +139,10 @@ export function closeFolderOf(path: string, isOwn: boolean): string | undefined 
   const isClosable = isOwn && stats.isDirectory() && stats.uid === process.getuid?.()
   if (isClosable && (stats.mode & 0o077) !== 0) chmodSync(folder, 0o700)
   if ((statSync(folder).mode & 0o004) === 0) return undefined
-  return `others may read the folder of the database, ${folder}: close it with chmod 700, unless it is shared on purpose`
+  return (
+    `others may read the folder of the database, ${folder}: close it with chmod 700, unless ` +
+    'it is shared on purpose'
+  )
 }
 
 /**

@@ -26,7 +26,8 @@ export interface StorageWatchDeps {
  */
 const POLLS_PER_TRIAL = 20
 const trial =
-  "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+  "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) " +
+  'ON CONFLICT DO UPDATE SET value = excluded.value'
 
 export class StorageWatch {
   readonly #deps: StorageWatchDeps

@@ -74,7 +74,7 @@ export const isUnstored = (error: unknown): boolean => unstored.has(failureOf(er
 const delaysMs = [50, 100, 250, 500, 1_000] as const
 /** Another process holds the write lock, usually for a moment. */
 const lockedDelayMs = 20
-/** After so many failures, about a second, the lock is reported. */
+/** The lock is reported after so many failures, about a second. */
 const failuresOfALongLock = 64
 
 /** `failures`: those in a row before this one. */

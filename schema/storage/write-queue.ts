@@ -54,7 +54,7 @@ export interface QueuedWrite<R> {
 export interface LockableRows<W> {
   /** The row that this write changes; undefined: none. */
   readonly of: (write: W) => number | undefined
-  /** Those that another transaction has locked now. Waits for none. */
+  /** Rows that another transaction has locked now. Waits for none. */
   readonly locked: (rows: readonly number[]) => Promise<ReadonlySet<number>>
   /**
    * Called when writes begin to wait for rows, with all that are locked then, and when none does
@@ -287,7 +287,7 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
     this.#cancelLook()
     if (rows === undefined || this.#locked.size === 0) return
     const asked = new Set(this.#locked)
-    // What is not known is taken for locked.
+    // A row of which nothing is known is taken for locked.
     const locked = await rows.locked([...asked]).catch(() => asked)
     this.#locked = new Set([...this.#locked].filter((row) => !asked.has(row) || locked.has(row)))
     const [free, apart] = [[] as W[], [] as W[]]

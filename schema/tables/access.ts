@@ -122,7 +122,7 @@ export interface AuditEntryTable {
    * `console`, or `platform`.
    */
   actor: string
-  /** For a key: its name and the start of its token, at that time. */
+  /** Name of a key and the start of its token, at that time. */
   actor_name: string | null
   actor_key_prefix: string | null
   tenant_id: number | null
@@ -145,6 +145,6 @@ export interface AuditEntryTable {
   correlation_id: string
   /** The `change_entry` that was made or undone. */
   change_id: string | null
-  /** As given with the change. */
+  /** Reason as given with the change. */
   reason: string | null
 }

@@ -91,7 +91,7 @@ interface PaymentReferenceTable {
   amount_micros: number
 }
 
-/** What events have told of a payment that is not credited: a row for each of its names. */
+/** A payment that events have told of and that is not credited: a row for each of its names. */
 interface OpenPaymentTable {
   reference: string
   /** One of its names, the same in all its rows. */

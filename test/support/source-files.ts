@@ -17,13 +17,16 @@ const withoutComments = (text: string): string =>
     match.startsWith('/') ? match.replace(/[^\n]/g, ' ') : match,
   )
 
-/** The code of each file of the product. */
-export const codeOf = new Map(
+/** The text of each file of the product. */
+export const textOf = new Map(
   ['engine', 'control', 'schema']
     .flatMap((root) => filesUnder(root))
     .filter((path) => /\.(?:tsx?|mjs)$/.test(path))
-    .map((path) => [path, withoutComments(readFileSync(path, 'utf8'))]),
+    .map((path) => [path, readFileSync(path, 'utf8')]),
 )
+
+/** The code of each file of the product. */
+export const codeOf = new Map([...textOf].map(([path, text]) => [path, withoutComments(text)]))
 
 export const holds = (folder: string, path: string): boolean =>
   path === folder || path.startsWith(`${folder}/`)

@@ -1,10 +1,10 @@
 /** Findings in the certificates of the listeners: expired, or about to expire. */
+import { DAY_MS } from '../../../schema/clock.ts'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import { plural } from '../../http/clean-text.ts'
 import type { AnomalyDeps, Finding } from './finding.ts'
 
-const DAY_MS = 86_400_000
 /**
  * Renewal runs 30 days before the end in most places: one that is so near has failed for two weeks.
  */

@@ -10,6 +10,7 @@ import { isInactive, withoutCarrier } from './find-calls.ts'
 import { changesBetween, downSince, visibleSets } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
 import type { AnomalyDeps, Finding, Kind, Span } from './finding.ts'
+import { DAY_MS } from '../../../schema/clock.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 
 /** Outages in a period of which several are no accident. */
@@ -337,7 +338,7 @@ function idleTrunk(
 }
 
 /** Trouble that is longer ago is not why a carrier was taken out. */
-const TROUBLE_MS = 24 * 3_600_000
+const TROUBLE_MS = DAY_MS
 
 function sinceOf({ registration, gateways }: TrunkView): number | undefined {
   const times = [registration?.since, ...gateways.map(({ since }) => since)]

@@ -4,6 +4,7 @@
  * nobody could find out else why they fail. A source that sends many has some: they come past
  * overload and the bound on calls.
  */
+import { MINUTE_MS } from '../../../schema/clock.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
 import { refused } from '../cdr/end-reason.ts'
@@ -31,7 +32,6 @@ const COPIES_MS = 32_000
 /** Beyond, the oldest is forgotten, and a copy of it would get a record of its own. */
 const MAX_REMEMBERED = 1_000
 
-const MINUTE_MS = 60_000
 /**
  * Records a minute of one source: the calls that it makes are refused without a look at the load.
  */

@@ -1,4 +1,5 @@
 /** One customer's money in memory: its terms, its balance, and how much of it calls reserve. */
+import { DAY_MS } from '../../../schema/clock.ts'
 import type { Balance } from '../../../schema/contracts/charging.ts'
 import type { NodeShare } from '../../shares/node-share.ts'
 import type { NodeShares } from '../../shares/node-shares.ts'
@@ -32,10 +33,8 @@ export interface SharedWith extends SharedLimits {
   readonly money?: NodeShares | undefined
 }
 
-const dayMs = 86_400_000
-
 /** Midnight UTC before `now`. */
-export const startOfDay = (now: number): number => now - (now % dayMs)
+export const startOfDay = (now: number): number => now - (now % DAY_MS)
 
 /**
  * The balance is the one that the database has committed; the rest of what live calls may cost is

@@ -4,7 +4,7 @@
  */
 import { readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Cancel, Schedule } from '../../../schema/clock.ts'
+import { DAY_MS, type Cancel, type Schedule } from '../../../schema/clock.ts'
 import type { RecordingError } from '../../../schema/contracts/field-values.ts'
 import type { EngineHappening, EventSink } from '../../../schema/contracts/engine.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -36,7 +36,7 @@ interface FinisherDeps {
 const MAX_WAITING = 10_000
 const RETRY_MS = 60_000
 /** Captures without a call are removed after this time. */
-const ORPHAN_MS = 7 * 86_400_000
+const ORPHAN_MS = 7 * DAY_MS
 
 export class Finisher {
   readonly #deps: FinisherDeps

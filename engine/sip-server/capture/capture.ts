@@ -21,7 +21,7 @@ const waitMs = 500
 /** Packets that are made in one go: about a millisecond. */
 const batchSize = 200
 
-/** Of the messages that wait; beyond, they are lost. */
+/** Length of the messages that wait for the server; further ones are lost. */
 const maxWaitingCharacters = 8 * 1024 * 1024
 
 export class Capture {

@@ -14,7 +14,7 @@ export interface CapturedMessage {
 
 /** The sender of packets. */
 export interface CaptureAgent {
-  /** By which number Homer knows us. */
+  /** Number by which Homer knows us. */
   readonly agentId: number
   /** The authenticate key. */
   readonly password?: string | undefined
@@ -56,7 +56,7 @@ export function hepPacket(captured: CapturedMessage, { agentId, password }: Capt
 /** More than all chunks take but those of variable length. */
 const ROOM = 256
 
-/** Of vendor 0: fields of the protocol itself. */
+/** A packet of chunks of vendor 0: the fields of the protocol itself. */
 class Packet {
   readonly #buffer: Buffer
   #length = 6

@@ -32,7 +32,7 @@ const maxWaitingBytes = 4 * 1024 * 1024
 const firstRetryMs = 1_000
 const maxRetryMs = 30_000
 
-/** After so long a connection counts as good: the next failure is a new one. */
+/** A connection that lasts so long counts as good: the next failure is a new one. */
 const steadyMs = 60_000
 
 interface PacketSenderOptions extends Pick<CaptureOptions, 'host' | 'port'> {

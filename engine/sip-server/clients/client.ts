@@ -3,7 +3,7 @@ import type { AppEvent } from '../application.ts'
 
 /** One application's connection, as seen from the server. */
 export interface Client {
-  /** Without a socket in between. */
+  /** It has no socket in between. */
   readonly isInProcess: boolean
   /** Hands over an event; events arrive in this order. */
   deliver(event: AppEvent): void

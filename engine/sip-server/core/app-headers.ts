@@ -23,7 +23,7 @@ export interface AppHeaders {
   requires100rel: boolean
   /** `Require` names `timer`. */
   requiresTimer: boolean
-  /** Of a response it is left out of `lines`: the stack answers for the terms (RFC 4028). */
+  /** Left out of the `lines` of a response: the stack answers for the terms (RFC 4028). */
   sessionExpires: string | undefined
   /** Everything else, as header lines. */
   lines: string
@@ -196,14 +196,14 @@ function plainText(message: SipMessage, vias: Vias | undefined): string {
 export interface Echo {
   readonly vias: string
   readonly from: string
-  /** Without its line break: our tag may follow. */
+  /** The line To without its line break: our tag may follow. */
   readonly to: string
   readonly needsTag: boolean
   /** Call-ID and CSeq. */
   readonly ids: string
   /** §12.1.1: the route set goes back in every response that can form a dialog. */
   readonly recordRoutes: string
-  /** For 100 (§8.2.6.1). */
+  /** Timestamp for a 100 (§8.2.6.1). */
   readonly timestamp: string
 }
 
@@ -248,7 +248,8 @@ export function responseText(
   const routes = status > 100 && status < 300 ? echo.recordRoutes : ''
   const timestamp = status === 100 ? echo.timestamp : ''
   return (
-    `SIP/2.0 ${status} ${reason}\r\n${echo.vias}${parties(echo, status > 100 ? tag : '')}${echo.ids}${routes}${timestamp}` +
+    `SIP/2.0 ${status} ${reason}\r\n${echo.vias}${parties(echo, status > 100 ? tag : '')}` +
+    `${echo.ids}${routes}${timestamp}` +
     rest +
     contentLengthLine(body) +
     body

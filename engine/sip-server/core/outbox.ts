@@ -40,8 +40,8 @@ export type Output =
 export class Outbox {
   readonly #traffic: Traffic
   /**
-   * From `#next` up to `#end`. As long as it has been before: a new array for each transition costs
-   * more.
+   * Outputs stand from `#next` up to `#end`. It never shrinks: a new array for each transition
+   * costs more.
    */
   readonly #outputs: (Output | undefined)[] = []
   #next = 0

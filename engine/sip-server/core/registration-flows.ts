@@ -11,7 +11,7 @@ import type { Deadline, Deadlines, TimerTarget } from '../transaction/deadlines.
 /** A connection that phones have registered over. */
 interface Connection {
   flow: Flow
-  /** That of the registration that lasts longest. */
+  /** End of the registration that lasts longest. */
   expiresAt: number
   readonly contacts: Set<string>
 }
@@ -24,7 +24,7 @@ const SWEEP_MS = 30_000
 export class RegistrationFlows implements TimerTarget<'sweep'> {
   readonly #deadlines: Deadlines
   readonly #isConnected: (flow: Flow) => boolean
-  /** By user and host of the Contact. */
+  /** The keys are user and host of the Contact. */
   readonly #registrations = new Map<string, { connection: Connection; expiresAt: number }>()
   readonly #connections = new Map<number, Connection>()
   /** Ids of connections by the peer's address. */

@@ -13,7 +13,7 @@ import {
   ownUri,
   type Problem,
   transportParam,
-} from './next-hop.ts'
+} from './hop-finder.ts'
 import { type Dialog, routeBy, secondsIn, sessionFor } from '../dialog/dialog.ts'
 import { type Flow, isInward, isReliable, isWebSocket, type Listener } from '../flow.ts'
 import { contentLengthLine } from '../message/message.ts'
@@ -26,7 +26,7 @@ export interface ComposedRequest extends NextHop {
   /** Our Contact, '' where the method has none. */
   readonly contact: string
   readonly body: string
-  /** Of the session timer that it asks for (RFC 4028 §7.1). */
+  /** Interval of the session timer that it asks for (RFC 4028 §7.1). */
   readonly sessionSeconds: number | undefined
 }
 
@@ -148,7 +148,7 @@ export class RequestWriter {
     return 'problem' in hop || hop.question !== undefined ? dialog.flow : hop.flow
   }
 
-  /** By the dialog's flow where it is bound to one, else by route set or remote target. */
+  /** The flow of the dialog where it is bound to one, else the hop of its route set or target. */
   hopInDialog(dialog: Dialog): NextHop | Problem {
     if (!dialog.isFlowBound) return this.#hopByTarget(dialog)
     // Who is behind a proxy has written the Request-URI by which the proxy goes on.

@@ -20,7 +20,7 @@ export const SOON_MS = 4_000
 /** A peer that refuses for reasons of its own is asked once more. */
 const LATER_MS = 16_000
 
-export class Refresh implements ClientUser {
+export class SessionRefresh implements ClientUser {
   readonly #parts: CoreParts
   readonly #dialog: Dialog
   readonly #session: SessionTimer

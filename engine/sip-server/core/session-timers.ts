@@ -10,7 +10,7 @@ import { type Dialog, takesUpdate, termsOfResponse } from '../dialog/dialog.ts'
 import { type SessionTerms, SessionTimer } from '../dialog/session-timer.ts'
 import type { SipMessage } from '../message/message.ts'
 import type { SentRequest } from '../transaction/machine.ts'
-import { SOON_MS, Refresh } from './session-refresh.ts'
+import { SOON_MS, SessionRefresh } from './session-refresh.ts'
 
 export class SessionTimers {
   readonly #parts: CoreParts
@@ -80,6 +80,6 @@ export class SessionTimers {
     const { session } = dialog
     if (session === undefined || dialog.state !== 'confirmed') return
     if (dialog.isInvitePending) return session.retry(SOON_MS, now)
-    new Refresh(this.#parts, dialog, session).start(now)
+    new SessionRefresh(this.#parts, dialog, session).start(now)
   }
 }

@@ -2,7 +2,7 @@
 import type { SipMessage } from '../message/message.ts'
 import type { CallTimes } from './call-times.ts'
 
-/** By method; of responses by method and status. */
+/** Counts of requests by method, and of responses by method and status. */
 export interface TrafficTotals {
   readonly requestsIn: ReadonlyMap<string, number>
   readonly requestsOut: ReadonlyMap<string, number>
@@ -104,7 +104,7 @@ function countResponse(
   else counts.set(method, new Map([[status, 1]]))
 }
 
-/** Of calls that come in and of calls that go out. */
+/** The times of calls that come in, and of calls that go out. */
 export interface CallTimesByDirection {
   readonly inbound: CallTimes
   readonly outbound: CallTimes

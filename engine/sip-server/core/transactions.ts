@@ -29,7 +29,7 @@ export type ServerTransaction = InviteServerTransaction | NonInviteServerTransac
 /** A request whose copies are still expected. */
 export interface AnsweredRequest {
   readonly key: string
-  /** Of our response. */
+  /** To tag of our response. */
   readonly toTag: string
   /** The response that a copy gets; empty without `flow`: none. */
   readonly response: string
@@ -190,7 +190,7 @@ export class Transactions implements TransactionContext {
     return true
   }
 
-  /** For a received request. Its user calls `endServer` when the transaction has terminated. */
+  /** Begins one for a received request. Its user calls `endServer` when it has terminated. */
   startServer(key: string, isInvite: boolean, flow: Flow, user: ServerUser): ServerTransaction {
     const Transaction = isInvite ? InviteServerTransaction : NonInviteServerTransaction
     const transaction = new Transaction(key, flow, user, this)

@@ -41,7 +41,7 @@ export class DialogTable {
     return dialog.remoteTag.toLowerCase() === fromTag.toLowerCase() ? dialog : undefined
   }
 
-  /** Of a response to a request of ours. */
+  /** Finds the dialog of a response to a request of ours. */
   ofResponse({ callId, fromTag, toTag }: SipMessage): Dialog | undefined {
     const dialog = this.#byLocalTag.get(dialogKey(callId, fromTag))
     return dialog?.remoteTag === toTag ? dialog : undefined

@@ -60,7 +60,7 @@ export class Dialog {
   #namedTarget: string | undefined
   /** A provisional response has answered the offer of the INVITE; as UAS: an unreliable one. */
   #hasEarlyAnswer = false
-  /** As UAC: RSeq of the last reliable provisional response for which no PRACK has gone out. */
+  /** RSeq (as UAC) of the last reliable provisional response for which no PRACK has gone out. */
   #unacknowledgedRSeq: number | undefined
   /**
    * Early dialogs of other branches of the same INVITE, by their lower-case tag; all have the same
@@ -249,7 +249,7 @@ export class Dialog {
     return this.#routeSet.length > 0
   }
 
-  /** Where the next request goes while it is bound to no flow; undefined: not known yet. */
+  /** Hop of the next request while it is bound to no flow; undefined: not known yet. */
   get nextHop(): Flow | undefined {
     return this.#nextHop
   }
@@ -346,7 +346,7 @@ export class Dialog {
     return awaiting
   }
 
-  /** As UAS: the provisional responses that wait for their PRACK. */
+  /** The provisional responses (as UAS) that wait for their PRACK. */
   get reliable1xx(): Reliable1xx | undefined {
     return this.#reliable1xx
   }
@@ -357,12 +357,12 @@ export class Dialog {
     return current?.cseq === cseq ? current : (this.#reliable1xx = begin())
   }
 
-  /** As UAS: an unreliable provisional response has carried a session description. */
+  /** An unreliable provisional response (as UAS) has carried a session description. */
   answeredEarly(): void {
     this.#hasEarlyAnswer = true
   }
 
-  /** As UAC: notes which PRACK belongs to which branch, and whether the offer is answered. */
+  /** Notes (as UAC) which PRACK belongs to which branch, and whether the offer is answered. */
   provisionalReceived(response: SipMessage): void {
     const branch = this.branchOf(response.toTag) ?? this
     if (response.has('RSeq')) branch.#unacknowledgedRSeq = Number(response.get('RSeq'))
@@ -373,7 +373,7 @@ export class Dialog {
     return this.#answeredInvite
   }
 
-  /** As UAC: the 2xx to `invite` has come. */
+  /** The 2xx to `invite` has come (as UAC). */
   awaitAck(invite: AnsweredInvite): void {
     this.#answeredInvite = invite
   }

@@ -49,7 +49,7 @@ export class SessionTimer {
     return this.#localSdp
   }
 
-  /** Without a description in it the body says nothing new. */
+  /** A body without a description says nothing new. */
   noteLocalSdp(body: string): void {
     const sdp = descriptionIn(body)
     if (sdp !== '') this.#localSdp = detachString(sdp)

@@ -7,7 +7,7 @@ const missingMs = 2_000
 /** A record without a time to live would be asked for by every call. */
 const minTtlMs = 1_000
 
-/** Of each kind of record; as many again that do not exist. */
+/** Names that are kept for each kind of record; as many again that do not exist. */
 const maxNames = 1_000
 
 /** Queries that may be under way at once; beyond, a name counts as missing. */
@@ -115,7 +115,7 @@ const isUsable = <T>(
   now: number,
 ): cached is CachedRecords<T> => cached !== undefined && now - cached.knownAt < maxStaleMs
 
-/** As the last of the map, which loses its first where it grows too large. */
+/** Adds an entry as the last of the map, which loses its first when it grows too large. */
 function remember<Value>(map: Map<string, Value>, key: string, value: Value): void {
   map.delete(key)
   map.set(key, value)

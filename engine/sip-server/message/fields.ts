@@ -12,11 +12,11 @@ import {
 
 /** From, To, Contact, Route, Refer-To, P-Asserted-Identity … (RFC 3261 §20.10). */
 export class NameAddr {
-  /** Without its quotes, quoted pairs resolved; '' when absent. */
+  /** The name without its quotes, quoted pairs resolved; '' when absent. */
   readonly displayName: string
-  /** As sent, without angle brackets. Any scheme. */
+  /** The URI as sent, of any scheme, without angle brackets. */
   readonly uri: string
-  /** Of the header, not of the URI. Names lower case. */
+  /** Parameters of the header, not of the URI. Their names are in lower case. */
   readonly params: Params
   #parsed: Uri | undefined | null = null
 
@@ -147,7 +147,7 @@ function withParams(
 export interface Via {
   /** Upper case: `UDP`, `TCP`, `TLS`, `WS`, `WSS`, or whatever was sent. */
   readonly protocol: string
-  /** As sent, IPv6 without brackets. */
+  /** The host as sent, IPv6 without brackets. */
   readonly host: string
   /** 0 when absent. */
   readonly port: number
@@ -378,7 +378,7 @@ export function readAddress(value: string): { readonly displayName: string; read
     return { displayName, uri: value.slice(start, end === -1 ? undefined : start + end) }
   }
   if (!isQuoted) displayName = value.slice(start, open).trim()
-  // As in `parseNameAddr`: a name that goes on behind its quotes is none.
+  // The rule of `parseNameAddr`: a name that goes on behind its quotes is none.
   else if (trimBlanks(value.slice(start, open)) !== '') displayName = ''
   const close = value.indexOf('>', open)
   return { displayName, uri: value.slice(open + 1, close === -1 ? undefined : close) }
@@ -413,9 +413,9 @@ export interface ReadUri {
   readonly user: string
   /** `host[:port]` as written; '' of a tel URI. */
   readonly hostPort: string
-  /** From the first `;` behind the address up to the headers. */
+  /** The text from the first `;` behind the address up to the headers. */
   readonly params: string
-  /** Behind the `?`, escapes kept. */
+  /** The text behind the `?`, escapes kept. */
   readonly headers: string
 }
 
@@ -503,7 +503,7 @@ function parseSip(scheme: 'sip' | 'sips', text: string, from: number): Uri | und
   }
 }
 
-/** Of a mark before `end`, or `end`. */
+/** Returns the position of a mark before `end`, or `end`. */
 function positionOf(mark: string, text: string, from: number, end: number): number {
   const at = text.indexOf(mark, from)
   return at === -1 || at > end ? end : at

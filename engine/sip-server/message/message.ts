@@ -51,7 +51,7 @@ export interface HeaderIndex {
  */
 export class SipMessage {
   readonly kind: 'request' | 'response'
-  /** Of a response: the method of its CSeq, '' where that is unreadable. */
+  /** A response has the method of its CSeq, '' where that is unreadable. */
   readonly method: string
   readonly uri: string
   readonly version: string
@@ -203,7 +203,7 @@ export class SipMessage {
     return !this.hasPlainHeaders && raw.includes('\n') ? unfold(raw) : raw
   }
 
-  /** By whatever spelling of its name. */
+  /** Finds a header by any spelling of its name. */
   #first(name: string): HeaderLine | undefined {
     for (const line of this.lines) if (line.name === name) return line
     const wanted = knownName(name)
@@ -253,7 +253,7 @@ export function decodeMessage(bytes: Buffer): string {
 
 export function encodeMessage(text: string): Buffer {
   const bytes = Buffer.from(text, 'utf8')
-  // As many bytes as characters: all ASCII, which nearly every message is.
+  // It has as many bytes as characters: all are ASCII, as in nearly every message.
   if (bytes.length === text.length) return bytes
   return hasEscapedBytes(text) ? encodeEscaped(text) : bytes
 }
@@ -492,7 +492,7 @@ function endOfHost(value: string, start: number): number {
 
 const phrases: Readonly<Record<number, string>> = {
   ...statuses,
-  // As the RFCs and the registry write them.
+  // The RFCs and the registry write them so.
   181: 'Call Is Being Forwarded',
   183: 'Session Progress',
   436: 'Bad Identity Info',

@@ -337,7 +337,7 @@ const addressOf = {
   Contact: (message: SipMessage) => message.contact,
 }
 
-/** Of the first of its kind. */
+/** Whether the first header of this name has a readable address. */
 function isGood(message: SipMessage, name: keyof typeof addressOf): boolean {
   const value = message.get(name)
   if (value === undefined) return false

@@ -4,9 +4,9 @@ import { type OptionName, optionRows, type Row } from './option-table.ts'
 
 export interface CommandLineOption {
   readonly name: OptionName
-  /** As it was written, such as `--port`. */
+  /** Spelling of the option on the command line, such as `--port`. */
   readonly spelled: string
-  /** Of an option that takes no value: 'true'. */
+  /** An option that takes no value has 'true'. */
   readonly text: string
 }
 

@@ -28,7 +28,7 @@ import {
 export interface Row<T> {
   readonly kind: Kind<T>
   readonly meaning: string
-  /** Without `--`. */
+  /** Name of the option without `--`. */
   readonly option?: string
   /** One letter. */
   readonly short?: string
@@ -82,10 +82,11 @@ export const optionTable = {
     short: 'u',
     value: 'USER',
     refused:
-      'start it as that user; `setcap cap_net_bind_service` or systemd (AmbientCapabilities) give it low ports',
+      'start it as that user; `setcap cap_net_bind_service` or systemd ' +
+      '(AmbientCapabilities) give it low ports',
   }),
 
-  // Where SIP is served.
+  // Options of the addresses that serve SIP.
   contact: row(
     text,
     'address to bind, such as sip:*:5060;transport=udp,tcp; may be given again and again',
@@ -150,7 +151,7 @@ export const optionTable = {
     environment: ['SIP_DNS_SERVERS'],
   }),
 
-  // Where applications connect.
+  // Options of the port that applications connect to.
   address: row(host, 'address that applications connect to; default: all', {
     option: 'address',
     value: 'IP',

@@ -5,7 +5,7 @@ import { OptionError } from '../errors.ts'
 export interface Element {
   readonly name: string
   readonly attributes: Readonly<Record<string, string>>
-  /** Without white space at its ends. */
+  /** The text without white space at its ends. */
   readonly text: string
   readonly children: readonly Element[]
 }
@@ -65,7 +65,7 @@ export function readXml(xml: string): Element {
   return root
 }
 
-/** Without namespaces each is a text. */
+/** Attributes as texts, which they are where there are no namespaces. */
 function textsIn(attributes: Readonly<Record<string, unknown>>): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {}
   for (const [name, value] of Object.entries(attributes)) texts[name] = String(value)

@@ -14,7 +14,7 @@ export interface RequestHandler {
   /** Upper case; `*`: every method that has no handler of its own. */
   readonly sipMethod: string
   readonly httpMethod: 'get' | 'post'
-  /** Of http or https; with tcp or tls it is the application itself. */
+  /** A URL of http or https; one of tcp or tls is the application itself. */
   readonly url: string
   /** Whether the certificate of an https handler counts. */
   readonly verifies: boolean
@@ -102,7 +102,7 @@ const handlerFor = (
   handlers.find(({ sipMethod }) => sipMethod === method) ??
   handlers.find(({ sipMethod }) => sipMethod === '*')
 
-/** By the protocol of the URL: a redirection may lead to the other one. */
+/** One agent for each protocol of a URL: a redirection may lead to the other one. */
 type Agents = Readonly<Record<string, HttpAgent>>
 
 function agentsFor({ verifies }: RequestHandler): Agents {
@@ -116,7 +116,7 @@ function agentsFor({ verifies }: RequestHandler): Agents {
 interface Question {
   /** Its user and password, if any, are sent as Basic authentication. */
   readonly url: URL
-  /** Of a POST; undefined: it is a GET. */
+  /** Body of a POST; undefined: it is a GET. */
   readonly body: string | undefined
 }
 

@@ -13,7 +13,7 @@ export interface ScreeningRules {
   readonly spammers: readonly { readonly name: string; readonly values: readonly string[] }[]
   /** The answer to spammers by UDP: 603, or none. */
   readonly action: 'reject' | 'discard'
-  /** On streams. */
+  /** The action on streams. */
   readonly streamAction: 'reject' | 'discard'
   /** OPTIONS with exactly this User-Agent get 200. */
   readonly optionsUserAgent: string | undefined
@@ -53,7 +53,7 @@ const isOfSpammer = (request: NewRequest, spammers: ScreeningRules['spammers']):
     return text !== '' && values.some((value) => text.includes(value))
   })
 
-/** Of From and To only the user counts. */
+/** The user alone counts in From and To. */
 function judgedText({ get }: NewRequest, name: string): string {
   if (name === 'user-agent') return get('User-Agent') ?? ''
   const value = get(name === 'from' ? 'From' : 'To')
@@ -91,7 +91,8 @@ export function readDenyList(text: string): DenyList {
 }
 
 /**
- * In the spelling of a socket (RFC 5952). One with a zone stays as it is: its zone would be lost.
+ * The address in the spelling of a socket (RFC 5952). One with a zone stays as it is: its zone
+ * would be lost.
  */
 function canonical(address: string): string {
   if (!isIPv6(address) || address.includes('%')) return address

@@ -114,7 +114,7 @@ export abstract class Transaction<
     return this.#state
   }
 
-  /** Without an event: neither actions nor the end are reported. */
+  /** Enters a state without an event: neither actions nor the end are reported. */
   protected enter(state: State): void {
     this.#state = state
   }
@@ -187,6 +187,7 @@ function sameHop(invite: SentRequest, method: string, to: string, extra: string)
   return (
     `${method} ${invite.uri} SIP/2.0\r\nVia: ${invite.via}\r\n${routes}` +
     `Max-Forwards: ${invite.maxForwards}\r\nFrom: ${invite.from}\r\nTo: ${to}\r\n` +
-    `Call-ID: ${invite.callId}\r\nCSeq: ${invite.cseq} ${method}\r\n${extra}Content-Length: 0\r\n\r\n`
+    `Call-ID: ${invite.callId}\r\nCSeq: ${invite.cseq} ` +
+    `${method}\r\n${extra}Content-Length: 0\r\n\r\n`
   )
 }

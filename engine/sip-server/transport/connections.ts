@@ -42,7 +42,7 @@ export class Connections {
     return this.#byRemote.get(remoteKey(address, port, hostName))
   }
 
-  /** To be used only once its peer has proved the name that is looked for. */
+  /** The connection may be used only once its peer has proved the name that is looked for. */
   byAlias(address: string, port: number): Connection | undefined {
     return this.#byAlias.get(remoteKey(address, port))
   }

@@ -42,12 +42,12 @@ export class Credentials {
     return Date.parse(new X509Certificate(String(this.#settings.cert)).validTo)
   }
 
-  /** For a server. */
+  /** Settings of a server. */
   get settings(): SecureContextOptions {
     return this.#settings
   }
 
-  /** For a connection that we open; parsed once. */
+  /** Context of a connection that we open; parsed once. */
   get context(): SecureContext {
     return this.#context
   }

@@ -9,7 +9,7 @@ const maxPeers = 10_000
 export class PeerFlows {
   readonly #listener: Listener
   readonly #max: number
-  /** By address, then by port. */
+  /** Flows by address, then by port. */
   readonly #flows = new Map<string, Map<number, Flow>>()
   #count = 0
 

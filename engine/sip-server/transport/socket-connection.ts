@@ -83,7 +83,7 @@ export class SocketConnection {
     this.#webSocket.terminate()
   }
 
-  /** After a silence: a peer that answers lives, and a NAT between keeps its mapping. */
+  /** Pings after a silence: a peer that answers lives, and a NAT between keeps its mapping. */
   #ping(): void {
     this.#silentPings += 1
     if (this.#awaitsPong) return this.#webSocket.terminate()

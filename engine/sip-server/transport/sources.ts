@@ -101,9 +101,9 @@ export interface StreamLimits {
   readonly maxPerKnownSource: number
   /** Bytes that may wait for a peer that does not read; beyond, sending fails. */
   readonly maxBufferedBytes: number
-  /** For a connection that we open: until it can be written to, TLS included. */
+  /** Time until a connection that we open can be written to, TLS included. */
   readonly connectMs: number
-  /** For an accepted one: TLS, and the HTTP request that becomes a WebSocket. */
+  /** Time that an accepted one has for TLS, and for the HTTP request of a WebSocket. */
   readonly handshakeMs: number
   /**
    * An accepted connection without a whole message by then is closed, and so is any on which a

@@ -20,7 +20,7 @@ import { boundListener, type Transport, type TransportCallbacks } from './transp
 import { SocketConnection } from './socket-connection.ts'
 
 export interface WebSocketTransportOptions extends StreamOptions, WebSocketOptions {
-  /** For `wss`; undefined: `ws`. */
+  /** Certificate and key of `wss`; undefined: `ws`. */
   readonly credentials: Credentials | undefined
 }
 

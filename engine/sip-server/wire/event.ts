@@ -75,7 +75,7 @@ function received(event: RequestEvent | ResponseEvent): string {
 const receivedMeta = (came: string, { flow, now }: Passage): string =>
   meta('network', came, flow.listener.protocol, flow, now)
 
-/** For UDP our listener; for streams the remote end, as drachtio-server reports it. */
+/** Our listener for UDP, the remote end for streams: so drachtio-server reports it. */
 function sentMeta({ text, flow, now }: Passage & { readonly text: string }): string {
   const { protocol, advertisedHost, advertisedPort } = flow.listener
   const end = isReliable(protocol) ? flow : { address: advertisedHost, port: advertisedPort }

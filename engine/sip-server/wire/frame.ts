@@ -13,7 +13,7 @@ export const maxFrameBytes = 256 * 1024
 /** A longer run of digits is no length: 99 999 999 bytes are skipped at most. */
 const maxLengthDigits = 8
 
-/** As much of a frame that is too long as its command's id takes. */
+/** So much of a frame that is too long is kept: the id of its command. */
 const keptOfTooLong = 256
 
 const hash = 0x23
@@ -29,7 +29,7 @@ export interface ReadFrames {
 
 export function encodeFrame(payload: string, counting: FrameLength = 'bytes'): string {
   const bytes = Buffer.byteLength(payload)
-  // As many bytes as UTF-16 units: all is ASCII.
+  // It has as many bytes as UTF-16 units: all is ASCII.
   const isCountEqual = counting === 'bytes' || bytes === payload.length
   return `${isCountEqual ? bytes : Array.from(payload).length}#${payload}`
 }

@@ -1,6 +1,6 @@
 /**
- * What was changed, by whom and why; sessions of agents; accounting webhooks: endpoints, events and
- * deliveries.
+ * Changes, with who made them and why; sessions of agents; accounting webhooks: endpoints, events
+ * and deliveries.
  */
 import { noteAnyChange } from './nodes.ts'
 

@@ -5,7 +5,7 @@ import { expect, test } from 'vitest'
 import { CallTimes } from '../../../engine/sip-server/core/call-times.ts'
 import { Traffic } from '../../../engine/sip-server/core/traffic.ts'
 import { optionHelp } from '../../../engine/sip-server/program/command-line.ts'
-import { prometheusText } from '../../../engine/sip-server/metrics.ts'
+import { prometheusText } from '../../../engine/sip-server/metrics-listener.ts'
 
 const folder = 'engine/sip-server'
 const readme = readFileSync(join(folder, 'README.md'), 'utf8')

@@ -25,7 +25,8 @@ const shortMoment = new Intl.DateTimeFormat(undefined, {
 export const shortMomentText = (at: string): string => shortMoment.format(new Date(at))
 
 const hourAndMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
-const DAY_MS = 86_400_000
+export const HOUR_MS = 3_600_000
+export const DAY_MS = 86_400_000
 
 /** `14:02`, and the day where that is more than a day ago. */
 export const sinceText = (at: string, present: number): string =>

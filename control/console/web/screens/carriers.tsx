@@ -10,7 +10,7 @@ import { pathOf } from '../parts/address.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, textIn, words } from '../parts/form.tsx'
-import { absent, durationText, figureText, unitText } from '../parts/format.ts'
+import { HOUR_MS, absent, durationText, figureText, unitText } from '../parts/format.ts'
 import { List, Loaded } from '../parts/list.tsx'
 import { createOf, RowButtons } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
@@ -19,7 +19,6 @@ import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Moment, Text } from '../parts/text.tsx'
 import { carrierNoun } from './carrier-form.ts'
 
-const HOUR_MS = 3_600_000
 const periods = { hour: HOUR_MS, day: 24 * HOUR_MS } as const
 
 const stateOf = ({ is_active, status }: Carrier): string => {

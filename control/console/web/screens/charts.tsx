@@ -10,7 +10,14 @@ import { pathOf } from '../parts/address.ts'
 import { Chart } from '../parts/chart.tsx'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Choice } from '../parts/form.tsx'
-import { durationText, figureText, plural, shortAddress, unitText } from '../parts/format.ts'
+import {
+  HOUR_MS,
+  durationText,
+  figureText,
+  plural,
+  shortAddress,
+  unitText,
+} from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
@@ -19,7 +26,6 @@ import { hourly, meanSeconds } from './hourly.ts'
 import { nameOfNode, useNodeNames } from './names.ts'
 
 const REFRESH_MS = 60_000
-const HOUR_MS = 3_600_000
 
 /** In hours. */
 const periods = { '24': 'Last 24 hours', '168': 'Last 7 days' } as const

@@ -9,7 +9,7 @@ import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'
 import type { Anomalies, CallSummary, Finding, Telemetry } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { clockText, plural, shortMomentText, sinceText } from '../parts/format.ts'
+import { DAY_MS, clockText, plural, shortMomentText, sinceText } from '../parts/format.ts'
 import { useResource, useView, type Resource } from '../parts/resource.ts'
 import { Badge, Problem, Text } from '../parts/text.tsx'
 import {
@@ -26,7 +26,6 @@ import { nameOfNode, useNodeNames } from './names.ts'
 
 /** They are found in the records of two weeks. */
 const REFRESH_MS = 30_000
-const DAY_MS = 86_400_000
 
 const tones = { critical: 'bad', high: 'bad', medium: 'warn', low: 'plain' } as const
 

@@ -1,7 +1,6 @@
 /** Series of hours, out of a summary of calls by hour: hours without a call are there, too. */
 import type { CallSummary } from '../api/views.ts'
-
-const HOUR_MS = 3_600_000
+import { HOUR_MS } from '../parts/format.ts'
 
 interface Series {
   /** Seconds UTC. */

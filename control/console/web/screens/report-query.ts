@@ -1,6 +1,5 @@
 /** Which calls are searched: by the address, and for the API. */
-
-const DAY_MS = 86_400_000
+import { DAY_MS } from '../parts/format.ts'
 
 /** In days. */
 export const periods = { '1': 'Last 24 hours', '7': 'Last 7 days', '30': 'Last 30 days' } as const

@@ -11,7 +11,7 @@ import { now } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
 import { isGlobal, may, sessionEnded } from '../api/session.ts'
 import { onForm } from '../parts/form.tsx'
-import { durationText, moneyText } from '../parts/format.ts'
+import { DAY_MS, durationText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Problem } from '../parts/text.tsx'
 import { visibleLines } from '../parts/visible-text.ts'
@@ -27,7 +27,7 @@ export const isIncomplete = (): boolean => {
   return value !== undefined && !value.call && !(value.node && value.price && value.customer)
 }
 
-const YEAR_MS = 366 * 86_400_000
+const YEAR_MS = 366 * DAY_MS
 
 export async function findSetup(): Promise<void> {
   if (!isGlobal() || !may('carriers:write')) return

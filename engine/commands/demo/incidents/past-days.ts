@@ -1,4 +1,5 @@
 /** Two quiet weeks before the incidents, against which these are anomalies. */
+import { HOUR_MS, DAY_MS } from '../../../../schema/clock.ts'
 import type { Store } from '../../../../schema/storage/store.ts'
 import { all, execute, transaction } from '../../../../schema/sql/query.ts'
 import type { CommandContext } from '../../command.ts'
@@ -6,8 +7,6 @@ import { BY_NORTHERN, BY_SOUTHERN, callers, type CustomerName } from './incident
 
 const DAYS = 14
 const CALLS_PER_DAY = 3
-const DAY_MS = 86_400_000
-const HOUR_MS = 3_600_000
 const TALK_SECONDS = 60
 const COST_MICROS = 30_000
 

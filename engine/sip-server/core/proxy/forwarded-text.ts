@@ -73,7 +73,7 @@ const reserved = new Set(
   ).split(','),
 )
 
-/** Without our Via; undefined when no Via is left to send it to. `lines` are added. */
+/** The response without our Via, with `lines`; undefined when no Via is left to send it to. */
 export function forwardedResponse(response: SipMessage, lines = ''): string | undefined {
   const [, ...vias] = response.all('Via').flatMap(splitList)
   if (vias.length === 0) return undefined

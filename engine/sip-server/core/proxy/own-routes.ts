@@ -8,7 +8,7 @@
  * their BYE. What it is good for afterwards is little: requests with a To tag and the Call-ID of a
  * call that an application has let its owner place, until this process ends and its key with it.
  */
-import { flowTo, hopOf, ownUri } from '../next-hop.ts'
+import { flowTo, hopOf, ownUri } from '../hop-finder.ts'
 import type { CoreOptions } from '../parts.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { type Flow, isNamed, isReliable, type Listener } from '../../flow.ts'

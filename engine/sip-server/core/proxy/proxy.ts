@@ -9,7 +9,7 @@ import { parseOptionTags } from '../../message/fields.ts'
 import type { ProxyCommand } from '../../application.ts'
 import type { RecordRouteTokens, Refusal } from '../../options.ts'
 import type { CommandRef } from '../outbox.ts'
-import { hopOf, namesOneOf } from '../next-hop.ts'
+import { hopOf, namesOneOf } from '../hop-finder.ts'
 import { viaOf } from '../request-writer.ts'
 import { type InboundRequest, type InboundRequests, tooManyHops } from '../uas/inbound-request.ts'
 import type { Vias } from '../app-headers.ts'
@@ -79,7 +79,7 @@ export class Proxy {
     if (!fullResponse) events.forwardingDone(ref)
   }
 
-  /** For a request that is no CANCEL; undefined: it does not come by a route of ours. */
+  /** The next step of a request, no CANCEL; undefined: it does not come by a route of ours. */
   nextStep(request: SipMessage, source: Flow): NextStep | undefined {
     const onward =
       this.#parts.tokenRoutes?.read(request, source) ?? this.#byOwnRoute(request, source)

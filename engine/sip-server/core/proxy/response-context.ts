@@ -4,7 +4,7 @@
  */
 import type { CoreParts } from '../parts.ts'
 import type { ClientTransaction } from '../transactions.ts'
-import { elsewhere, isSips, ownUri } from '../next-hop.ts'
+import { elsewhere, isSips, ownUri } from '../hop-finder.ts'
 import {
   forwardedRequest,
   forwardedResponse,
@@ -31,7 +31,7 @@ import {
 } from '../../transaction/machine.ts'
 
 export interface ForwardOptions {
-  /** Of the forwarded request. */
+  /** Max-Forwards of the forwarded request. */
   readonly maxForwards: number
   /** Later requests of the dialog come this way too. */
   readonly staysInDialog: boolean

@@ -4,7 +4,7 @@
  * as Route is not followed: the token alone says the next hop, so that a party that holds one
  * reaches nothing else by it.
  */
-import { type HopFinder, namesOneOf } from '../next-hop.ts'
+import { type HopFinder, namesOneOf } from '../hop-finder.ts'
 import type { Target } from './forwarded-text.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
@@ -54,7 +54,7 @@ export class TokenRoutes {
     return { target: found, recordRoute, patienceMs }
   }
 
-  /** Of our sealed routes the user part names a connection. */
+  /** The user part of a sealed route is no token: it names a connection. */
   #tokenIn(request: SipMessage): string | undefined {
     const [first = ''] = request.list('Route')
     const text = bareUri(first)

@@ -8,7 +8,7 @@ import { FlowTexts } from '../flow-texts.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
 import type { RetransmitCache } from '../../transaction/retransmit-cache.ts'
-import { type BranchOrigin, dialogFrom } from './receive-response.ts'
+import { type BranchOrigin, dialogFrom } from './response-receiver.ts'
 import type { SentAck } from './outbound-request.ts'
 
 /** The first lines; the ACK follows. None of them has a line break. */
@@ -17,7 +17,7 @@ const LINES = 9
 export class AcknowledgedInvites {
   readonly #parts: CoreParts
   readonly #flows = new FlowTexts()
-  /** By branch. */
+  /** The keys are branches. */
   readonly #acknowledged: RetransmitCache
 
   constructor(parts: CoreParts) {

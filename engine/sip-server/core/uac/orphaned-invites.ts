@@ -29,7 +29,7 @@ export class OrphanedInvites {
     this.#parts = parts
   }
 
-  /** For as long as a 2xx is repeated (§13.3.1.4). */
+  /** Works for as long as a 2xx is repeated (§13.3.1.4). */
   end(isToBeEnded: (source: Flow) => boolean, now: number): void {
     const { deadlines, timers } = this.#parts.transactions
     this.#isToBeEnded = isToBeEnded
@@ -116,7 +116,7 @@ function isAnswerToUs(response: SipMessage, { listener }: Flow): boolean {
   return hops === 1 || (hops === 2 && isPassedOn(response, listener))
 }
 
-/** What is passed on has a Record-Route with a token of ours as its user part. */
+/** A response that is passed on has a Record-Route with a token of ours as its user part. */
 function isPassedOn(
   response: SipMessage,
   { advertisedHost, advertisedPort }: Flow['listener'],

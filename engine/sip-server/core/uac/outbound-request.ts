@@ -22,7 +22,7 @@ import {
 import type { Deadline } from '../../transaction/deadlines.ts'
 import { InviteClientTransaction } from '../../transaction/client.ts'
 import type { TimedCall } from '../call-times.ts'
-import { elsewhere } from '../next-hop.ts'
+import { elsewhere } from '../hop-finder.ts'
 import type { CoreParts } from '../parts.ts'
 import type { ClientTransaction, Transactions } from '../transactions.ts'
 import { retarget, type ComposedRequest } from '../request-writer.ts'
@@ -105,7 +105,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
   readonly transactionId: string
   readonly clientId: number
   readonly isInitial: boolean
-  /** Of the session timer that it asks for. */
+  /** Interval of the session timer that it asks for. */
   readonly sessionSeconds: number | undefined
   readonly startedAt: number
   hasRung = false
@@ -309,7 +309,7 @@ export class OutboundRequest implements ClientUser, TimedCall, AnsweredInvite {
     this.#parts.acknowledged.keep(this, this.#answeredTag, ack, now)
   }
 
-  /** For a copy of the 2xx. */
+  /** A copy of the 2xx has come. */
   repeatAck(): void {
     if (this.#ack) this.#parts.transactions.send(this.#ack.text, this.#ack.flow, '')
   }
@@ -405,7 +405,7 @@ function abandonedAttempt(
   }
 }
 
-// Requests that an application asks for; receive-response.ts handles their responses.
+// Requests that an application asks for; response-receiver.ts handles their responses.
 
 /** The command of an application, and the ids that it quotes. */
 export interface RequestCommand extends CommandRef {

@@ -24,7 +24,7 @@ interface Template {
   readonly rest: string
 }
 
-/** Beyond it all are made anew. */
+/** When there are more, all are made anew. */
 const maxTemplates = 10_000
 
 /** The usual form of a response to one: the Via first, and the names of headers in full. */
@@ -33,9 +33,9 @@ const usualForm =
 
 export class Pings {
   readonly #parts: CoreParts
-  /** By target; undefined: it takes more than a ping. */
+  /** The keys are targets; undefined: one takes more than a ping. */
   readonly #templates = new Map<string, Template | undefined>()
-  /** By branch, those whose answer is not late yet. */
+  /** Pings whose answer is not late yet, by branch. */
   readonly #open = new ReleasingMap<string, Ping>()
 
   constructor(parts: CoreParts) {
@@ -168,7 +168,7 @@ class Ping implements ClientUser {
     if (status >= 200) this.#pings.answered(this.done, { status, reason })
   }
 
-  /** As any other request's (RFC 3261 §8.1.3.1). */
+  /** A failure is that of any other request (RFC 3261 §8.1.3.1). */
   onFailure(failure: ClientFailure): void {
     const [status, reason] =
       failure === 'timeout'

@@ -30,7 +30,7 @@ export class InDialogRequests {
   }
 
   /**
-   * For a failure an ACK belongs to the transaction, for a 2xx to the dialog (§17, §13). It is
+   * The ACK of a failure belongs to the transaction, that of a 2xx to the dialog (§17, §13). It is
    * never answered, whatever is wrong with it.
    */
   ack(ack: SipMessage, key: string, flow: Flow, now: number): void {
@@ -68,7 +68,7 @@ export class InDialogRequests {
     this.#deliver(dialog, arrival, now)
   }
 
-  /** To be asked before the dialog changes: another than the peer may have sent the request. */
+  /** Asked before the dialog changes: another than the peer may have sent the request. */
   #refusalOf(dialog: Dialog, request: SipMessage, source: Flow): Refusal | undefined {
     const { admitInDialog } = this.#parts.options
     if (admitInDialog === undefined || dialog.isPeerAt(source.address)) return undefined

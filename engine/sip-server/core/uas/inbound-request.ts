@@ -20,7 +20,7 @@ import { parseOptionTags, tagOf } from '../../message/fields.ts'
 export interface Arrival {
   readonly request: SipMessage
   readonly vias: Vias
-  /** Of its server transaction. */
+  /** Key of its server transaction. */
   readonly key: string
   /** Outside dialogs: equal for all copies of the request; else ''. */
   readonly mergeKey: string
@@ -63,9 +63,9 @@ export interface InboundParts extends CoreParts {
  * Requests that wait for an answer, and those outside dialogs until their transaction has ended.
  */
 export class InboundRequests {
-  /** By the id that the application quotes. */
+  /** The keys are ids that the application quotes. */
   readonly #byId = new ReleasingMap<string, InboundRequest>()
-  /** By server transaction: where a CANCEL goes. */
+  /** The keys are server transactions: a CANCEL finds its request by them. */
   readonly #byKey = new ReleasingMap<string, InboundRequest>()
   /**
    * Server transactions by Call-ID, From tag and CSeq: a request may come by two ways (RFC 3261
@@ -161,7 +161,7 @@ export class InboundRequests {
     return this.#mergedAs(mergeKeyOf(cancel, 'INVITE'))
   }
 
-  /** Without a final response, forwarded ones included. */
+  /** Number of requests without a final response, forwarded ones included. */
   get size(): number {
     return this.#byKey.size
   }

@@ -20,7 +20,7 @@ export class RefusedInvites {
   /** When they end, in seconds; 0: free. */
   readonly #ends = new Uint32Array(GROUPS * PLACES)
   #lastEnd = 0
-  /** Of the key that was looked for last. */
+  /** Hash of the key that was looked for last. */
   #hash = 0
   #group = 0
 

@@ -11,7 +11,7 @@ import {
 import type { CommandRef } from '../outbox.ts'
 import type { CoreParts } from '../parts.ts'
 import { hashOf, type Identifiers } from '../identifiers.ts'
-import { advertised, isSips, ownUri } from '../next-hop.ts'
+import { advertised, isSips, ownUri } from '../hop-finder.ts'
 import type { SessionTimers } from '../session-timers.ts'
 import { grantedSeconds, grantLines, isLastNotify, type Subscriptions } from '../subscriptions.ts'
 import {

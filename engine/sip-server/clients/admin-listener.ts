@@ -25,7 +25,7 @@ export class AdminListener {
   /** Connections without a whole frame yet, TLS handshakes included, by address and port. */
   readonly #newcomers = new Map<string, Socket>()
 
-  /** With credentials the port speaks TLS. */
+  /** @param credentials present: the port speaks TLS. */
   constructor(clients: Clients, options: AdminOptions, log: Log, credentials?: Credentials) {
     this.#clients = clients
     this.#options = options

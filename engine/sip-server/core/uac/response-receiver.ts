@@ -51,7 +51,8 @@ export class ResponseReceiver implements OutboundUser {
   onLocalFailure(outbound: OutboundRequest, status: number, reason: string, now: number): void {
     const { sent, flow, transactionId, dialogId, dialog } = outbound
     const text =
-      `SIP/2.0 ${status} ${reason}\r\nVia: ${sent.via}\r\nFrom: ${sent.from}\r\nTo: ${sent.to}\r\n` +
+      `SIP/2.0 ${status} ${reason}\r\nVia: ${sent.via}\r\nFrom: ${sent.from}\r\nTo: ` +
+      `${sent.to}\r\n` +
       `Call-ID: ${sent.callId}\r\nCSeq: ${sent.cseq} ${sent.method}\r\nContent-Length: 0\r\n\r\n`
     this.#reportFailure(outbound, status, text, now)
     if (dialog && (outbound.isInitial || sent.method === 'BYE')) this.#parts.dialogs.remove(dialog)

@@ -155,7 +155,7 @@ function servicesOf(
     .slice(0, 4)
 }
 
-/** By priority; within one by chance, in proportion to the weights. `random` gives 0 ≤ x < 1. */
+/** Sorts by priority; within one by chance, weighted (RFC 2782). `random` gives 0 ≤ x < 1. */
 export function srvOrder(records: readonly SrvRecord[], random: () => number): SrvRecord[] {
   const priorities = [...new Set(records.map(({ priority }) => priority))].toSorted((a, b) => a - b)
   return priorities.flatMap((priority) =>

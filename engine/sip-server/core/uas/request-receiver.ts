@@ -307,7 +307,7 @@ function receiveCancel(parts: InDialogParts, arrival: Arrival, via: Via, now: nu
   if (inbound === undefined) return
   events.callStopped('network', 'call-canceled', cancel.text, now)
   if (inbound.cancelled(now)) return
-  // Before the 487: the answer is the application's last word on its side.
+  // This goes before the 487: the answer is the application's last word on its side.
   const dialogId = inbound.wasAnswered ? inbound.dialogId : ''
   responder.answer(inbound, 487, 'Request Terminated', '', now)
   const { clientId, transactionId } = inbound

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { CallTimes } from '../../../engine/sip-server/core/call-times.ts'
 import { Traffic } from '../../../engine/sip-server/core/traffic.ts'
-import { prometheusText } from '../../../engine/sip-server/metrics.ts'
+import { prometheusText } from '../../../engine/sip-server/metrics-listener.ts'
 import { createSipServer, type SipServer } from '../../../engine/sip-server/index.ts'
 import { SipPeer } from '../../support/sip-peer.ts'
 

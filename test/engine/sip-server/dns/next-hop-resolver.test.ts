@@ -6,7 +6,7 @@ import type {
   Dns,
   DnsAnswer,
 } from '../../../../engine/sip-server/dns/dns.ts'
-import { NextHopResolver, srvOrder } from '../../../../engine/sip-server/dns/next-hop.ts'
+import { NextHopResolver, srvOrder } from '../../../../engine/sip-server/dns/next-hop-resolver.ts'
 import { CachedDns } from '../../../../engine/sip-server/dns/cached-dns.ts'
 import type { HopQuestion, HopTarget } from '../../../../engine/sip-server/flow.ts'
 import { seededRandom } from '../../../support/seeded-random.ts'

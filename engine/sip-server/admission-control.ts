@@ -38,7 +38,7 @@ const busyFrom = 0.9
 /** A few calls are always let in: otherwise nothing would show that the overload is over. */
 const smallestShare = 0.01
 
-export class Admission {
+export class AdmissionControl {
   readonly #delays: number[] = []
   readonly #utilizations: number[] = []
   #share = 1

@@ -77,7 +77,7 @@ export class HopFinder {
     this.#ids = ids
   }
 
-  /** By the URI alone; of several listeners that serve it, `preferred`. */
+  /** Finds the hop by the URI alone; `preferred` if several listeners serve it. */
   nextHop(target: string, preferred?: Listener): NextHop | Problem {
     const listeners = this.listeners()
     const hop = hopOf(target)
@@ -387,6 +387,6 @@ export function ownUri(listener: Listener, user: string, isSecure: boolean): str
   return `sip:${place}${transportParam(listener)}`
 }
 
-/** Of the URI in a Route, Record-Route or Contact value, or by itself. */
+/** Whether a URI, alone or in a Route, Record-Route or Contact value, is `sips`. */
 export const isSips = (value: string | undefined): boolean =>
   value !== undefined && /^sips:/i.test(bareUri(value))

@@ -2,7 +2,10 @@ import { connect, type Socket } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { Clients } from '../../../../engine/sip-server/clients/clients.ts'
 import type { AppEvent } from '../../../../engine/sip-server/application.ts'
-import { AdminListener, type AdminOptions } from '../../../../engine/sip-server/clients/listener.ts'
+import {
+  AdminListener,
+  type AdminOptions,
+} from '../../../../engine/sip-server/clients/admin-listener.ts'
 import { encodeFrame } from '../../../../engine/sip-server/wire/frame.ts'
 import { closed, emitted, Signal } from '../../../support/waiting.ts'
 
