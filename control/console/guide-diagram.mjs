@@ -4,6 +4,7 @@
  */
 const LINE = 18
 const PADDING = 10
+const MARGIN = 12
 const CHARACTER = 7.2
 
 const escaped = (text) =>
@@ -24,7 +25,8 @@ export function diagram(source) {
 }
 
 function picture(width, height, label, parts) {
-  return `<div class="wide" tabindex="0"><svg role="img" aria-label="${escaped(label)}" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" fill="none" stroke="currentColor">
+  const [whole, tall] = [width + 2 * MARGIN, height + 2 * MARGIN]
+  return `<div class="wide" tabindex="0"><svg role="img" aria-label="${escaped(label)}" width="${whole}" height="${tall}" viewBox="-${MARGIN} -${MARGIN} ${whole} ${tall}" fill="none" stroke="currentColor">
 ${parts.join('\n')}
 </svg></div>\n`
 }
