@@ -4,10 +4,12 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { build } from 'esbuild'
-import { clientOperations } from '../../test/support/client-operations.ts'
-import { openControl } from '../../test/support/control.ts'
-import { documentOf } from '../../test/support/documented.ts'
+
+// After `npm ci --omit=dev` there is nothing to make it with, and nobody who needs it.
+const { build } = await import('esbuild').catch(() => process.exit(0))
+const { clientOperations } = await import('../../test/support/client-operations.ts')
+const { openControl } = await import('../../test/support/control.ts')
+const { documentOf } = await import('../../test/support/documented.ts')
 
 const folder = import.meta.dirname
 const control = await openControl()

@@ -1,5 +1,6 @@
 /** Makes a page of GUIDE.md for `build.mjs`: contents at its side, one section for each heading. */
 import { Marked } from 'marked'
+import { diagram } from './guide-diagram.mjs'
 
 const escaped = (text) =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('"', '&quot;')
@@ -43,7 +44,10 @@ export function guidePage(markdown, page) {
         return `<li id="${prefix}${name.toLowerCase()}">${content}</li>\n`
       },
       // Reached by the keyboard, so that arrow keys scroll it.
-      code: ({ text }) => `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
+      code: ({ text, lang }) =>
+        lang === 'mermaid'
+          ? diagram(text)
+          : `<pre tabindex="0"><code>${escaped(text)}</code></pre>\n`,
       table(token) {
         const row = (cells, name) =>
           `<tr>${cells.map((cell) => `<${name}>${this.parser.parseInline(cell.tokens)}</${name}>`).join('')}</tr>`

@@ -159,8 +159,8 @@ test('it holds what it needs, and no tests', () => {
     readonly dependencies: Readonly<Record<string, string>>
   }
   const own = JSON.parse(readFileSync('package.json', 'utf8')) as {
-    readonly devDependencies: Readonly<Record<string, string>>
+    readonly dependencies: Readonly<Record<string, string>>
   }
   for (const [name, range] of Object.entries(dependencies))
-    expect(own.devDependencies[name]).toBe(range)
+    expect(own.dependencies[name]).toBe(range)
 })

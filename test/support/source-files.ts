@@ -2,14 +2,14 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** The built package of the SIP server. */
-const built = 'engine/sip-server/dist/'
+/** Files that builds have written beside the sources. */
+const built = ['engine/sip-server/dist/', 'control/client/operations.ts']
 
 export const filesUnder = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile())
     .map((entry) => join(entry.parentPath, entry.name))
-    .filter((path) => !path.startsWith(built))
+    .filter((path) => !built.some((start) => path.startsWith(start)))
 
 /** Comments blanked, lines kept; a quoted text is passed over so that `//` in it stays. */
 const withoutComments = (text: string): string =>

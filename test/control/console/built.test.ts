@@ -21,6 +21,12 @@ test('the links of the guide lead to headings of it, or to pages elsewhere', () 
   expect(guide().match(/<h2 /g)).toHaveLength(headings.length)
 })
 
+test('every picture of the guide is drawn', () => {
+  const pictures = readFileSync('GUIDE.md', 'utf8').match(/^```mermaid$/gm) ?? []
+  expect(pictures.length).toBeGreaterThan(10)
+  expect(guide().match(/<svg role="img" aria-label="[^"]+"/g)).toHaveLength(pictures.length)
+})
+
 test('the guide has an anchor for each setting and each denial code', () => {
   const page = guide()
   const ids = [
