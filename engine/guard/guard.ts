@@ -1,3 +1,9 @@
+/**
+ * Admits or drops each packet before it is decoded. Floods are cut to a rate, scanners get no
+ * answer, guessers are banned for a while. Carriers and nodes are never shut out. The source of a
+ * datagram may be forged: it counts against sources that have proved nothing, and never against
+ * others.
+ */
 import type { Log } from '../../schema/contracts/log.ts'
 import { Bans, type StoredBan } from './bans.ts'
 import {
