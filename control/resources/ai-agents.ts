@@ -51,6 +51,7 @@ export const aiAgents: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'agents',
   kind: 'agent',
   fields,
+  hasOwnRoutes: true,
   search: ['ai_agent.name', 'extension'],
   order: ['ai_agent.name'],
   limits: ['agents'],

@@ -307,6 +307,7 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'carriers',
   kind: 'carrier',
   fields,
+  hasOwnRoutes: true,
   children: {
     gateways: {
       ...gateways,

@@ -158,6 +158,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   scope: 'customers',
   kind: 'customer',
   fields,
+  hasOwnRoutes: true,
   children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },
   joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
   selected: sql`coalesce(wallet.currency, 'USD') AS currency,

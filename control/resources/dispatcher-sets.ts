@@ -286,6 +286,7 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
   scope: 'dispatcher',
   kind: 'dispatcher_set',
   fields,
+  hasOwnRoutes: true,
   children: {
     nodes: {
       ...nodeRows,

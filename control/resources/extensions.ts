@@ -141,6 +141,7 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'extensions',
   kind: 'extension',
   fields,
+  hasOwnRoutes: true,
   domain: 'domain',
   search: ['extension', 'display_name', 'extension.email'],
   order: ['extension', 'domain'],

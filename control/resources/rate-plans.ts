@@ -35,6 +35,7 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'rates',
   kind: 'rate_plan',
   fields,
+  hasOwnRoutes: true,
   search: ['rate_plan.name'],
   order: ['rate_plan.name'],
   limits: ['rate_plans'],

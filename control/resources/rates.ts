@@ -125,6 +125,7 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
   scope: 'rates',
   kind: 'rate',
   fields,
+  hasOwnRoutes: true,
   joins: sql`JOIN rate_plan ON rate_plan.id = rate.rate_plan_id`,
   selected: sql`rate_plan.name AS rate_plan`,
   owner: 'rate_plan.tenant_id',
