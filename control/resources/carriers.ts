@@ -188,7 +188,9 @@ const fields = field.table({
   payer: field.of(field.oneOf(['customer', 'from_number']), {
     default: 'customer',
     about:
-      'The payer of calls from this carrier. `customer`: the carrier’s customer. `from_number`, only without a customer: the customer that owns the number in From, within the carrier’s tenant if it has one.',
+      'The payer of calls from this carrier. `customer`: the carrier’s customer. ' +
+      '`from_number`, only without a customer: the customer that owns the number in ' +
+      'From, within the carrier’s tenant if it has one.',
   }),
   is_active: field.of(field.yesOrNo, { default: true }),
   direction: field.of(field.oneOf(['in', 'out', 'both']), { default: 'both' }),
@@ -261,7 +263,7 @@ const fields = field.table({
 
 type CarrierBody = z.output<typeof fields.body>
 
-/** With what the engine knows of it. */
+/** A carrier with its status from the engine. */
 export const liveCarrierView = fields.view
   .extend({
     gateways: z.array(

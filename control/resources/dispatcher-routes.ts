@@ -345,10 +345,10 @@ const withCallsOfPeers =
     }))
   }
 
-/** For the audit log: without volatile fields such as latencies. */
+/** A node in the audit log: without volatile fields such as latencies. */
 const lasting = ({ status, ...node }: LiveNode) => ({ ...node, state: status?.state ?? null })
 
-/** As the tool set_dispatcher_state does it. */
+/** Sets the state as the tool set_dispatcher_state does. */
 function setState(
   target: Pick<NodeStateOrder, 'setId' | 'destination'>,
   { state, expected_state: expectedState, reason, duration }: z.output<typeof stateBody>,

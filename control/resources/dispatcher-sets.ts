@@ -255,7 +255,7 @@ const fields = field.table(
 
 type DispatcherBody = z.output<typeof fields.body>
 
-/** With the state of each node in the engine. */
+/** A node with its state in the engine. */
 export const liveNodeView = nodeView
   .extend({
     status: probed
@@ -390,7 +390,7 @@ export class DispatcherSets extends ResourceStore<typeof fields.body, typeof fie
       const written = isSameNode ? {} : admitNew([destination], scope, this.deps)
       const after = present.map((each) => {
         if (each.id !== nodeId) return each
-        // With another host it is another node, without a known state.
+        // A node with another host is another node, whose state is not known.
         return { ...each, ...next, id: next.host === each.host ? nodeId : undefined }
       })
       refuseEmptySet(present, after, this.deps)

@@ -40,7 +40,7 @@ const exampleDetails = {
 const { noun, path } = extensions
 const { body } = extensions.fields
 const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
-/** As `contacts` of the details has it. */
+/** The contact, as the details show it in `contacts`. */
 const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 
 const read = requires('extensions:read')

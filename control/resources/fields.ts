@@ -128,7 +128,7 @@ type Shape<Table extends Fields, Part extends 'body' | 'view'> = {
   >
 }
 
-/** What follows from the fields of a resource. */
+/** The schemas, columns and references that follow from the fields of a resource. */
 export interface FieldTable<Body extends z.ZodObject, View extends z.ZodObject> {
   readonly body: Body
   readonly view: View

@@ -103,7 +103,7 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
   }
 }
 
-/** As DELETE does: it refuses what something depends on. */
+/** Removes a row as DELETE does: it refuses while something depends on the row. */
 async function remove(resource: AnyResource, id: number, asker: RequestScope): Promise<void> {
   if ((await resource.remove(id, asker)) === 'absent') throw notFound(resource.noun)
 }

@@ -10,7 +10,7 @@ import { ratePlans } from './rate-plans.ts'
 import { rates } from './rates.ts'
 import { tenants } from './tenants.ts'
 
-/** By their names in a seed file, in the order in which they may refer to each other. */
+/** The nouns by their names in a seed file, each after those to which it may refer. */
 export const nouns = {
   tenants,
   rate_plans: ratePlans,

@@ -223,8 +223,8 @@ function importRatesRoute(deps: RateDeps) {
 }
 
 /**
- * Of the event loop. The clock would count the rests between slices, and waits for rates of others,
- * too.
+ * Milliseconds of the event loop. The clock would also count the rests between slices, and waits
+ * for rates of others.
  */
 const WORK_MS_PER_RATE = 0.005
 

@@ -1,7 +1,7 @@
 /**
- * A resource is one definition: its body, its view, its columns, its references, and its checks.
+ * A resource is one definition: its table of fields, its place in the database, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds/`) and the OpenAPI document.
+ * undo (`kinds.ts`) and the OpenAPI document.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
@@ -97,14 +97,14 @@ export interface Writing<Body extends z.ZodObject, View extends z.ZodObject> {
 }
 
 export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> {
-  /** As in an error: `Carrier not found`. */
+  /** Its name in an error: `Carrier not found`. */
   readonly noun: string
   readonly table: keyof Database
   /** Below `/api/v1`: `/routing/carriers`. */
   readonly path: string
   /** Requires its `:read` and `:write`. */
   readonly scope: ScopedResource
-  /** As which its changes are recorded, and undone. */
+  /** The kind under which its changes are recorded, and undone. */
   readonly kind: ChangeKind
   /** Its fields: what is written, what is shown, and where that stands. */
   readonly fields: FieldTable<Body, View>
@@ -260,7 +260,8 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     const rows = await all<Row>(
       this.deps.store,
       this.#compiled(
-        sql<Row>`${this.#selected()} WHERE ${where} ORDER BY ${order} LIMIT ${limit} OFFSET ${offset}`,
+        sql<Row>`${this.#selected()} WHERE ${where}
+          ORDER BY ${order} LIMIT ${limit} OFFSET ${offset}`,
       ),
     )
     return { rows: await this.#views(rows), total: total?.n ?? 0 }

@@ -11,7 +11,7 @@ import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 
-/** As in `X-Tenant-Slug`. */
+/** The name of a tenant in `X-Tenant-Slug`. */
 const slug = z
   .string()
   .regex(
