@@ -116,7 +116,7 @@ export const oneOf = <const Values extends readonly [string, ...string[]]>(value
 
 export const id = shown(z.int(), { example: 1 })
 export const createdAt = shown(moment, { example: exampleTime })
-export const updatedAt = createdAt
+export const updatedAt = shown(moment, { example: exampleTime })
 
 type Fields = Readonly<Record<string, Field<z.ZodType | undefined, z.ZodType | undefined>>>
 
