@@ -26,9 +26,9 @@ interface Candidate {
 type SearchableColumn = 'name' | 'description' | 'owner_username'
 
 export interface KeyFilter {
-  /** Only keys of this tenant; null for those of all tenants and global ones. */
+  /** The tenant of the keys; null: those of all tenants, and global ones. */
   readonly tenantId: number | null
-  /** Only keys of this domain; null for all domains. */
+  /** The domain of the keys; null: all domains. */
   readonly domain: string | null
   /** Within that, only keys of the tenant with this slug. */
   readonly tenantSlug?: string | undefined

@@ -243,11 +243,11 @@ const usageStatements = (store: Store) => ({
   ),
 })
 
-/** Of a key, in the database: the usual ones, and of the others the last seen. */
+/** Addresses of a key in the database: the usual ones, and the last seen of the others. */
 const MAX_ADDRESSES = 200
 /**
- * The usual ones: a flood of fresh addresses comes neither first nor, without requests that
- * succeed, most.
+ * The first and the most used addresses are the usual ones: a flood of fresh addresses comes
+ * neither first nor, without requests that succeed, most.
  */
 const FIRST_SEEN = 40
 const MOST_USED = 60
@@ -263,7 +263,7 @@ const MAX_WAITING = 20_000
 const PRUNE_MS = 60_000
 /** Rows of one DELETE. */
 const BATCH = 1_000
-/** Of requests without a key. */
+/** The id under which requests without a key are counted. */
 const NO_KEY = 0
 
 interface Uses {
@@ -282,7 +282,7 @@ export interface Activity {
 class ActivityOfKey implements Activity {
   readonly keyId: number
   addresses = new Map<string, Uses>()
-  /** By route, then outcome. */
+  /** Uses by route, then by outcome. */
   routes = new Map<string, Map<string, Uses>>()
   #outcomes = 0
   readonly #active: Set<ActivityOfKey>
@@ -354,7 +354,7 @@ export class KeyActivity {
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, ActivityOfKey>()
   readonly #active = new Set<ActivityOfKey>()
-  /** Not written yet, by what names the row. */
+  /** Rows that are not written yet, by the key of the row. */
   readonly #addresses = new Map<string, KeyAddressTable>()
   readonly #hours = new Map<string, ApiHourTable>()
   /** Keys that may have too many addresses. */
@@ -434,7 +434,7 @@ export class KeyActivity {
     return known
   }
 
-  /** In the same order on each node, so that none waits for another in a circle. */
+  /** Writes in the same order on each node, so that none waits for another in a circle. */
   async #write(): Promise<void> {
     const ids = new Set([...this.#addresses.values()].map((row) => row.application_key_id))
     await transaction(this.#store, async () => {

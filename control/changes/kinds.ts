@@ -40,7 +40,7 @@ export interface RestorableKind {
     deps: ChangeDeps,
     asker: RequestScope,
   ) => Promise<void>
-  /** What has no name is told apart by this, as `for "49" of the plan "retail"`. */
+  /** Names a thing without a name of its own, as `for "49" of the plan "retail"`. */
   readonly nameOf?: (state: FieldState, deps: ChangeDeps) => Promise<string>
   /** The effect of undoing a creation, as a phrase; absent: "is removed: it was not there". */
   readonly uncreated?: string
@@ -66,32 +66,14 @@ export interface RestorableKind {
   readonly follow?: (deps: ChangeDeps, id: string) => Promise<void>
 }
 
-export type ChangeKind =
-  | 'agent'
-  | 'api_key'
-  | 'carrier'
-  | 'customer'
-  | 'dispatcher_node'
-  | 'dispatcher_set'
-  | 'dispatcher_sets'
-  | 'extension'
-  | 'inbound_route'
-  | 'live_call'
-  | 'outbound_route'
-  | 'rate'
-  | 'rate_plan'
-  | 'sip_ban'
-  | 'spend_guard'
-  | 'tenant'
+/** The `kind` of a noun, or of what is no row, such as a live call. */
+export type ChangeKind = string
 
 /** Null: irreversible. */
 export type Kinds = Readonly<Record<ChangeKind, RestorableKind | null>>
 
 /** Null: irreversible, or a kind of another version of the program. */
-export function restorable(kinds: Kinds, kind: string): RestorableKind | null {
-  const known: Readonly<Record<string, RestorableKind | null>> = kinds
-  return known[kind] ?? null
-}
+export const restorable = (kinds: Kinds, kind: string): RestorableKind | null => kinds[kind] ?? null
 
 /** Whether a thing has the state of a change of it. */
 export const isSameState = (
@@ -104,7 +86,7 @@ export type FieldState = Readonly<Record<string, Json>>
 /** Null: it is not there, or its state has no fields. */
 export const fieldsOf = (state: Json | null): FieldState | null =>
   typeof state === 'object' && state !== null && !Array.isArray(state)
-    ? // Of JSON, an object that is no array has names.
+    ? // An object of JSON that is no array has names.
       (state as FieldState)
     : null
 

@@ -22,7 +22,7 @@ import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { requestScope } from '../auth/tenants.ts'
 import { listLedger, type LedgerEntryView } from './ledger-store.ts'
 import { customers, type CustomerView } from '../resources/customers.ts'
-import { resourceDeps, ResourceStore } from '../resources/resource.ts'
+import { resourceDeps, storeOf } from '../resources/resource.ts'
 import { amount, currency } from '../resources/rate-routes.ts'
 import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
@@ -90,7 +90,7 @@ export const ledgerQuery = z.strictObject({
 
 export function customerRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
   const { store, now, randomBytes, ocs } = deps
-  const resource = new ResourceStore(customers, resourceDeps(deps))
+  const resource = storeOf(customers, resourceDeps(deps))
 
   return new Hono<ControlEnv>()
     .route('/', resourceRoutes(deps, customers))

@@ -32,7 +32,8 @@ export async function refuseBraked(
   throw new ApiError(
     409,
     'spend_guard_holds',
-    `The platform has set the spend guard ${row.guard_uuid} on this ${owner}. Nothing was changed: while it holds, only the platform can delete or rename the ${owner}`,
+    `The platform has set the spend guard ${row.guard_uuid} on this ${owner}. Nothing ` +
+      `was changed: while it holds, only the platform can delete or rename the ${owner}`,
   )
 }
 
@@ -142,5 +143,7 @@ const counts = (guardUuid: string): ApiError =>
   new ApiError(
     409,
     'spend_guard_holds',
-    `The platform has set the spend guard ${guardUuid}, and this would change what it counts. Nothing was changed: while it holds, only the platform can change the plan, the prices, the currency and the payer of the calls that it covers`,
+    `The platform has set the spend guard ${guardUuid}, and this would change what it ` +
+      'counts. Nothing was changed: while it holds, only the platform can change the plan, ' +
+      'the prices, the currency and the payer of the calls that it covers',
   )

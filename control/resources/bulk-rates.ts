@@ -192,8 +192,8 @@ const columns = [...identity, ...terms]
 const MAX_ROWS = 100
 
 /**
- * As the index has them: three times as fast to write. Rates that are in order already cost one
- * comparison each.
+ * Sorts rates as the index has them: they are written three times as fast. Rates that are in order
+ * already cost one comparison each.
  */
 const inOrder = <Rate extends NewRate>(rates: readonly Rate[]): Rate[] =>
   rates.toSorted(

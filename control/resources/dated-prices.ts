@@ -65,7 +65,8 @@ const tooManyPrices = (prefix: string): ApiError =>
   new ApiError(
     409,
     'too_many_dates',
-    `A plan has at most ${MAX_DATED_PRICES} prices with different starts of one prefix; ${quoted(prefix)} would have more. Remove prices that are over`,
+    `A plan has at most ${MAX_DATED_PRICES} prices with different starts of one prefix; ` +
+      `${quoted(prefix)} would have more. Remove prices that are over`,
     {
       details: [
         { path: 'prefix', message: `has at most ${MAX_DATED_PRICES} prices with different starts` },

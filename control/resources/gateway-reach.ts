@@ -68,7 +68,9 @@ export async function refuseGateways(
       details: [
         {
           path,
-          message: `is a gateway of ${carrier}: only outbound routes, which have a price, may call it`,
+          message:
+            `is a gateway of ${carrier}: only outbound routes, which have a price, may ` +
+            'call it',
         },
       ],
     })
@@ -198,7 +200,10 @@ function addressesOf({ host }: SipTarget, uri: string, scope: RequestScope): rea
   return scope.addressesOf?.(uri) ?? []
 }
 
-/** Of the platform's own programs, such as trusted sources; no tenant may claim part of them. */
+/**
+ * Networks of the platform's own programs, such as trusted sources; no tenant may claim part of
+ * them.
+ */
 type ReservedNetworks = readonly Location[]
 
 /** Addresses that rows may not name. */

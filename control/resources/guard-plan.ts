@@ -214,7 +214,7 @@ const until = (at: number | null): string => (at === null ? '' : ` until ${timeT
 const endedCalls = ({ end_live_calls: isEnding }: GuardBody): string =>
   isEnding ? ' Answered calls are ended within 5 s, which cannot be undone.' : ''
 
-/** As in an error: `Spend guard not found`. */
+/** Its name in an error: `Spend guard not found`. */
 export const noun = 'Spend guard'
 
 /** Throws 403 for a tenant when the platform has set the guard. */

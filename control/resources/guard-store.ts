@@ -295,7 +295,7 @@ export interface GuardDeps {
 
 /** Records of one statement: SIP shares the thread. */
 const WINDOW = 1_000
-/** In a period with more than 20,000 records, only the newest are read. */
+/** Where a period has more than 20,000 records, the newest are read. */
 const MAX_WINDOWS = 20
 
 /** Live calls of all nodes, and the cost of ended calls to the prefix. */
@@ -325,7 +325,7 @@ async function liveCalls(brake: Brake, { ocs, peers }: GuardDeps): Promise<numbe
   return answers.reduce((sum, answer) => sum + (bodyOf(answer, guardedAnswer)?.calls ?? 0), own)
 }
 
-/** In one currency: a plain number; in several, one of each. */
+/** The sum is a plain number in one currency, and a number for each of several currencies. */
 function spending(name: string, costs: ReadonlyMap<string, number>): Record<string, number> {
   if (costs.size < 2) return { [name]: moneyToNumber([...costs.values()][0] ?? 0) }
   return Object.fromEntries(

@@ -88,7 +88,7 @@ export type GuardView = z.output<typeof guardView>
 /** The columns of a row that a view needs. */
 export type ShownGuard = Omit<GuardRow, 'changed_at' | 'ended_by'>
 
-/** With the used amount of each cap in the period of `at`. */
+/** Shows guards with the used amount of each cap in the period of `at`. */
 export async function viewsOf(
   guards: GuardStore,
   rows: readonly ShownGuard[],

@@ -14,7 +14,7 @@ import { type NamedPlan, planFinder } from './rate-plan-reference.ts'
 
 /** Plain data: it is sent to the thread. */
 export interface ImportWork {
-  /** As it arrived. */
+  /** The bytes as they arrived. */
   readonly table: Uint8Array
   /** Plan of the lines that name none. */
   readonly plan: NamedPlan

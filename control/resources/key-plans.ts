@@ -56,8 +56,10 @@ export async function planSuspension(
     effect: isUnchanged
       ? `Nothing changes: the key ${quoted(key.name)} is suspended already.`
       : takesOver
-        ? `The key ${quoted(key.name)} stays suspended${until}: whoever suspended it before can now resume it only with all scopes of the key.`
-        : `The key ${quoted(key.name)} is suspended${until}: its requests are rejected from now on.`,
+        ? `The key ${quoted(key.name)} stays suspended${until}: whoever suspended it ` +
+          'before can now resume it only with all scopes of the key.'
+        : `The key ${quoted(key.name)} is suspended${until}: its requests are rejected ` +
+          'from now on.',
     affected: await useOf(key, deps),
     undo: 'restores',
     preview: { key },
@@ -76,7 +78,8 @@ export async function planResumption(key: AppKey, deps: KeyPlanDeps): Promise<Ke
     before,
     after: { ...before, suspended_at: null, suspended_by: null },
     effect: isSuspended
-      ? `The key ${quoted(key.name)} is resumed: its requests are accepted from now on${lackOf(key)}. Its scopes are ${scopesOf(key)}.`
+      ? `The key ${quoted(key.name)} is resumed: its requests are accepted from now ` +
+        `on${lackOf(key)}. Its scopes are ${scopesOf(key)}.`
       : `Nothing changes: the key ${quoted(key.name)} is not suspended.`,
     affected: await useOf(key, deps),
     undo: 'restores',
@@ -94,7 +97,8 @@ export async function planRevocation(key: AppKey, deps: KeyPlanDeps): Promise<Ke
     after: { ...before, revoked_at: revokedAt },
     effect:
       key.revokedAt === null
-        ? `The key ${quoted(key.name)} is revoked permanently: its requests are rejected from now on. suspend_api_key does the same, and can be undone.`
+        ? `The key ${quoted(key.name)} is revoked permanently: its requests are rejected ` +
+          'from now on. suspend_api_key does the same, and can be undone.'
         : `Nothing changes: the key ${quoted(key.name)} was revoked at ${timeToText(revokedAt)}.`,
     affected: await useOf(key, deps),
     undo: 'none',
@@ -162,7 +166,7 @@ const keyStateOf = (key: AppKey): KeyStateJson => ({
   revoked_at: key.revokedAt,
 })
 
-/** With the fields of a PATCH; times are milliseconds UTC. */
+/** The state with the fields of a PATCH; times are milliseconds UTC. */
 const wholeStateOf = (key: AppKey) => ({
   ...keyStateOf(key),
   name: key.name,

@@ -54,7 +54,7 @@ export function keyView(key: AppKey, now: number): z.output<typeof keySchema> {
   }
 }
 
-/** For the audit log: without the fields that change with every use. */
+/** A key in the audit log: without the fields that change with every use. */
 export function auditedKey(key: AppKey, now: number) {
   const { request_count: _count, last_used_at: _use, ...rest } = keyView(key, now)
   return rest

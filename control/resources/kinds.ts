@@ -12,21 +12,21 @@ import {
   shareFields,
 } from '../changes/kinds.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
-import { aiAgents } from './ai-agents.ts'
 import { apiKeyKind } from './key-plans.ts'
 import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherNodeKind } from './node-plan.ts'
-import { dispatcherSets } from './dispatcher-sets.ts'
-import { extensions } from './extensions.ts'
 import { spendGuardKind } from './guard-plan.ts'
-import { inboundRoutes } from './inbound-routes.ts'
-import { outboundRoutes } from './outbound-routes.ts'
-import { ratePlans } from './rate-plans.ts'
-import { rates } from './rates.ts'
-import { type Definition, resourceDeps, ResourceStore } from './resource.ts'
+import { nouns } from './nouns.ts'
+import { rateName, rates } from './rates.ts'
+import {
+  type AnyDefinition,
+  type Definition,
+  resourceDeps,
+  type ResourceStore,
+  storeOf,
+} from './resource.ts'
 import { sipBanKind } from './ban-routes.ts'
-import { tenants } from './tenants.ts'
 
 /** A call that ended, or what was loaded into memory. */
 const irreversible = null
@@ -37,22 +37,18 @@ export const carrierKind = documentKind(carriers)
 export const customerKind = documentKind(customers, refuseWithoutCharging)
 
 export const kinds: Kinds = {
-  agent: documentKind(aiAgents),
+  ...Object.fromEntries(
+    Object.values<AnyDefinition>(nouns).map((noun) => [noun.kind, documentKind(noun)]),
+  ),
   api_key: apiKeyKind,
   carrier: carrierKind,
   customer: customerKind,
   dispatcher_node: dispatcherNodeKind,
-  dispatcher_set: documentKind(dispatcherSets),
   dispatcher_sets: irreversible,
-  extension: documentKind(extensions),
-  inbound_route: documentKind(inboundRoutes),
   live_call: irreversible,
-  outbound_route: documentKind(outboundRoutes),
-  rate: documentKind(rates),
-  rate_plan: documentKind(ratePlans),
+  rate: { ...documentKind(rates), nameOf: (rate, { store }) => rateName(rate, store) },
   sip_ban: sipBanKind,
   spend_guard: spendGuardKind,
-  tenant: documentKind(tenants),
 }
 
 function refuseWithoutCharging({ ocs }: ChangeDeps): void {
@@ -70,47 +66,44 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
   definition: Definition<Body, View>,
   admitUse: (deps: ChangeDeps) => void = () => undefined,
 ): RestorableKind {
-  const { noun, columns = {} } = definition
-  const isAmount = (field: string): boolean => columns[field]?.isAmount === true
+  const { noun, fields } = definition
+  const isAmount = (field: string): boolean => fields.columns[field]?.isAmount === true
   const stateName = (field: string) => (isAmount(field) ? `${field}_micros` : field)
   const bodyName = (name: string) => {
     const field = name.replace(/_micros$/, '')
     return field !== name && isAmount(field) ? field : name
   }
-  const storeOf = (deps: ChangeDeps): AnyResource => {
+  const resourceOf = (deps: ChangeDeps): AnyResource => {
     admitUse(deps)
-    return new ResourceStore<z.ZodObject, z.ZodObject>(definition, resourceDeps(deps))
+    return storeOf<z.ZodObject, z.ZodObject>(definition, resourceDeps(deps))
   }
   return {
     isRow: true,
     async read(id, deps) {
-      const document = await storeOf(deps).document(everywhere, Number(id))
+      const document = await resourceOf(deps).document(everywhere, Number(id))
       return document === undefined ? null : renamed(asJson(document), stateName)
     },
     async restore(id, state, deps, asker) {
-      const resource = storeOf(deps)
+      const resource = resourceOf(deps)
       if (state === null) return remove(resource, Number(id), asker)
-      const fields = fieldsOf(state)
+      const values = fieldsOf(state)
       const document = await resource.document(asker, Number(id))
-      if (document === undefined || fields === null) throw notFound(noun)
-      await resource.replace(Number(id), { ...document, ...renamed(fields, bodyName) }, asker)
+      if (document === undefined || values === null) throw notFound(noun)
+      await resource.replace(Number(id), { ...document, ...renamed(values, bodyName) }, asker)
     },
-    ...(definition.nameOf && {
-      nameOf: async (state: FieldState, { store }: ChangeDeps) =>
-        (await definition.nameOf?.(state, store)) ?? '',
-    }),
     isSame: hasFields,
     isAbout: shareFields,
     async admit(id, { to }, { tenantId, domain, actor }, deps) {
       const scope = { tenantId, domain, actor, now: deps.now() }
-      if ((await storeOf(deps).find(scope, Number(id))) === undefined) throw notFound(noun)
-      if (to === null) await definition.refuseUndoing?.(Number(id), resourceDeps(deps))
+      const resource = resourceOf(deps)
+      if ((await resource.find(scope, Number(id))) === undefined) throw notFound(noun)
+      if (to === null) await resource.refuseUndoing(Number(id))
     },
-    follow: (deps, id) => definition.follow(deps, { id: Number(id) }),
+    follow: async (deps, id) => definition.follow?.(deps, { id: Number(id) }),
   }
 }
 
-/** As DELETE does: it refuses what something depends on. */
+/** Removes a row as DELETE does: it refuses while something depends on the row. */
 async function remove(resource: AnyResource, id: number, asker: RequestScope): Promise<void> {
   if ((await resource.remove(id, asker)) === 'absent') throw notFound(resource.noun)
 }

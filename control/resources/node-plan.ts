@@ -11,14 +11,14 @@ import { type PeerRequests, countsFrom } from '../nodes/other-nodes.ts'
 
 export interface NodeStateOrder {
   readonly setId: number
-  /** As the caller writes it. */
+  /** The SIP URI, as the caller writes it. */
   readonly destination: string
   readonly state: NodeState
   /** Refused when the node has another one. */
   readonly expectedState: NodeState | undefined
   /** The operator, for the history of the node. */
   readonly by: string
-  /** As the end of a clause, such as ` for 24 h`; absent: until it is undone. */
+  /** The duration as the end of a clause, such as ` for 24 h`; absent: until it is undone. */
   readonly lasting?: string
 }
 
@@ -41,7 +41,8 @@ export async function planNodeState(
   if (expectedState !== undefined && expectedState !== before)
     throw conflict(
       'state_differs',
-      `The node is ${before}, not ${expectedState}. Nothing changed: look at get_dispatcher_status with setId ${setId} again`,
+      `The node is ${before}, not ${expectedState}. Nothing changed: look at ` +
+        `get_dispatcher_status with setId ${setId} again`,
     )
   if (state === 'inactive' && before !== 'inactive' && node.isLastInService)
     throw stateRefusal('last_active_node', setId)
@@ -54,7 +55,8 @@ export async function planNodeState(
     undo: 'restores',
     effect: isSame
       ? `Nothing changes: the node is ${state} already.`
-      : `Node ${quoted(node.destination)} of set ${setId} goes from ${before} to ${state}${lasting}: ${meaning[state]}.`,
+      : `Node ${quoted(node.destination)} of set ${setId} goes from ${before} to ` +
+        `${state}${lasting}: ${meaning[state]}.`,
     affected: await affectedBy(setId, node, state, deps),
     preview: {
       message: isSame

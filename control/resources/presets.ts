@@ -68,6 +68,6 @@ export function filledIn<Body extends Fillable>(body: Body): Body {
   }
 }
 
-/** By TLS, where the body does not name a transport. */
+/** The URI by TLS, where it names no transport. */
 export const overTls = (uri: string): string =>
   /;transport=/i.test(uri) ? uri : `${uri};transport=tls`

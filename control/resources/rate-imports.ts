@@ -60,7 +60,8 @@ const tooManyImports = (): ApiError =>
   new ApiError(
     429,
     'too_many_imports',
-    `${MAX_WAITING} imports are waiting already: wait for the answer of one before you send the next`,
+    `${MAX_WAITING} imports are waiting already: wait for the answer of one before you ` +
+      'send the next',
     { headers: { 'Retry-After': '10' } },
   )
 

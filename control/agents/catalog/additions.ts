@@ -9,14 +9,14 @@ import { reference } from '../../http/fields.ts'
 import { customerBody } from '../../resources/customers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
 import { rateBody, rates } from '../../resources/rates.ts'
-import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
+import { resourceDeps, storeOf } from '../../resources/resource.ts'
 import { ownsNumber } from '../../resources/tenancy.ts'
 import { chargingOf, theCustomer, thePlan } from './customers.ts'
 import { defineChange, type ToolUse } from './tool.ts'
 
 const rate = rateBody.shape
 
-/** In place of the id of a row that is not there yet. */
+/** Stands for the id of a row that is not there yet. */
 const NEW = '0'
 
 export const addRate = defineChange({
@@ -49,7 +49,8 @@ export const addRate = defineChange({
     if (plan.isPriced)
       throw conflict(
         'duplicate',
-        `The rate plan ${quoted(plan.name)} has a rate for ${prefix === '' ? 'every number' : prefix} already: lookup_rate shows it`,
+        `The rate plan ${quoted(plan.name)} has a rate for ` +
+          `${prefix === '' ? 'every number' : prefix} already: lookup_rate shows it`,
       )
     const body = rateBody.parse({
       prefix,
@@ -66,12 +67,16 @@ export const addRate = defineChange({
       row: `rate_plan ${planId}`,
       before: null,
       after: added.after,
-      effect: `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} cost ${money(minute)} a minute, by the second, and ${money(connect)} for each answered call, by the rate plan ${quoted(plan.name)}, from the next call${use.lasting}.`,
+      effect:
+        `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} ` +
+        `cost ${money(minute)} a minute, by the second, and ${money(connect)} for each ` +
+        `answered call, by the rate plan ${quoted(plan.name)}, from the next ` +
+        `call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { rate_id: null, rate_plan_id: planId, prefix },
       async apply() {
-        const id = await new ResourceStore(rates, resourceDeps(use)).insert(body, scope)
+        const id = await storeOf(rates, resourceDeps(use)).insert(body, scope)
         added = { id: String(id), after: (await kinds.rate?.read(String(id), use)) ?? null }
         return { rate_id: id, rate_plan_id: planId, prefix }
       },
@@ -131,7 +136,8 @@ export const addNumber = defineChange({
       after,
       effect: has(numbers)
         ? `Nothing changes: the customer ${quoted(name)} has the number already.`
-        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the next call${use.lasting}.`,
+        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the ` +
+          `next call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { customer_id: id, name, numbers: before.numbers },
@@ -160,7 +166,7 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
     )
 }
 
-/** Whose it is, is not said: it may be of another tenant. */
+/** The answer does not say who has the number: it may be another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {
   const query = store.db
     .selectFrom('customer_number')

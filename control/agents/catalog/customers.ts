@@ -11,7 +11,7 @@ import { phoneNumber, reference, text } from '../../http/fields.ts'
 import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { customers, customerBody } from '../../resources/customers.ts'
-import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
+import { resourceDeps, storeOf } from '../../resources/resource.ts'
 import { explanation } from '../../resources/rate-routes.ts'
 import { resolve } from '../../resources/references.ts'
 import {
@@ -135,10 +135,10 @@ export function chargingOf({ ocs }: ToolUse): OcsPort {
   )
 }
 
-/** With what is held for live calls. */
-function customersFor(use: ToolUse): ResourceStore<typeof customers.body, typeof customers.view> {
+/** The store of customers, which knows the money that is held for live calls. */
+function customersFor(use: ToolUse) {
   chargingOf(use)
-  return new ResourceStore(customers, resourceDeps(use))
+  return storeOf(customers, resourceDeps(use))
 }
 
 /** @throws {ApiError} the caller sees no such customer. */
@@ -295,7 +295,7 @@ function sumsOf(rows: readonly { readonly kind: string; readonly amount: number 
 
 const body = customerBody.shape
 
-/** As a change of a customer has them. */
+/** The limits as a change of a customer has them. */
 const limits = z.object({
   credit_limit_micros: z.int(),
   max_concurrent_calls: z.int(),
@@ -360,7 +360,9 @@ export const setCustomerLimits = defineChange({
       // Only the fields of the input: a change by a person to the other fields meanwhile stays.
       before: pick(before, Object.keys(changed)),
       after: changed,
-      effect: `The limits of the customer ${quoted(name)} hold from the next call${use.lasting}: ${changesIn(before, after, currency)}.`,
+      effect:
+        `The limits of the customer ${quoted(name)} hold from the next call${use.lasting}: ` +
+        `${changesIn(before, after, currency)}.`,
       affected: { live_calls: use.ocs?.balanceOf(id)?.openCalls ?? 0 },
       undo: 'restores' as const,
       preview: view(before),

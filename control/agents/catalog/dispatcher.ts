@@ -98,7 +98,7 @@ export const getDispatcherStatus = defineTool({
   },
 })
 
-/** By id of the node. */
+/** Finds the limits of nodes, by the id of the node. */
 async function maxCallsOf(
   { store }: ToolUse,
   nodes: readonly { readonly id: number }[],

@@ -112,12 +112,12 @@ export const listBans = defineTool({
   },
 })
 
-/** Without a duration. */
+/** How long a ban lasts that names no duration. */
 const USUAL_MS = DAY_MS
 /** The platform takes the ban back; the guard ends it by itself if that fails. */
 const SPARE_MS = 60_000
 
-/** As sources of IPv6 are listed. */
+/** Whether a text is a network, as sources of IPv6 are listed. */
 const isNetwork = (text: string): boolean => text.endsWith('/64') && isIP(text.slice(0, -3)) === 6
 
 const address = z
@@ -157,7 +157,9 @@ export const banAddress = defineChange({
       effect:
         before === 'banned'
           ? `Nothing changes: ${quoted(source)} is banned already, and not for a shorter time.`
-          : `SIP packets of ${quoted(source)} are dropped${use.lasting || lastingText(USUAL_MS / 1_000)}, whichever phone there sends them.`,
+          : `SIP packets of ${quoted(source)} are ` +
+            `dropped${use.lasting || lastingText(USUAL_MS / 1_000)}, whichever phone there ` +
+            'sends them.',
       affected: { live_calls: calls.length },
       // A longer ban by REST exceeds the durations of this tool.
       undo: before === 'banned' ? ('none' as const) : ('restores' as const),
@@ -170,6 +172,6 @@ export const banAddress = defineChange({
   },
 })
 
-/** Of `host:port`. */
+/** Whether `peer`, as `host:port`, is at this source. */
 const isOf = (source: string, peer: string | null): boolean =>
   peer !== null && sourceKey(peer.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === source

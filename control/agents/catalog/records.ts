@@ -155,7 +155,7 @@ const only = (fields: readonly string[]) => (view: object) =>
 function briefOf(row: CdrRow): z.input<typeof briefCall> {
   const { call_uuid, billsec, cost_micros: cost, currency } = row
   const words = [
-    // Without milliseconds.
+    // The time is shown without milliseconds.
     timeToText(row.start_stamp).replace(/\.\d+/, ''),
     `${oneWord(row.caller_id_number)}>${oneWord(row.destination_number)}`,
     row.denial_code ?? row.disposition,
@@ -283,7 +283,7 @@ export const explainCall = defineTool({
     const { cost_exact, currency, billsec, customer_id } = record
     const charge = { cost_exact, currency, rate_prefix: row.rate_prefix, billsec, customer_id }
     const { cost_micros } = row
-    // Without its price, a call is compared with none.
+    // A call without a price is compared with none.
     const { signs, compared } =
       cost_micros === null
         ? { signs: [], compared: 0 }

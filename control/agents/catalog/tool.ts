@@ -63,7 +63,7 @@ export interface ToolUse extends ToolDeps {
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
   readonly accept?: ChangeOrder['accept']
-  /** For the audit log: the row before and after. */
+  /** Tells the audit log the row before and after. */
   readonly changed: (change: Change) => void
 }
 
@@ -80,7 +80,7 @@ export type Effect =
 export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   readonly name: string
   readonly title: string
-  /** For a language model: what the tool does, when to use it, what comes next. */
+  /** Tells a language model what the tool does, when to use it, and what comes next. */
   readonly description: string
   readonly effect: Effect
   /** The call of input `call_uuid` may be on another node, which then runs the tool. */
@@ -182,7 +182,9 @@ function listingOf<I extends z.ZodObject, O extends z.ZodObject>(
   return {
     name,
     title,
-    description: `${description} Requires the scope${scopes.length === 1 ? '' : 's'} ${scopes.join(' and ')}.`,
+    description:
+      `${description} Requires the scope${scopes.length === 1 ? '' : 's'} ` +
+      `${scopes.join(' and ')}.`,
     inputSchema: schemaOf(input, 'input'),
     outputSchema: schemaOf(answer, 'output'),
     annotations: {

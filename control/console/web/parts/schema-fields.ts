@@ -17,24 +17,24 @@ type Kind =
   | 'rows'
 
 export interface FormField {
-  /** In the body, with dots: `auth.username`. That of a field in a row is relative to the row. */
+  /** The path in the body, with dots: `auth.username`; in a row, the path in the row. */
   readonly name: string
   readonly label: string
   readonly kind: Kind
   readonly isRequired: boolean
   /** It may be null. */
   readonly isNullable: boolean
-  /** Of a text, in characters. */
+  /** The length of a text, in characters. */
   readonly maxLength: number | undefined
-  /** Of a count. */
+  /** The range of a count. */
   readonly minimum: number | undefined
   readonly maximum: number | undefined
-  /** Of a choice; '' where it may be left out. */
+  /** The values of a choice; '' where it may be left out. */
   readonly options: readonly string[]
   readonly description: string | undefined
-  /** Of a new one. */
+  /** The text of the field in a form for a new row. */
   readonly initial: string
-  /** Of each row. */
+  /** The fields of each row of a list. */
   readonly items: readonly FormField[]
 }
 
@@ -96,7 +96,7 @@ function fieldOf(name: string, schema: FieldSchema): FormField | undefined {
   }
 }
 
-/** For people: an empty field is the null of the API. */
+/** The value as people write it: an empty field is the null of the API. */
 const wordsOf = (description: string | undefined): string | undefined =>
   description?.replaceAll('`', '').replaceAll(/\b(?:Null|Absent)\b/g, 'Empty')
 
@@ -149,13 +149,13 @@ function shown(kind: Kind, value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? `${value}` : ''
 }
 
-/** As `<input type="datetime-local">` has it: 2026-11-22T09:30 in the viewer's zone. */
+/** The form of `<input type="datetime-local">`: 2026-11-22T09:30 in the viewer's zone. */
 function localTime(at: string): string {
   const date = new Date(at)
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-/** As the form shows it at first. A reference is its id after `#`, where it is known. */
+/** The text that the form shows at first. A reference is its id after `#`, where it is known. */
 export function fieldText({ name, kind, initial }: FormField, row: Row | undefined): string {
   if (row === undefined) return initial
   if (kind === 'rows') return `${rowsOf(row, name).length}`
@@ -203,7 +203,7 @@ export function bodyFrom(
     const value = field.kind === 'rows' ? rowsFrom(field, textOf) : valueOf(field, textOf(name))
     const [top = '', inner] = name.split(/\.(.*)/s)
     if (inner === undefined) {
-      // Of a new one, an empty field is an absent one.
+      // A new row has no empty field: the field is absent.
       if (value !== null || row !== undefined) body[top] = value
       continue
     }
