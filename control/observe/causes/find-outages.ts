@@ -147,49 +147,81 @@ async function nodeFinding(
     next: { tool: 'get_node_history', arguments: { node: destination } },
   }
   const named = node.description === null ? '' : ` ${quoted(node.description)}`
-  const it = `node ${destination}${named} of set ${set.setId}`
+  const subject = `node ${destination}${named} of set ${set.setId}`
   const remaining = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
-  if (state === 'inactive' && (since === undefined || since.cause === 'operator')) {
-    const who = change === undefined ? '' : ` ${byWhom(change)}`
-    return {
-      ...shared,
-      kind: 'node',
-      severity: others.length === 0 ? 'critical' : 'medium',
-      what: `${it} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
-      evidence: await callsOf(deps, set.setId, { from: at, before }),
-      advice:
-        'Ask the operator who took it out. After the maintenance, put it back into service ' +
-        'with set_dispatcher_state.',
-      firstStep: {
-        tool: 'set_dispatcher_state',
-        arguments: {
-          setId: set.setId,
-          destination,
-          state: 'active',
-          reason: 'an operator took it out of service, and calls are refused without it',
-        },
-      },
-      causedBy: change,
-    }
-  }
-  const why = since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? ''
-  const drained = state === 'inactive' ? ', and was then taken out by hand' : ''
+  const described = { ...examined, since, at, others: others.length, shared, subject, remaining }
+  return state === 'inactive' && (since === undefined || since.cause === 'operator')
+    ? takenOutFinding(deps, described, before)
+    : silentFinding(deps, described, before)
+}
+
+interface DescribedNode extends ExaminedNode {
+  /** Undefined: the node is in service, or nothing says since when it is not. */
+  readonly since: Awaited<ReturnType<typeof downSince>>
+  readonly at: number
+  /** How many other nodes of the set are active. */
+  readonly others: number
+  readonly shared: Pick<Finding, 'subject' | 'firstAt' | 'lastAt' | 'figures' | 'next'>
+  readonly subject: string
+  readonly remaining: string
+}
+
+/** The finding about a node that an operator has taken out of service. */
+async function takenOutFinding(
+  deps: AnomalyDeps,
+  { set, node, change, at, others, shared, subject, remaining }: DescribedNode,
+  before: number,
+): Promise<Finding> {
+  const who = change === undefined ? '' : ` ${byWhom(change)}`
   return {
     ...shared,
     kind: 'node',
-    severity: !isOut ? 'medium' : others.length === 0 ? 'critical' : 'high',
+    severity: others === 0 ? 'critical' : 'medium',
+    what: `${subject} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
+    evidence: await callsOf(deps, set.setId, { from: at, before }),
+    advice:
+      'Ask the operator who took it out. After the maintenance, put it back into service ' +
+      'with set_dispatcher_state.',
+    firstStep: {
+      tool: 'set_dispatcher_state',
+      arguments: {
+        setId: set.setId,
+        destination: node.destination,
+        state: 'active',
+        reason: 'an operator took it out of service, and calls are refused without it',
+      },
+    },
+    causedBy: change,
+  }
+}
+
+/** The finding about a node that does not answer, now or several times in the period. */
+async function silentFinding(
+  deps: AnomalyDeps,
+  { set, node, outages, change, since, at, others, shared, subject, remaining }: DescribedNode,
+  before: number,
+): Promise<Finding> {
+  const { destination, state } = node
+  const isOut = state !== 'active'
+  const why = quoted(since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? '')
+  const drained = state === 'inactive' ? ', and was then taken out by hand' : ''
+  const times = plural(outages?.count ?? 0, 'time')
+  return {
+    ...shared,
+    kind: 'node',
+    severity: !isOut ? 'medium' : others === 0 ? 'critical' : 'high',
     what: isOut
-      ? `${it} has been out of service since ${textOf(at)}: ${quoted(why)}${drained}; ${remaining}.`
-      : `${it} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${remaining}.`,
+      ? `${subject} has been out of service since ${textOf(at)}: ${why}${drained}; ${remaining}.`
+      : `${subject} went out of service ${times} in the period: ${why}; ${remaining}.`,
     evidence: await callsTo(deps, destination, { from: at - SETUP_MS, before }),
     advice: `Check the machine and the network of the node: it does not answer OPTIONS or calls. ${
-      others.length === 0
+      others === 0
         ? 'The set has no other node in service: its calls are refused.'
         : 'If you take it out of service, callers do not wait for it: calls go to the other ' +
           'nodes at once.'
     }`,
     firstStep:
-      others.length === 0 || state === 'inactive'
+      others === 0 || state === 'inactive'
         ? null
         : {
             tool: 'set_dispatcher_state',

@@ -180,7 +180,10 @@ interface Batch {
 
 type OldCalls = Prepared<Batch, { id: number; call_uuid: string }>
 
-function prepareAll(store: Store) {
+const prepareAll = (store: Store) => ({ ...prepareCalls(store), ...prepareEntries(store) })
+
+/** The statements that find call records, and the counts of refused calls. */
+function prepareCalls(store: Store) {
   const oldCalls: OldCalls = prepare(store, (db, param) =>
     db
       .selectFrom('cdr')
@@ -226,6 +229,11 @@ function prepareAll(store: Store) {
         .where('minute', '=', param('minute'))
         .where('reason', '=', param('reason')),
   )
+  return { oldSamples, oldRefused, forgetRefused, oldCalls }
+}
+
+/** The statements that find entries of the audit log, changes and proposals. */
+function prepareEntries(store: Store) {
   const oldEntries: Prepared<Batch, { id: number }> = prepare(store, (db, param) =>
     db
       .selectFrom('audit_entry')
@@ -260,16 +268,7 @@ function prepareAll(store: Store) {
         conflict.column('name').doUpdateSet((row) => ({ value: row.ref('excluded.value') })),
       ),
   )
-  return {
-    oldSamples,
-    oldRefused,
-    forgetRefused,
-    oldCalls,
-    oldEntries,
-    oldChanges,
-    oldProposals,
-    keepSince,
-  }
+  return { oldEntries, oldChanges, oldProposals, keepSince }
 }
 
 /** Interval between calls of `step`. */

@@ -103,25 +103,16 @@ export function List<Row>({
     <>
       <Problem message={problem} />
       {secret.value !== undefined && (
-        <div class="notice" role="status">
-          {secretName}, shown only now: <code class="token">{secret.value.text}</code>{' '}
-          <CopyButton text={secret.value.text} />{' '}
-          <button type="button" onClick={() => (secret.value = undefined)}>
-            Done
-          </button>
-          {secret.value.more}
-        </div>
+        <SecretNotice
+          name={secretName}
+          secret={secret.value}
+          onDone={() => (secret.value = undefined)}
+        />
       )}
       <p role="status" class="done">
         {done.value}
       </p>
-      {isWritable && create !== undefined && (
-        <p>
-          <button type="button" class="primary" onClick={ask(create)}>
-            {create.text}
-          </button>
-        </p>
-      )}
+      {isWritable && create !== undefined && <CreateButton of={create} onAsk={ask(create)} />}
       {children}
       <Table {...table} columns={hasActions ? [...table.columns, actionsColumn] : table.columns} />
       {open !== undefined && (
@@ -140,6 +131,30 @@ export function List<Row>({
     </>
   )
 }
+
+const CreateButton = ({ of, onAsk }: { of: Action; onAsk: () => void }) => (
+  <p>
+    <button type="button" class="primary" onClick={onAsk}>
+      {of.text}
+    </button>
+  </p>
+)
+
+interface SecretNoticeProps {
+  readonly name: string | undefined
+  readonly secret: Secret
+  readonly onDone: () => void
+}
+
+const SecretNotice = ({ name, secret: { text, more }, onDone }: SecretNoticeProps) => (
+  <div class="notice" role="status">
+    {name}, shown only now: <code class="token">{text}</code> <CopyButton text={text} />{' '}
+    <button type="button" onClick={onDone}>
+      Done
+    </button>
+    {more}
+  </div>
+)
 
 const REFRESH_MS = 10_000
 

@@ -97,28 +97,7 @@ export function Table<Row>(props: TableProps<Row>) {
         role="group"
         aria-label={`${label}, table`}
       >
-        <table aria-rowcount={shown.length + 1}>
-          <thead>
-            <tr aria-rowindex={1}>
-              {columns.map((column) => (
-                <Heading key={column.name} column={column} state={state} />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <Space rows={from} columns={columns.length} />
-            {shown.slice(from, to).map((row, index) => (
-              <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
-                {columns.map((column) => (
-                  <td key={column.name} class={classOf(column)}>
-                    {column.show(row)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-            <Space rows={shown.length - to} columns={columns.length} />
-          </tbody>
-        </table>
+        <Grid shown={shown} from={from} to={to} columns={columns} keyOf={keyOf} state={state} />
         {shown.length === 0 && (
           <p class="empty">
             {props.rows === undefined
@@ -132,6 +111,39 @@ export function Table<Row>(props: TableProps<Row>) {
     </section>
   )
 }
+
+interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
+  /** All rows; of them, those in sight are made: from `from` to before `to`. */
+  readonly shown: readonly Row[]
+  readonly from: number
+  readonly to: number
+  readonly state: TableState
+}
+
+const Grid = <Row,>({ shown, from, to, columns, keyOf, state }: GridProps<Row>) => (
+  <table aria-rowcount={shown.length + 1}>
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map((column) => (
+          <Heading key={column.name} column={column} state={state} />
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      <Space rows={from} columns={columns.length} />
+      {shown.slice(from, to).map((row, index) => (
+        <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
+          {columns.map((column) => (
+            <td key={column.name} class={classOf(column)}>
+              {column.show(row)}
+            </td>
+          ))}
+        </tr>
+      ))}
+      <Space rows={shown.length - to} columns={columns.length} />
+    </tbody>
+  </table>
+)
 
 const countText = (shown: number, all: number): string =>
   shown === all ? figureText(all) : `${figureText(shown)} of ${figureText(all)}`
