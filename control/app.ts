@@ -159,7 +159,7 @@ export function createApi(
   return app
 }
 
-/** On both listeners: the requests of customers and of their payment provider. */
+/** Mounts, on both listeners, the requests of customers and of their payment provider. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
   app.route('/api/client', clientRoutes(deps))
   app.route('/api/client', paymentWebhookRoutes(deps))

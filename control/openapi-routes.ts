@@ -109,14 +109,14 @@ const getDocsFileRoute = () =>
     },
   )
 
-/** Beside the bundle; for a run from the sources, in the package. */
+/** The file is beside the bundle; for a run from the sources, it is in the package. */
 function pathOf(file: string): string {
   const bundled = fileURLToPath(new URL(`docs/${file}`, import.meta.url))
   if (existsSync(bundled)) return bundled
   return createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
 }
 
-/** That of the page: assets of earlier builds are beside it. */
+/** The asset that the page names: those of earlier builds are beside it. */
 function assetPath(files: ConsoleFiles | undefined, ending: string): string | undefined {
   const names = [...(files?.assets.keys() ?? [])].filter((each) => each.endsWith(ending))
   const name = names.find((each) => files?.page.includes(each) === true)

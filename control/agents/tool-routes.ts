@@ -123,7 +123,7 @@ const callToolRoute = (deps: ToolRoutesDeps) =>
     requires('mcp:read'),
     validate('param', toolPath),
     validate('json', toolArguments),
-    // What was answered before is repeated only to who may still call the tool.
+    // An earlier answer is repeated only to those who may still call the tool.
     (c, next) => {
       const { name } = c.req.valid('param')
       if (deps.toolbox.admits(name, c.get('principal'))) return next()

@@ -168,7 +168,9 @@ export class Idempotency implements Repetitions {
     return replay(c, storedByOther, operation)
   }
 
-  /** Of this run: the next one on this disk knows that nothing comes of it. */
+  /**
+   * The claim carries the mark of this run: the next run on this disk knows that it is abandoned.
+   */
   #newClaim(): Buffer {
     return Buffer.concat([runMark(this.#runOfNode), this.#randomBytes(16 - RUN_MARK_BYTES)])
   }

@@ -244,7 +244,7 @@ const usageStatements = (store: Store) => ({
   ),
 })
 
-/** Of a key, in the database: the usual ones, and of the others the last seen. */
+/** Addresses of a key in the database: the usual ones, and the others that were seen last. */
 const MAX_ADDRESSES = 200
 /**
  * The usual ones: a flood of fresh addresses comes neither first nor, without requests that
@@ -264,7 +264,7 @@ const MAX_WAITING = 20_000
 const PRUNE_MS = 60_000
 /** Rows of one DELETE. */
 const BATCH = 1_000
-/** Of requests without a key. */
+/** Stands for the id of the key in requests without a key. */
 const NO_KEY = 0
 
 interface Uses {
@@ -283,7 +283,7 @@ export interface Activity {
 class ActivityOfKey implements Activity {
   readonly keyId: number
   addresses = new Map<string, Uses>()
-  /** By route, then outcome. */
+  /** The counts are keyed by route, then by outcome. */
   routes = new Map<string, Map<string, Uses>>()
   #outcomes = 0
   readonly #active: Set<ActivityOfKey>
@@ -355,7 +355,7 @@ export class KeyActivity {
   /** Bounded by the number of keys. */
   readonly #keys = new Map<number, ActivityOfKey>()
   readonly #active = new Set<ActivityOfKey>()
-  /** Not written yet, by what names the row. */
+  /** Counts that are not written yet, by the names of their rows. */
   readonly #addresses = new Map<string, KeyAddressTable>()
   readonly #hours = new Map<string, ApiHourTable>()
   /** Keys that may have too many addresses. */
@@ -435,7 +435,7 @@ export class KeyActivity {
     return known
   }
 
-  /** In the same order on each node, so that none waits for another in a circle. */
+  /** The order is the same on each node, so that none waits for another in a circle. */
   async #write(): Promise<void> {
     const ids = new Set([...this.#addresses.values()].map((row) => row.application_key_id))
     await transaction(this.#store, async () => {

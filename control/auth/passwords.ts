@@ -11,7 +11,7 @@ const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
 
 /** One core at most, and 19 MiB: calls need the others. */
 const MAX_RUNNING = 1
-/** In each lane, and of one address in it. */
+/** Waiting checks in each lane, and those of one address in it. */
 const MAX_WAITING = 64
 const MAX_OF_ADDRESS = 8
 
@@ -29,7 +29,7 @@ export const hashPassword = (password: string): Promise<string> => hash(password
 /** The same on the calling thread, for commands, which serve no requests. */
 export const hashPasswordNow = (password: string): string => hashSync(password, cost)
 
-/** As `hashPasswordNow`. */
+/** Checks at once, as `hashPasswordNow` hashes. */
 export const isPasswordNow = (password: string, passwordHash: string): boolean =>
   verifySync(passwordHash, password)
 

@@ -198,7 +198,7 @@ export function describeRefused(
 ): void {
   const bucket = limits.forAddress(address)
   const time = clocks.steadyNow()
-  // At once: windows of addresses are of this process alone.
+  // This takes effect at once: windows of addresses belong to this process alone.
   void bucket.window.admit(time)
   describe(bucket, time, clocks.now(), set)
 }

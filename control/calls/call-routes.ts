@@ -404,6 +404,6 @@ async function mergedRows(lists: readonly (readonly string[])[]): Promise<string
   return `[${merged.join(ROW_SEPARATOR)}]`
 }
 
-/** In a text of JSON, the name of a field stands between quotes that no string inside can have. */
+/** A text of JSON has the name of a field between quotes that no string inside can have. */
 const startOf = (row: string | undefined): string =>
   /"start_stamp":"([^"]*)"/.exec(row ?? '')?.[1] ?? ''

@@ -135,7 +135,7 @@ async function find(
 }
 
 interface RecordingAccess {
-  /** On this disk. */
+  /** Path of the file on this disk. */
   readonly file: string | undefined
   readonly readers: RecordingReaders
   readonly others: OtherNodes | undefined
@@ -252,7 +252,7 @@ export class RecordingReaders {
 
 /** The header `Range` of a request for bytes (RFC 9110 §14). */
 export type ByteRange =
-  /** Without a range, or with one that may be ignored: several, or another unit. */
+  /** There is no range, or one that may be ignored: several, or another unit. */
   | { readonly kind: 'whole' }
   /** Both are part of it. */
   | { readonly kind: 'part'; readonly start: number; readonly end: number }

@@ -274,7 +274,7 @@ async function extensions(
   }))
 }
 
-/** By name; or else those whose calls are taken. */
+/** Finds carriers by name, or else those whose calls are taken. */
 async function carriers(
   { tenantId }: Principal,
   store: Store,
@@ -348,14 +348,14 @@ export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
 const BANNED =
   'The source is banned: its packets are dropped unread. An operator can lift the ban (`/guard/bans`).'
 
-/** Of a call of one minute. */
+/** The price of a carrier for a call of one minute. */
 interface CarrierCost {
   readonly micros: number
   /** Undefined: the carrier has no price list any more. */
   readonly currency: string | undefined
 }
 
-/** By candidate; undefined: its carrier has no price for the number. */
+/** Costs by candidate; undefined: its carrier has no price for the number. */
 async function costsOf(
   { candidates, calledNumber }: Simulation,
   at: number,

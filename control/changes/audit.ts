@@ -75,7 +75,7 @@ export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 export interface AuditFilter {
   /** Only entries of this tenant's credentials; null for all. */
   readonly tenantId: number | null
-  /** As in the entry, or the name of a key. */
+  /** The actor as in the entry, or the name of a key. */
   readonly actor?: string | undefined
   readonly outcome?: AuditEntry['outcome'] | undefined
   /** Prefix of the action, such as `DELETE` or `tool revoke`. */
@@ -209,7 +209,7 @@ export class AuditLog {
     }
   }
 
-  /** By the id of the change. */
+  /** Reads effects by the id of the change. */
   async #effectsOf(entries: readonly ListedEntry[]): Promise<ReadonlyMap<string, string>> {
     const ids = [...new Set(entries.flatMap(({ change_id: id }) => id ?? []))]
     if (ids.length === 0) return new Map()

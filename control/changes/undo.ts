@@ -49,7 +49,7 @@ export interface UndoOrder {
 }
 
 export interface UndoneChange {
-  /** In a dry run: as it stands. */
+  /** The entry after the undo; in a dry run, as it stands. */
   readonly entry: ChangeEntry
   /** False: it was undone before. In a dry run: whether it would be undone. */
   readonly isChanged: boolean
@@ -140,7 +140,7 @@ async function restore(
       return found
     },
     note: () => entries.end(entry, ended),
-    // After a crash in between it is undone once more, which changes nothing.
+    // A crash in between makes it undone once more, which changes nothing.
     ...(!kind.isRow && {
       claim: {
         take: () => entries.claim(changeId, deps.now() + CLAIM_MS),

@@ -21,18 +21,18 @@ import { ApiError } from './api-error.ts'
 import type { ControlEnv } from './control-env.ts'
 
 export interface ConnectionLimits {
-  /** From the connection to the end of the headers. Milliseconds, as for the next three. */
+  /** Time from the connection to the end of the headers. Milliseconds, as for the next three. */
   readonly headersMs: number
-  /** From the first to the last byte of a request; 408 after that. */
+  /** Time from the first to the last byte of a request; 408 after that. */
   readonly requestMs: number
   /** Closes a connection without a request. */
   readonly idleMs: number
   /** Closes a connection without progress, such as that of a client that does not read. */
   readonly stalledMs: number
   readonly headerBytes: number
-  /** Per listener; further connections are closed immediately. */
+  /** Connections of a listener; further ones are closed immediately. */
   readonly connections: number
-  /** Per address; further connections get 503. Trusted proxies are limited per listener only. */
+  /** Connections of an address; further ones get 503. Trusted proxies have only the first limit. */
   readonly connectionsPerAddress: number
 }
 
@@ -67,7 +67,7 @@ export type OnRefused = (
 
 /** Observes requests and connections that no application sees. */
 export interface Watch {
-  /** For responses to requests that do not reach the application. */
+  /** Counts responses to requests that do not reach the application. */
   readonly unrouted: NonNullable<ApiAnswer['count']>
   readonly refused: OnRefused
   readonly perAddress: ConnectionLimit

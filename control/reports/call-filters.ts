@@ -38,7 +38,7 @@ export const PREFIX_LENGTH = 4
 const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 
-/** In `customer_id` and `tenant_id` of sums. */
+/** Stands for all in `customer_id` and `tenant_id` of sums. */
 export const ALL = -1
 export const NONE = 0
 
@@ -84,7 +84,7 @@ export interface CallFilters {
 
 type Condition = RawBuilder<SqlBool>
 
-/** Of records of `cdr`. */
+/** Conditions on records of `cdr`. */
 export function conditionsOf(
   filters: CallFilters,
   tenantId: number | null,
@@ -147,7 +147,7 @@ export interface CallSources {
  */
 export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
-/** Of the tables in the file; one of another version is made again. */
+/** Version of the tables in the file; a file of another version is made again. */
 const VERSION = 2
 
 /**

@@ -96,7 +96,7 @@ export class CdrText {
     return text === null ? 'null' : quoted(text)
   }
 
-  /** For values that repeat in many records. */
+  /** Writes a value that repeats in many records. */
   #word(text: string | null): string {
     return text === null ? 'null' : this.#words.of(text)
   }

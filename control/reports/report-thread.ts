@@ -38,7 +38,7 @@ export class ReportThread implements ReportMaker {
   readonly #database: ReportDatabase
   readonly #log: Log
   #worker: Worker | undefined
-  /** By report; responses have the order of the requests. */
+  /** The requests that wait, by report; responses have the order of the requests. */
   readonly #waiting = new Map<number, PendingReply[]>()
   #lastReport = 0
 
@@ -143,7 +143,7 @@ const tooLong = (): ApiError =>
 
 /** While one is sent, another one runs. */
 const AT_A_TIME = 2
-/** Of one reader. */
+/** Waiting pieces of one reader. */
 const MAX_WAITING = 100
 
 /** Runs statements that read in the thread of reports, a few at a time. */

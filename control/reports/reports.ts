@@ -42,7 +42,7 @@ export interface ReportsDeps {
 /** Next to the bundle; absent when the program runs from its sources. */
 const threadFile = new URL('./report-worker.js', import.meta.url)
 
-/** From then on, `readApart` reads in the thread, too. */
+/** Opens the reports. From then on, `readApart` reads in their thread, too. */
 export function openReports(deps: ReportsDeps): Reports {
   const database = databaseOf(deps)
   if (database === undefined || !existsSync(threadFile))

@@ -42,7 +42,7 @@ export interface Attempt {
 }
 
 export interface WebhookBacklog {
-  /** At most `maxCounted`. */
+  /** Number of waiting deliveries, at most `maxCounted`. */
   readonly pending: number
   /** Age of the oldest event; null when nothing waits. */
   readonly oldestMs: number | null
@@ -62,7 +62,7 @@ export class DeliveryStore {
     this.#statements = prepareAll(store)
   }
 
-  /** At most `limit`, longest overdue first, without those that this process is sending. */
+  /** Takes at most `limit`, longest overdue first, without those that this process is sending. */
   take(
     endpointId: number,
     claim: Claim,

@@ -23,7 +23,7 @@ export type EndpointChange = Omit<EndpointPatch, 'approval_links'> & {
   readonly approver_id?: number | null
 }
 
-/** Of one tenant or of the platform: each event is written once per subscribed owner. */
+/** Endpoints of one tenant or of the platform: each subscribed owner costs one write an event. */
 const maxEndpoints = 200
 
 export class EndpointStore {
@@ -48,7 +48,7 @@ export class EndpointStore {
     return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
   }
 
-  /** With decrypted secrets; an endpoint with an unreadable secret is left out and reported. */
+  /** Reads the endpoints and decrypts their secrets; one with an unreadable secret is reported. */
   async active(onDamaged: (endpointId: number) => void = () => undefined): Promise<EndpointRow[]> {
     const rows = await all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
     return rows.flatMap((row) => {

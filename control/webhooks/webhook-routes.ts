@@ -403,7 +403,7 @@ function approverOf(principal: Principal): number {
   return principal.userId
 }
 
-/** By event type: the scope that reads the same data by the other routes. */
+/** Maps a type of event to the scope that reads the same data by the other routes. */
 const readScopes: Readonly<Record<string, Scope>> = {
   call: 'cdrs:read',
   wallet: 'wallets:read',

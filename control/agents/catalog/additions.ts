@@ -16,7 +16,7 @@ import { defineChange, type ToolUse } from './tool.ts'
 
 const rate = rateBody.shape
 
-/** In place of the id of a row that is not there yet. */
+/** Stands for the id of a row that does not exist yet. */
 const NEW = '0'
 
 export const addRate = defineChange({
@@ -160,7 +160,7 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
     )
 }
 
-/** Whose it is, is not said: it may be of another tenant. */
+/** The refusal does not say who owns the number: it may be another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {
   const query = store.db
     .selectFrom('customer_number')

@@ -135,7 +135,7 @@ export function chargingOf({ ocs }: ToolUse): OcsPort {
   )
 }
 
-/** With what is held for live calls. */
+/** The view includes the amount that is held for live calls. */
 function customersFor(use: ToolUse): ResourceStore<typeof customers.body, typeof customers.view> {
   chargingOf(use)
   return new ResourceStore(customers, resourceDeps(use))
@@ -295,7 +295,7 @@ function sumsOf(rows: readonly { readonly kind: string; readonly amount: number 
 
 const body = customerBody.shape
 
-/** As a change of a customer has them. */
+/** The limits, in the form that a change of a customer has. */
 const limits = z.object({
   credit_limit_micros: z.int(),
   max_concurrent_calls: z.int(),

@@ -98,7 +98,7 @@ export const getDispatcherStatus = defineTool({
   },
 })
 
-/** By id of the node. */
+/** Reads `max_calls` by the id of the node. */
 async function maxCallsOf(
   { store }: ToolUse,
   nodes: readonly { readonly id: number }[],

@@ -112,12 +112,12 @@ export const listBans = defineTool({
   },
 })
 
-/** Without a duration. */
+/** Duration of a ban for which none is given. */
 const USUAL_MS = DAY_MS
 /** The platform takes the ban back; the guard ends it by itself if that fails. */
 const SPARE_MS = 60_000
 
-/** As sources of IPv6 are listed. */
+/** Whether a text has the form in which sources of IPv6 are listed. */
 const isNetwork = (text: string): boolean => text.endsWith('/64') && isIP(text.slice(0, -3)) === 6
 
 const address = z
@@ -170,6 +170,6 @@ export const banAddress = defineChange({
   },
 })
 
-/** Of `host:port`. */
+/** Whether `peer`, a `host:port`, has this source address. */
 const isOf = (source: string, peer: string | null): boolean =>
   peer !== null && sourceKey(peer.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === source

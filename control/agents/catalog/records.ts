@@ -155,7 +155,7 @@ const only = (fields: readonly string[]) => (view: object) =>
 function briefOf(row: CdrRow): z.input<typeof briefCall> {
   const { call_uuid, billsec, cost_micros: cost, currency } = row
   const words = [
-    // Without milliseconds.
+    // The texts have no milliseconds.
     timeToText(row.start_stamp).replace(/\.\d+/, ''),
     `${oneWord(row.caller_id_number)}>${oneWord(row.destination_number)}`,
     row.denial_code ?? row.disposition,

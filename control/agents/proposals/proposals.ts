@@ -219,7 +219,7 @@ export class Proposals {
       const change_id = await make()
       return await this.#settledAlone(uuid, { settled_at, change_id, failure: null })
     } catch (error) {
-      // Of an internal error it is not known whether the change was made: `tick` finds out.
+      // After an internal error nobody knows whether the change was made: `tick` finds out.
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       const failure = `${error.message} (${error.code})`
       await this.#settledAlone(uuid, { settled_at, change_id: null, failure })
@@ -299,7 +299,7 @@ export class Proposals {
     return row
   }
 
-  /** In the transaction of the caller. */
+  /** Runs in the transaction of the caller. */
   async #announce(type: EventType & `proposal.${string}`, row: ProposalRow): Promise<void> {
     const { store, webhooks, engine } = this.#deps
     await webhooks.write({ type, tenantId: row.tenant_id, data: proposalView(row) })

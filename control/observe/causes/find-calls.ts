@@ -48,7 +48,7 @@ export async function findInCalls(
 
 type CarrierIds = ReadonlyMap<string, number>
 
-/** By name, of those whose name is theirs alone. */
+/** Finds carriers by name, where the name is theirs alone. */
 async function carrierIds(
   { store, tenantId }: AnomalyDeps,
   names: readonly string[],
@@ -70,7 +70,7 @@ export const withoutCarrier = (carrier: number, reason: string): Call => ({
   arguments: { carrier, state: 'inactive', duration: 3_600, reason },
 })
 
-/** Of the state after a change of a carrier. Undefined: the change is about something else. */
+/** Whether a change of a carrier left it inactive. Undefined: it changed something else. */
 export const isInactive = (after: Json | null): boolean | undefined => {
   const isActive = fieldsOf(after)?.['is_active']
   return isActive === undefined ? undefined : isActive === false
@@ -170,7 +170,7 @@ function moneyFinding(found: UnusualCalls['money'][number], customers: Customers
   }
 }
 
-/** Of the customer or of its whole tenant, and of a part of the prefix. */
+/** Whether the guard is for the customer or its whole tenant, and for a part of the prefix. */
 function isGuardOf(after: Json | null, customerId: number, prefix: string | null): boolean {
   const guard = fieldsOf(after)
   const guarded = guard?.['prefix']
@@ -424,8 +424,8 @@ function atCapacity(
 }
 
 /**
- * What the first call lacked, and what the customer has now; its wallet is shown only to who may
- * know it.
+ * The amount that the first call lacked, and the balance now; a wallet is shown only to those who
+ * may know it.
  */
 function shortage(deps: AnomalyDeps, customer: Customer | undefined, samples: Samples) {
   const live = customer === undefined ? undefined : deps.ocs?.balanceOf(customer.id)

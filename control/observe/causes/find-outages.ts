@@ -118,7 +118,7 @@ interface ExaminedNode {
   readonly set: SetStatus
   readonly node: NodeStatus
   readonly outages: Outages | undefined
-  /** That took it out of service. */
+  /** The change that took it out of service. */
   readonly change: ChangeEntry | undefined
 }
 

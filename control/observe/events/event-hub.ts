@@ -245,7 +245,7 @@ export class EventHub {
     this.#peers?.stop()
   }
 
-  /** To the readers that are there now. */
+  /** Sends to the readers that are there now. */
   #broadcast(text: string): void {
     for (const readers of this.#byTenant.values()) this.#write(readers, text)
   }
@@ -355,7 +355,7 @@ export class EventHub {
 const hello = 'retry: 2000\n: welcome\n\n'
 const gapText = 'event: stream.gap\ndata: {}\n\n'
 
-/** Whose events do not come now. */
+/** Tells a reader the nodes whose events do not come now. */
 const partialText = (unreachable: readonly string[]): string =>
   `event: stream.partial\ndata: ${JSON.stringify({ unreachable_nodes: unreachable })}\n\n`
 

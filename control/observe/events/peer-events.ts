@@ -61,7 +61,7 @@ export class PeerEvents {
     return this.#others.self
   }
 
-  /** By node; those that have ever been followed since `start`. */
+  /** Yields the logs by node: all that were ever followed since `start`. */
   *logs(): Iterable<readonly [string, PeerLog]> {
     for (const [name, { log }] of this.#followed) if (log.epoch !== undefined) yield [name, log]
   }
@@ -243,7 +243,7 @@ const MAX_EVENTS = 5_000
 
 /** The events of another node since this one follows it. */
 export class PeerLog {
-  /** Of the numbering; undefined: it was never followed. */
+  /** Epoch of the numbering; undefined: the node was never followed. */
   epoch: string | undefined
   /** The last event that readers were sent, or that came before the first of them. */
   seen = 0
@@ -275,7 +275,7 @@ export class PeerLog {
     return this.#last
   }
 
-  /** Of the oldest event that is here, if it came. */
+  /** Number of the oldest event that is here, if one came. */
   get first(): number {
     return this.#first
   }

@@ -97,7 +97,7 @@ export class Retention {
     this.#report()
   }
 
-  /** With the nodes' reports about them. */
+  /** Deletes calls and the nodes' reports about them. */
   #forgetCalls(calls: OldCalls, before: number): Promise<number> {
     return this.#alone(async () => {
       const old = await calls.all({ before, batch: BATCH })

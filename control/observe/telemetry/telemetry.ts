@@ -210,7 +210,7 @@ export class Telemetry {
 
 /** Interval between calls of `tick`. */
 export const TICK_MS = 1_000
-/** Of the history. */
+/** Interval between samples of the history. */
 const SAMPLE_SECONDS = 5
 const TICKS_OF_SAMPLE = (SAMPLE_SECONDS * 1_000) / TICK_MS
 
@@ -347,7 +347,7 @@ export class RecentLoad {
     loopDelay.reset()
   }
 
-  /** Over the last ten seconds, or since the start. */
+  /** Rates over the last ten seconds, or since the start. */
   callsPerSecond(): number {
     const [oldest = 0] = this.#started
     const newest = this.#started.at(-1) ?? 0
@@ -476,7 +476,7 @@ class History {
     return { interval_seconds: SAMPLE_SECONDS, samples: [...this.#samples] }
   }
 
-  /** Of the sets that `isVisible` says. */
+  /** Reads the nodes of the sets for which `isVisible` holds. */
   readNodes(isVisible: (setId: number) => boolean): NodeHistoryView {
     const nodes = [...this.#nodes]
       .filter(([, { setId }]) => isVisible(setId))
@@ -504,7 +504,7 @@ const sampleBetween = (last: Measurement, next: Measurement): HistoryView['sampl
 
 interface RequestCount {
   readonly method: string
-  /** As routed, such as `/api/v1/users/:id`, or `none`. */
+  /** Path as it is routed, such as `/api/v1/users/:id`, or `none`. */
   readonly route: string
   readonly statusClass: '1xx' | '2xx' | '3xx' | '4xx' | '5xx'
   readonly count: number
@@ -534,7 +534,7 @@ class RouteRequests {
  * before the handler runs, its status when the response is sent.
  */
 class ApiRequests {
-  /** By method, then route; as many as the program has routes. */
+  /** The counts are keyed by method, then by route; there are as many as routes. */
   readonly #methods = new Map<string, Map<string, RouteRequests>>(
     [...methods, NO_ROUTE].map((method) => [method, new Map<string, RouteRequests>()]),
   )

@@ -17,24 +17,26 @@ type Kind =
   | 'rows'
 
 export interface FormField {
-  /** In the body, with dots: `auth.username`. That of a field in a row is relative to the row. */
+  /**
+   * Path in the body, with dots: `auth.username`. The path of a field in a row starts at the row.
+   */
   readonly name: string
   readonly label: string
   readonly kind: Kind
   readonly isRequired: boolean
   /** It may be null. */
   readonly isNullable: boolean
-  /** Of a text, in characters. */
+  /** Longest text, in characters. */
   readonly maxLength: number | undefined
-  /** Of a count. */
+  /** Bounds of a count. */
   readonly minimum: number | undefined
   readonly maximum: number | undefined
-  /** Of a choice; '' where it may be left out. */
+  /** Options of a choice; '' where it may be left out. */
   readonly options: readonly string[]
   readonly description: string | undefined
-  /** Of a new one. */
+  /** Value in the form of a new row. */
   readonly initial: string
-  /** Of each row. */
+  /** Fields of each row of a list. */
   readonly items: readonly FormField[]
 }
 
@@ -96,7 +98,7 @@ function fieldOf(name: string, schema: FieldSchema): FormField | undefined {
   }
 }
 
-/** For people: an empty field is the null of the API. */
+/** Words for people: an empty field is the null of the API. */
 const wordsOf = (description: string | undefined): string | undefined =>
   description?.replaceAll('`', '').replaceAll(/\b(?:Null|Absent)\b/g, 'Empty')
 
@@ -149,13 +151,13 @@ function shown(kind: Kind, value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? `${value}` : ''
 }
 
-/** As `<input type="datetime-local">` has it: 2026-11-22T09:30 in the viewer's zone. */
+/** The form of `<input type="datetime-local">`: 2026-11-22T09:30 in the viewer's zone. */
 function localTime(at: string): string {
   const date = new Date(at)
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }
 
-/** As the form shows it at first. A reference is its id after `#`, where it is known. */
+/** The value that the form shows at first. A known reference is its id after `#`. */
 export function fieldText({ name, kind, initial }: FormField, row: Row | undefined): string {
   if (row === undefined) return initial
   if (kind === 'rows') return `${rowsOf(row, name).length}`
@@ -203,7 +205,7 @@ export function bodyFrom(
     const value = field.kind === 'rows' ? rowsFrom(field, textOf) : valueOf(field, textOf(name))
     const [top = '', inner] = name.split(/\.(.*)/s)
     if (inner === undefined) {
-      // Of a new one, an empty field is an absent one.
+      // An empty field of a new row is an absent one.
       if (value !== null || row !== undefined) body[top] = value
       continue
     }

@@ -21,7 +21,7 @@ import {
 import { Problem } from './text.tsx'
 
 export interface SchemaForm {
-  /** Of the resource, such as `/customers`. */
+  /** Path of the resource, such as `/customers`. */
   readonly path: string
   /** The fields that are always in sight. Absent: all fields that a form can show. */
   readonly names?: readonly string[]
@@ -29,7 +29,7 @@ export interface SchemaForm {
   readonly more?: readonly string[]
   /** Where the name of a field is not what people say. */
   readonly labels?: Readonly<Record<string, string>>
-  /** In place of the description of the API. */
+  /** A text that replaces the description of the API. */
   readonly hints?: Readonly<Record<string, string>>
   /** Words of the choices of a field that are not themselves. */
   readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>
@@ -56,7 +56,7 @@ export interface SchemaForm {
   readonly shown?: (row: Row) => Row
 }
 
-/** By an id, or by a `uuid` as keys have. */
+/** Rows have an id, or a `uuid` as keys do. */
 type ExistingRow = Readonly<{ id: number } | { uuid: string }>
 
 const idOf = (row: ExistingRow): string => ('id' in row ? `${row.id}` : row.uuid)
@@ -93,14 +93,14 @@ interface SchemaFieldsProps {
   readonly form: SchemaForm
   /** Undefined: a new one. */
   readonly row: ExistingRow | undefined
-  /** After the fields that are always in sight. */
+  /** Content after the fields that are always in sight. */
   readonly children?: ComponentChildren
 }
 
 export function SchemaFields({ form, row: existing, children }: SchemaFieldsProps) {
   const { path, more = [], choice, when = {}, initial = {}, required = [] } = form
   const schema = useResource(`form ${path}`, () => bodySchema(path))
-  /** What was chosen since, by field. */
+  /** The values that were chosen since, by field. */
   const chosen = useSignal<Readonly<Record<string, string>>>({})
   const isNew = existing === undefined
   const row = asShown(form, existing)
@@ -169,7 +169,7 @@ const firstText = (
 
 interface FieldProps {
   readonly field: FormField
-  /** In the form. */
+  /** Its name in the form. */
   readonly name: string
   readonly row: Row | undefined
   readonly form: SchemaForm
@@ -353,7 +353,7 @@ interface Source {
 const tenantSource: Source = { path: '/tenants', name: 'slug' }
 const setSource: Source = { path: '/dispatcher', name: 'endpoint_name', id: 'set_id' }
 
-/** To which resource a field refers, by its name. */
+/** Maps the name of a field to the resource to which it refers. */
 const sources: Readonly<Record<string, Source>> = {
   tenant: tenantSource,
   tenant_slug: tenantSource,

@@ -38,7 +38,7 @@ export interface TableProps<Row> {
   readonly isWrapped?: boolean
 }
 
-/** As `--row` of `style.css`. */
+/** Equals `--row` of `style.css`. */
 const ROW_HEIGHT = 40
 /** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
 const STEP_HEIGHT = 4 * ROW_HEIGHT
@@ -51,7 +51,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
   const { search, sortBy, isDescending } = state
-  // Not for each frame of scrolling.
+  // This would be too slow for each frame of scrolling.
   const shown = useMemo(
     () => arranged(rows, columns, { search, sortBy, isDescending }),
     [rows, columns.length, search, sortBy, isDescending],
@@ -172,7 +172,7 @@ function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: Tabl
   )
 }
 
-/** As high as the rows that are not there. */
+/** Is as high as the rows that are not made. */
 function Space({ rows, columns }: { rows: number; columns: number }) {
   if (rows <= 0) return null
   return (

@@ -27,7 +27,7 @@ interface Call {
 
 export function CallScreen({ uuid }: { uuid: string }) {
   const path = `/calls/${encodeURIComponent(uuid)}`
-  // Of this call only: others do not change it.
+  // Only events of this call count: others do not change it.
   const options = {
     events: ({ type, data }: { type: string; data: Readonly<Record<string, unknown>> }) =>
       type.startsWith('call.') && data['call_uuid'] === uuid,
@@ -203,7 +203,7 @@ interface MessagesProps {
 }
 
 function Messages({ trace, problem, isKnown, nodes }: MessagesProps) {
-  // Without messages it tells no more than the reason above.
+  // A ladder without messages tells no more than the reason above.
   if (trace === undefined || trace.legs.length === 0)
     return isKnown && problem !== undefined ? (
       <p class="notice">The messages of this call are no longer kept.</p>

@@ -2,7 +2,7 @@
 
 const DAY_MS = 86_400_000
 
-/** In days. */
+/** Lengths of the periods in days. */
 export const periods = { '1': 'Last 24 hours', '7': 'Last 7 days', '30': 'Last 30 days' } as const
 /** Parameters of the API. */
 export const searches = {

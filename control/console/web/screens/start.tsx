@@ -33,7 +33,7 @@ export async function findSetup(): Promise<void> {
   if (!isGlobal() || !may('carriers:write')) return
   const [node, price, customer, call] = await Promise.all([
     has('/dispatcher'),
-    // With an OCS elsewhere, prices and customers are there.
+    // An OCS elsewhere has its own prices and customers.
     has('/rates'),
     has('/customers'),
     hasCalls(),
