@@ -42,7 +42,9 @@ export async function planHangUp(
     before: call.state,
     after: null,
     undo: 'none',
-    effect: `The call from ${quoted(call.caller_id_number)} to ${quoted(call.destination_number)} ends for both parties.`,
+    effect:
+      `The call from ${quoted(call.caller_id_number)} to ${quoted(call.destination_number)} ` +
+      'ends for both parties.',
     affected: { live_calls: 1 },
     preview: { status: 'would_end', call },
     async apply() {

@@ -77,13 +77,15 @@ const simulationView = z
     other_sources: z
       .array(z.string())
       .describe(
-        'What `source` may name instead, where the request named none and it was chosen; at most 10.',
+        'What `source` may name instead, where the request named none and it was chosen; at ' +
+          'most 10.',
       ),
     payment: z.strictObject({
       kind: z
         .enum(['asked', 'free', 'not_asked', 'elsewhere'])
         .describe(
-          '`free`: no wallet is asked. `not_asked`: the call ends before. `elsewhere`: another system charges.',
+          '`free`: no wallet is asked. `not_asked`: the call ends before. `elsewhere`: ' +
+            'another system charges.',
         ),
       customer_id: z.int().nullable(),
       customer: z.string().nullable(),
@@ -113,7 +115,8 @@ const simulationView = z
     order: z
       .enum(['fixed', 'turn', 'drawn', 'call_id'])
       .describe(
-        'Of the candidates. `turn`: that of the next call. `drawn`: by chance; the most probable one is shown. `call_id`: that of this Call-ID.',
+        'Of the candidates. `turn`: that of the next call. `drawn`: by chance; the most ' +
+          'probable one is shown. `call_id`: that of this Call-ID.',
       ),
     set_id: z.int().nullable().describe('The dispatcher set that was asked.'),
     candidates: z.array(candidate).describe('In the order in which they are tried.'),
@@ -143,8 +146,10 @@ export const simulateBody = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, or an extension as `100@acme.example`. ' +
-        'Absent: the extension `from`, or else the only carrier whose calls are taken, or else a program of the platform (`TRUSTED_SOURCES`).',
+      'Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, ' +
+        'or an extension as `100@acme.example`. ' +
+        'Absent: the extension `from`, or else the only carrier whose calls are taken, or else ' +
+        'a program of the platform (`TRUSTED_SOURCES`).',
     ),
   call_id: text(200)
     .min(1)
@@ -346,7 +351,8 @@ async function viewOf(
 export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
 
 const BANNED =
-  'The source is banned: its packets are dropped unread. An operator can lift the ban (`/guard/bans`).'
+  'The source is banned: its packets are dropped unread. An operator can lift the ban ' +
+  '(`/guard/bans`).'
 
 /** The price of a carrier for a call of one minute. */
 interface CarrierCost {

@@ -129,7 +129,8 @@ const traceCallRoute = (deps: TraceRoutesDeps) =>
       tag: 'Calls',
       nodes: 'call',
       summary:
-        'Get the SIP trace of a call: the messages of all legs, and the decisions between them. Without `calls:control` the tags of its dialogs are hidden.',
+        'Get the SIP trace of a call: the messages of all legs, and the decisions between ' +
+        'them. Without `calls:control` the tags of its dialogs are hidden.',
       answer: data(traceSchema, {
         call_uuid: exampleCallUuid,
         legs: ['a84b4c76e66710'],
@@ -171,7 +172,9 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
       tag: 'Calls',
       nodes: 'call',
       summary:
-        'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it. Without `calls:control` the tags of its dialogs are hidden.',
+        'Get the SIP messages of a call as a packet capture (libpcap). Each message is one ' +
+        'UDP datagram, whatever transport carried it. Without `calls:control` the tags of its ' +
+        'dialogs are hidden.',
       answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
     }),
     requires('calls:read'),

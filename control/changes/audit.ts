@@ -58,7 +58,8 @@ const auditEntryView = z
       .string()
       .nullable()
       .describe(
-        'Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given again, and nothing was done.',
+        'Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given ' +
+          'again, and nothing was done.',
       ),
     before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),

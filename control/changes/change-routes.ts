@@ -25,7 +25,8 @@ const changeSchema = z
     state: z
       .enum(changeStates)
       .describe(
-        '`made`: it stands. `superseded`: its time ran out after a later change. `unconfirmed`: the process ended while it was made.',
+        '`made`: it stands. `superseded`: its time ran out after a later change. ' +
+          '`unconfirmed`: the process ended while it was made.',
       ),
     actor: z.string().describe('As in the audit log.'),
     actor_name: z.string().nullable(),
@@ -41,7 +42,8 @@ const changeSchema = z
     is_state_kept: z
       .boolean()
       .describe(
-        'False: `before` and `after` have the names of the fields, and no values: they were too long, or have given way to later changes.',
+        'False: `before` and `after` have the names of the fields, and no values: they were ' +
+          'too long, or have given way to later changes.',
       ),
     expires_at: moment.nullable().describe('When the platform undoes it.'),
     undone_at: moment.nullable(),
@@ -170,7 +172,11 @@ const undoChangeRoute = (deps: ChangeDeps) =>
       answer: data(undone, {
         dry_run: false,
         changed: true,
-        effect: `The dispatcher_node "1/sip:10.0.0.2:5060" gets back the state that it had before change ${exampleId} (set_dispatcher_state), whose effect was: Node "sip:10.0.0.2:5060" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.`,
+        effect:
+          'The dispatcher_node "1/sip:10.0.0.2:5060" gets back the state that it had before ' +
+          `change ${exampleId} (set_dispatcher_state), whose effect was: Node ` +
+          '"sip:10.0.0.2:5060" of set 1 goes from active to inactive: its live calls continue, ' +
+          'and it gets no new ones.',
         change: exampleUndone,
       }),
       refusals: [409],

@@ -351,7 +351,9 @@ function inPlaceOf(earlier: ChangeEntry, state: Json | null, until: number | nul
   return {
     before,
     after: sharedFields(state, before),
-    effect: `It stays so ${until === null ? 'until it is undone' : `until ${timeToText(until)}`}, instead of until ${timeToText(earlier.expires_at ?? 0)}.`,
+    effect:
+      `It stays so ${until === null ? 'until it is undone' : `until ${timeToText(until)}`}, ` +
+      `instead of until ${timeToText(earlier.expires_at ?? 0)}.`,
   }
 }
 

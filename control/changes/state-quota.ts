@@ -272,5 +272,7 @@ export const namesOnly = (state: FieldState, why: string): FieldState =>
 const tooManyTemporary = (owner: number | null, { temporary }: StateLimits): ApiError =>
   conflict(
     'too_many_temporary_changes',
-    `${temporary} temporary changes of ${owner === null ? 'the platform' : 'this tenant'} are kept already. Nothing was changed: make this one without a duration, or undo others that still stand`,
+    `${temporary} temporary changes of ${owner === null ? 'the platform' : 'this tenant'} are ` +
+      'kept already. Nothing was changed: make this one without a duration, or undo others that ' +
+      'still stand',
   )

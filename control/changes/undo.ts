@@ -191,11 +191,15 @@ function effectOf(entry: ChangeEntry, kind: RestorableKind): string {
     state_before === null
       ? (kind.uncreated ?? 'is removed: it was not there')
       : 'gets back the state that it had'
-  return `The ${target_kind} ${quoted(target_id)} ${becomes} before change ${change_id} (${tool}), whose effect was: ${effect}`
+  return (
+    `The ${target_kind} ${quoted(target_id)} ${becomes} before change ${change_id} (${tool}), ` +
+    `whose effect was: ${effect}`
+  )
 }
 
 const endedEffect = ({ state, undone_at: at }: ChangeEntry): string =>
-  `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ${timeToText(at ?? 0)} already.`
+  `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ` +
+  `${timeToText(at ?? 0)} already.`
 
 const isOver = ({ state }: ChangeEntry): boolean => state === 'undone' || state === 'expired'
 
@@ -208,7 +212,10 @@ const notReversible = (entry: ChangeEntry): ApiError =>
 function whyLost(entry: ChangeEntry): string {
   switch (lossOf(entry)) {
     case 'let_go':
-      return `: its earlier state was deleted to make room for later changes of ${entry.tenant_id === null ? 'the platform' : 'this tenant'}`
+      return (
+        ': its earlier state was deleted to make room for later changes of ' +
+        `${entry.tenant_id === null ? 'the platform' : 'this tenant'}`
+      )
     case 'too_long':
       return ': its earlier state was too long to be stored'
     case null:
@@ -231,7 +238,8 @@ const changedSince = (later: ChangeEntry | undefined): ApiError =>
     later === undefined
       ? 'The target no longer has the state that this change gave it. Nothing was changed: ' +
           'look at it, and set the state that you want'
-      : `The target has since been changed by change ${later.change_id} (${later.tool}). Nothing was changed: undo that change first, or set the state that you want`,
+      : `The target has since been changed by change ${later.change_id} (${later.tool}). ` +
+          'Nothing was changed: undo that change first, or set the state that you want',
   )
 
 /** Interval between calls of `poll`. */

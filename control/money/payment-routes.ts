@@ -240,17 +240,20 @@ function assignedAlert(assigned: Assigned) {
     case 'resolved_before':
       throw conflict(
         'resolved_before',
-        `${assigned.by} has resolved the alert. Nothing was changed: adjust the wallet, if the payment was not credited by hand`,
+        `${assigned.by} has resolved the alert. Nothing was changed: adjust the wallet, if ` +
+          'the payment was not credited by hand',
       )
     case 'other_currency':
       throw conflict(
         'currency_mismatch',
-        `The wallet is in ${assigned.walletCurrency ?? 'no currency'}: give the amount in that currency`,
+        `The wallet is in ${assigned.walletCurrency ?? 'no currency'}: give the amount in ` +
+          'that currency',
       )
     case 'refunded':
       throw conflict(
         'payment_refunded',
-        `${moneyToDecimal(assigned.refundMicros)} of the payment was refunded: give the amount to credit`,
+        `${moneyToDecimal(assigned.refundMicros)} of the payment was refunded: give the ` +
+          'amount to credit',
       )
     case 'balance_out_of_range':
       throw conflict(

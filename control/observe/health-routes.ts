@@ -111,7 +111,8 @@ const getReadinessRoute = (engine: ReadyEngine, { store, disk, nodes, isJournalL
           journal: z
             .enum(['whole', 'lost'])
             .describe(
-              '`lost`: the journal of the last run was missing, empty or overwritten at the start; calls that were open then may have no record.',
+              '`lost`: the journal of the last run was missing, empty or overwritten at the ' +
+                'start; calls that were open then may have no record.',
             ),
         }),
         { status: 'ready', database: 'available', settings: 'same', journal: 'whole' },

@@ -305,7 +305,8 @@ function seenBy(
  * same in every database. Bench: `reports`.
  */
 export const recordingOfCall = sql<string | null>`(
-  SELECT '{"duration":' || ((duration_ms + 500) / 1000) || ',"bytes":' || bytes || ',"sha256":"' || sha256 || '"}'
+  SELECT '{"duration":' || ((duration_ms + 500) / 1000)
+    || ',"bytes":' || bytes || ',"sha256":"' || sha256 || '"}'
   FROM recording WHERE recording.call_uuid = cdr.call_uuid
 )`.as('recording')
 

@@ -441,7 +441,9 @@ function spendFinding(total: Total): MoneyFinding | undefined {
     severity: severityOf(total, mean),
     prefix: null,
     ...commonOf(total, total),
-    what: `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')}, ${usual} in these hours`,
+    what:
+      `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')}, ${usual} in these ` +
+      'hours',
   }
 }
 

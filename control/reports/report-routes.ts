@@ -74,7 +74,10 @@ const recording = z
 const recordingError = z
   .enum(recordingErrors)
   .describe(
-    'Why a call that was to be recorded has no recording: its media passed no relay (`not_relayed`), the relay did not start the recording (`relay_failed`), it has captured nothing, or no codec that can be decoded, or the file could not be written for a week. Null when it has one, was not to be recorded, or is still being written.',
+    'Why a call that was to be recorded has no recording: its media passed no relay ' +
+      '(`not_relayed`), the relay did not start the recording (`relay_failed`), it has captured ' +
+      'nothing, or no codec that can be decoded, or the file could not be written for a week. ' +
+      'Null when it has one, was not to be recorded, or is still being written.',
   )
 
 const callRecord: z.ZodType<CdrView> = z

@@ -233,7 +233,8 @@ const url = (allowPrivate: boolean) =>
 const approvalLinks = z
   .boolean()
   .describe(
-    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of the user who has set this.',
+    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of ' +
+      'the user who has set this.',
   )
 
 const fields = (allowPrivate: boolean) => ({

@@ -49,7 +49,8 @@ export const addRate = defineChange({
     if (plan.isPriced)
       throw conflict(
         'duplicate',
-        `The rate plan ${quoted(plan.name)} has a rate for ${prefix === '' ? 'every number' : prefix} already: lookup_rate shows it`,
+        `The rate plan ${quoted(plan.name)} has a rate for ` +
+          `${prefix === '' ? 'every number' : prefix} already: lookup_rate shows it`,
       )
     const body = rateBody.parse({
       prefix,
@@ -66,7 +67,10 @@ export const addRate = defineChange({
       row: `rate_plan ${planId}`,
       before: null,
       after: added.after,
-      effect: `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} cost ${money(minute)} a minute, by the second, and ${money(connect)} for each answered call, by the rate plan ${quoted(plan.name)}, from the next call${use.lasting}.`,
+      effect:
+        `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} cost ` +
+        `${money(minute)} a minute, by the second, and ${money(connect)} for each answered ` +
+        `call, by the rate plan ${quoted(plan.name)}, from the next call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { rate_id: null, rate_plan_id: planId, prefix },
@@ -131,7 +135,8 @@ export const addNumber = defineChange({
       after,
       effect: has(numbers)
         ? `Nothing changes: the customer ${quoted(name)} has the number already.`
-        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the next call${use.lasting}.`,
+        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the next ` +
+          `call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { customer_id: id, name, numbers: before.numbers },

@@ -204,7 +204,8 @@ function notProposable(name: string, { proposals }: ToolUse): ApiError {
   return new ApiError(
     404,
     'unknown_tool',
-    `${JSON.stringify(name)} is no tool that changes something${meant === undefined ? '' : `: did you mean ${meant}?`}`,
+    `${JSON.stringify(name)} is no tool that changes ` +
+      `something${meant === undefined ? '' : `: did you mean ${meant}?`}`,
   )
 }
 

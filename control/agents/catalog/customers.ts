@@ -360,7 +360,9 @@ export const setCustomerLimits = defineChange({
       // Only the fields of the input: a change by a person to the other fields meanwhile stays.
       before: pick(before, Object.keys(changed)),
       after: changed,
-      effect: `The limits of the customer ${quoted(name)} hold from the next call${use.lasting}: ${changesIn(before, after, currency)}.`,
+      effect:
+        `The limits of the customer ${quoted(name)} hold from the next call${use.lasting}: ` +
+        `${changesIn(before, after, currency)}.`,
       affected: { live_calls: use.ocs?.balanceOf(id)?.openCalls ?? 0 },
       undo: 'restores' as const,
       preview: view(before),

@@ -157,7 +157,9 @@ export const banAddress = defineChange({
       effect:
         before === 'banned'
           ? `Nothing changes: ${quoted(source)} is banned already, and not for a shorter time.`
-          : `SIP packets of ${quoted(source)} are dropped${use.lasting || lastingText(USUAL_MS / 1_000)}, whichever phone there sends them.`,
+          : `SIP packets of ${quoted(source)} are ` +
+            `dropped${use.lasting || lastingText(USUAL_MS / 1_000)}, whichever phone there ` +
+            'sends them.',
       affected: { live_calls: calls.length },
       // A longer ban by REST exceeds the durations of this tool.
       undo: before === 'banned' ? ('none' as const) : ('restores' as const),

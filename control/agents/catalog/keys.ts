@@ -212,7 +212,8 @@ export const revokeSbcApiKey = defineChange({
     const wasRevoked = key.revokedAt !== null
     return shown(await planRevocation(key, use), (now, isDone) => ({
       warning: isOwn
-        ? `This request uses this very key: its next request ${isDone ? 'is' : 'would be'} rejected.`
+        ? `This request uses this very key: its next request ${isDone ? 'is' : 'would be'} ` +
+          'rejected.'
         : null,
       message: wasRevoked
         ? 'The key was already revoked.'
@@ -294,8 +295,12 @@ const afterView = (key: AppKey, { now }: Pick<KeyPlanDeps, 'now'>) => ({
 /** A key by its uuid or its exact name, for a tool that changes it. */
 const changeable = (wanted: string, lists: string, use: ToolUse, only?: 'sbc'): Promise<AppKey> =>
   theKey({ uuid: wanted, name: wanted, kinds: only && [only] }, use, {
-    none: `No ${only === undefined ? 'key' : 'SBC key'} has this uuid or exact name. ${lists} shows the keys that you can access.`,
-    several: `Several keys have this name. Nothing was revoked or changed: call again with the uuid from ${lists}`,
+    none:
+      `No ${only === undefined ? 'key' : 'SBC key'} has this uuid or exact name. ${lists} shows ` +
+      'the keys that you can access.',
+    several:
+      'Several keys have this name. Nothing was revoked or changed: call again with the uuid ' +
+      `from ${lists}`,
   })
 
 export const getKeyActivity = defineTool({

@@ -182,7 +182,9 @@ function listingOf<I extends z.ZodObject, O extends z.ZodObject>(
   return {
     name,
     title,
-    description: `${description} Requires the scope${scopes.length === 1 ? '' : 's'} ${scopes.join(' and ')}.`,
+    description:
+      `${description} Requires the scope${scopes.length === 1 ? '' : 's'} ` +
+      `${scopes.join(' and ')}.`,
     inputSchema: schemaOf(input, 'input'),
     outputSchema: schemaOf(answer, 'output'),
     annotations: {

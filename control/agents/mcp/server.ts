@@ -66,7 +66,8 @@ export function mcpServer(host: ToolHost): McpServer {
 function serveTools(server: Handlers, host: ToolHost): void {
   const isStructured = (): boolean => {
     // The version of a connection of 2025 (standard input and output) is known only here.
-    // oxlint-disable-next-line typescript/no-deprecated -- what replaces it is for requests of 2026-07-28
+    // Its replacement is for requests of 2026-07-28.
+    // oxlint-disable-next-line typescript/no-deprecated
     const negotiated = server.getNegotiatedProtocolVersion()
     return hasStructuredContent(negotiated ?? host.protocolVersion)
   }
@@ -217,7 +218,10 @@ function summaryOf(name: string, data: ToolData): string {
     })
     .slice(0, MAX_FIGURES)
   const counted = figures.length === 0 ? '' : `: ${figures.join(', ')}`
-  return `${name}${counted}. The answer is in structuredContent; if you see only this line, call again with "as_text": true.`
+  return (
+    `${name}${counted}. The answer is in structuredContent; if you see only this line, call ` +
+    'again with "as_text": true.'
+  )
 }
 
 /** Formats an error: the next step first, then the invalid arguments. */

@@ -28,7 +28,8 @@ const proposal = z
       .string()
       .nullable()
       .describe(
-        'What it is about, by its id: `customer 7`. It is approved for this only. Null: proposed to an earlier version.',
+        'What it is about, by its id: `customer 7`. It is approved for this only. Null: ' +
+          'proposed to an earlier version.',
       ),
     affected: z.record(z.string(), z.number()).describe('Who is affected, when it was last read.'),
     previous_state: z.unknown().describe('The state now, to which it can be undone.'),
@@ -36,7 +37,8 @@ const proposal = z
     risk: z
       .enum(['low', 'medium', 'high'])
       .describe(
-        '`high`: it cannot be undone, or more than 100 calls or requests are affected; `medium`: some are; `low`: none is.',
+        '`high`: it cannot be undone, or more than 100 calls or requests are affected; ' +
+          '`medium`: some are; `low`: none is.',
       ),
     revision: z.int().describe('One more each time when what it shows has changed.'),
     state: z.enum(['open', 'approved', 'refused', 'expired', 'failed']),

@@ -157,7 +157,10 @@ export class Proposals {
     throw new ApiError(
       429,
       'too_many_proposals',
-      `There are already ${own < MAX_OPEN_OF_ACTOR ? `${ofTenant} open proposals of this tenant` : `${own} open proposals of this credential`}: ` +
+      'There are already ' +
+        (own < MAX_OPEN_OF_ACTOR
+          ? `${ofTenant} open proposals of this tenant: `
+          : `${own} open proposals of this credential: `) +
         'wait until a person has decided on them',
       { headers: { 'Retry-After': '600' } },
     )
@@ -371,7 +374,8 @@ function refuseOtherTarget({ target: shown }: ProposalRow, { target }: ProposedE
   if (shown === null || shown === target) return
   throw conflict(
     'target_changed',
-    `The proposal was shown for ${shown}, but its arguments now mean ${target}, because a name has moved. ` +
+    `The proposal was shown for ${shown}, but its arguments now mean ${target}, because a name ` +
+      'has moved. ' +
       'Nothing changed: refuse the proposal, and ask for a new one that names its target by id',
   )
 }

@@ -41,7 +41,9 @@ function clockFindings({ nodes, tenantId }: AnomalyDeps, { from, before }: Span)
         kind: 'node',
         severity: 'high',
         subject: `instance ${node.name}`,
-        what: `The clock of instance ${node.name} is ${Math.abs(seconds)} s ${side} the database server.`,
+        what:
+          `The clock of instance ${node.name} is ${Math.abs(seconds)} s ${side} the database ` +
+          'server.',
         firstAt: Math.max(from, Math.min(node.startedAt, before - 1)),
         lastAt: before - 1,
         figures: { clock_difference_seconds: seconds },
@@ -148,7 +150,9 @@ async function nodeFinding(
   }
   const named = node.description === null ? '' : ` ${quoted(node.description)}`
   const subject = `node ${destination}${named} of set ${set.setId}`
-  const remaining = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
+  const remaining =
+    `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} ` +
+    'active'
   const described = { ...examined, since, at, others: others.length, shared, subject, remaining }
   return state === 'inactive' && (since === undefined || since.cause === 'operator')
     ? takenOutFinding(deps, described, before)
@@ -297,7 +301,8 @@ async function troubledTrunk(
   const why = isUnregistered ? registration.last_answer : (down[0]?.reason ?? null)
   const what = isUnregistered
     ? `the registration with carrier ${quoted(name)} has failed since ${textOf(since)}`
-    : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ${textOf(since)}`
+    : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ` +
+      `${textOf(since)}`
   const wanted = { customerId: null, carrier: name, isUnanswered: true }
   const samples = await samplesOf(deps, { from: since - SETUP_MS, before }, wanted, SAMPLES)
   return {
@@ -338,13 +343,16 @@ function idleTrunk(
     failedAt !== undefined && failedAt <= change.at && failedAt > change.at - TROUBLE_MS
   if (change.at < from) return undefined
   const since = isForTrouble ? failedAt : change.at
-  const out = `${isForTrouble ? 'was then' : 'was'} taken out of service at ${textOf(change.at)} ${byWhom(change)}`
+  const out =
+    `${isForTrouble ? 'was then' : 'was'} taken out of service at ${textOf(change.at)} ` +
+    `${byWhom(change)}`
   return {
     kind: failure?.what === 'registration' && isForTrouble ? 'registration' : 'trunk',
     severity: isForTrouble ? 'high' : 'medium',
     subject: `carrier ${quoted(name)}`,
     what: isForTrouble
-      ? `${quoted(failure?.what ?? '')} of carrier ${quoted(name)} failed at ${textOf(since)}: ${quoted(failure?.reason ?? '')}; the carrier ${out}.`
+      ? `${quoted(failure?.what ?? '')} of carrier ${quoted(name)} failed at ${textOf(since)}: ` +
+        `${quoted(failure?.reason ?? '')}; the carrier ${out}.`
       : `carrier ${quoted(name)} ${out}.`,
     firstAt: since,
     lastAt: Math.max(since, before - 1),

@@ -103,7 +103,8 @@ export function callText({ status, record, customer, through }: Told): string {
   const payer = customer === undefined || cost === '' ? '' : `, paid by ${customer}`
   const end = record === undefined ? '' : `; ${parties[record.hangup_by]}`
   const odd = causeText({ ...status, ...record })
-  return `${from} talked to ${to}${by}: ${plural(status.billsec, 'second')}${cost}${payer}${end}. ${endOf(odd)}`.trimEnd()
+  const talk = plural(status.billsec, 'second')
+  return `${from} talked to ${to}${by}: ${talk}${cost}${payer}${end}. ${endOf(odd)}`.trimEnd()
 }
 
 const endOf = (sentence: string): string => sentence.replace(/([^.])$/, '$1.')

@@ -279,6 +279,9 @@ function Direction({ party, stream }: { party: string; stream: StreamQuality }) 
 const knownText = (value: number | null | undefined, unit: string, digits = 1): string =>
   value === null || value === undefined ? unknown : `${figureText(value, digits)}${unit}`
 
+const answerText = (status: number, reason: string) =>
+  status === 0 ? 'no answer in time' : <Text value={`${status} ${reason}`} max={100} />
+
 function Attempts({ attempts }: { attempts: CallRecord['attempts'] }) {
   if (attempts.length === 0) return null
   return (
@@ -287,8 +290,9 @@ function Attempts({ attempts }: { attempts: CallRecord['attempts'] }) {
       <ol>
         {attempts.map(({ destination, status, reason, start_stamp: start, end_stamp: end }) => (
           <li key={`${start} ${destination}`}>
-            <time dateTime={start}>{clockText(start)}</time> <Text value={destination} max={100} />:{' '}
-            {status === 0 ? 'no answer in time' : <Text value={`${status} ${reason}`} max={100} />}{' '}
+            <time dateTime={start}>{clockText(start)}</time> <Text value={destination} max={100} />
+            {': '}
+            {answerText(status, reason)}{' '}
             <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>
           </li>
         ))}

@@ -76,7 +76,8 @@ function Figures({ telemetry, history: { samples }, charts }: FiguresProps) {
         'Post-dial delay, 10 min': unitText(delayOf(samples), 'ms', 0),
         'Spend per minute': unitText(spend, charts.currency ?? '', 4),
         'Event-loop lag, 99 %': unitText(telemetry?.event_loop.lag_p99_ms, 'ms'),
-        'PBX nodes in service': `${figureText(telemetry && inService)} of ${figureText(telemetry && nodes.length)}`,
+        'PBX nodes in service':
+          `${figureText(telemetry && inService)} of ` + figureText(telemetry && nodes.length),
         'Registered phones': figureText(telemetry?.registrations.extensions),
         'Webhooks waiting': figureText(telemetry?.outbox.webhook_deliveries),
         'Up for': uptimeText(telemetry?.uptime_seconds),
