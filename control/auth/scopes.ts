@@ -26,7 +26,8 @@ const resources = [
   'proposals',
 ] as const
 
-type Resource = (typeof resources)[number]
+/** The part of a scope before the colon. */
+export type ScopedResource = (typeof resources)[number]
 
 /** Actions beyond `read` and `write`. `*:read` does not reach what people said to each other. */
 const specialScopes = [
@@ -42,7 +43,7 @@ const specialScopes = [
 ] as const
 
 /** One exact permission, as required by a route. */
-export type Scope = `${Resource}:${'read' | 'write'}` | (typeof specialScopes)[number]
+export type Scope = `${ScopedResource}:${'read' | 'write'}` | (typeof specialScopes)[number]
 
 export const allScopes: readonly Scope[] = [
   ...resources.flatMap((resource): Scope[] => [`${resource}:read`, `${resource}:write`]),

@@ -20,7 +20,7 @@ import { domain, phoneNumber, text } from '../http/fields.ts'
 import type { Platform } from '../http/platform.ts'
 import { recentlyUsed } from '../../schema/recently-used.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { ResourceStore } from '../resources/resource.ts'
+import { storeOf } from '../resources/resource.ts'
 import { carriers } from '../resources/carriers.ts'
 import { badReference } from '../resources/references.ts'
 import { found, idParam } from '../resources/resource-routes.ts'
@@ -242,7 +242,7 @@ export function testCallRoutes({
   now,
   steadyNow,
 }: Pick<Platform, 'store' | 'engine' | 'now' | 'steadyNow'>) {
-  const resource = new ResourceStore(carriers, { store })
+  const resource = storeOf(carriers, { store })
   /** Counts are kept by carrier and by tenant of the extension. */
   const count = callsPerMinute(steadyNow)
 

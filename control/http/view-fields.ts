@@ -29,18 +29,6 @@ export const exampleProbed = {
   probes: { sent: 120, answered: 120, failed: 0 },
 }
 
-export const mediaView = {
-  media: z
-    .enum(['bypass', 'prefer', 'anchor'])
-    .nullable()
-    .describe('Null: as the tenant says, then as MEDIA_POLICY says.'),
-  media_profile: z.enum(['auto', 'rtp', 'srtp', 'webrtc']),
-  codecs: z.array(z.string()).nullable().describe('Null: all.'),
-  dtmf: z.enum(['auto', 'rfc4733', 'info']),
-}
-
-export const exampleMedia = { media: null, media_profile: 'auto', codecs: null, dtmf: 'auto' }
-
 export const denialTextField = z
   .string()
   .nullable()

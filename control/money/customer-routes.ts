@@ -19,10 +19,10 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { repeatable } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
-import { requestScope } from '../auth/tenants.ts'
+import { requestScope, type RequestScope } from '../auth/tenants.ts'
 import { listLedger, type LedgerEntryView } from './ledger-store.ts'
 import { customers, type CustomerView } from '../resources/customers.ts'
-import { resourceDeps, ResourceStore } from '../resources/resource.ts'
+import { resourceDeps, storeOf } from '../resources/resource.ts'
 import { amount, currency } from '../resources/rate-routes.ts'
 import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
@@ -97,22 +97,23 @@ export const ledgerQuery = z.strictObject({
   end_date: queryTime.optional(),
 })
 
-const storeOf = (deps: ChangeDeps) => new ResourceStore(customers, resourceDeps(deps))
-type CustomerStore = ReturnType<typeof storeOf>
+interface CustomerReader {
+  find(scope: RequestScope, id: number): Promise<CustomerView | undefined>
+}
 
 type CustomerRoutesDeps = ChangeDeps & { readonly ocs: OcsPort }
 
 export function customerRoutes(deps: CustomerRoutesDeps) {
-  const resource = storeOf(deps)
+  const stored = storeOf(customers, resourceDeps(deps))
 
   return new Hono<ControlEnv>()
     .route('/', resourceRoutes(deps, customers))
-    .route('/', getWalletRoute(deps, resource))
-    .route('/', listLedgerEntriesRoute(deps, resource))
-    .route('/', adjustWalletRoute(deps, resource))
+    .route('/', getWalletRoute(deps, stored))
+    .route('/', listLedgerEntriesRoute(deps, stored))
+    .route('/', adjustWalletRoute(deps, stored))
 }
 
-const getWalletRoute = ({ now, ocs }: CustomerRoutesDeps, resource: CustomerStore) =>
+const getWalletRoute = ({ now, ocs }: CustomerRoutesDeps, stored: CustomerReader) =>
   new Hono<ControlEnv>().get(
     '/customers/:id/wallet',
     describeRoute({
@@ -125,14 +126,11 @@ const getWalletRoute = ({ now, ocs }: CustomerRoutesDeps, resource: CustomerStor
     validate('param', idParam(noun)),
     async (c) => {
       const scope = requestScope(c.var.principal, now)
-      return ok(
-        c,
-        walletView(found(await resource.find(scope, c.req.valid('param').id), noun), ocs),
-      )
+      return ok(c, walletView(found(await stored.find(scope, c.req.valid('param').id), noun), ocs))
     },
   )
 
-const listLedgerEntriesRoute = ({ store, now }: CustomerRoutesDeps, resource: CustomerStore) =>
+const listLedgerEntriesRoute = ({ store, now }: CustomerRoutesDeps, stored: CustomerReader) =>
   new Hono<ControlEnv>().get(
     '/customers/:id/ledger',
     describeRoute({
@@ -160,7 +158,7 @@ const listLedgerEntriesRoute = ({ store, now }: CustomerRoutesDeps, resource: Cu
       const { page, limit, ...filter } = c.req.valid('query')
       const { id } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
-      found(await resource.find(scope, id), noun)
+      found(await stored.find(scope, id), noun)
       const slice = { limit, offset: offsetOf({ page, limit }) }
       const list = () => listLedger(store, id, filter, slice)
       const { rows, total } = await readApart(store, scope.tenantId, list)
@@ -168,10 +166,7 @@ const listLedgerEntriesRoute = ({ store, now }: CustomerRoutesDeps, resource: Cu
     },
   )
 
-const adjustWalletRoute = (
-  { now, randomBytes, ocs }: CustomerRoutesDeps,
-  resource: CustomerStore,
-) =>
+const adjustWalletRoute = ({ now, randomBytes, ocs }: CustomerRoutesDeps, stored: CustomerReader) =>
   new Hono<ControlEnv>().post(
     '/customers/:id/wallet/adjust',
     describeRoute({
@@ -200,7 +195,7 @@ const adjustWalletRoute = (
           details: [{ path: 'amount', message: 'must be above 0' }],
         })
       const scope = requestScope(c.var.principal, now)
-      const before = walletView(found(await resource.find(scope, id), noun), ocs)
+      const before = walletView(found(await stored.find(scope, id), noun), ocs)
       // The client's key is part of the reference, so the ledger refuses to move the money twice.
       const key = c.req.header('idempotency-key')
       const ref =
@@ -217,7 +212,7 @@ const adjustWalletRoute = (
           note: reason,
         }),
       )
-      const after = walletView(found(await resource.find(scope, id), noun), ocs)
+      const after = walletView(found(await stored.find(scope, id), noun), ocs)
       c.set('change', { before, after })
       return ok(c, {
         ...after,

@@ -1,63 +1,71 @@
 /** AI agents: each a number with the SIP URI of a voice service (SPECIFICATION.md §4.7). */
-import { exampleMedia, exampleTime, count, mediaView, moment } from '../http/view-fields.ts'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limit, name, reference, sipUri, text } from '../http/fields.ts'
-import { flag, names } from './columns.ts'
+import { sipUri } from '../http/fields.ts'
+import { count } from '../http/view-fields.ts'
 import { extensionNumber, refuseTakenNumber } from './extensions.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  limitNumber,
+  nameText,
+  optional,
+  required,
+  shownAsText,
+  tenantField,
+  textOf,
+  updatedAt,
+  written,
+  yesOrNo,
+} from './fields.ts'
 import { refuseGateways, refuseOwnAddresses } from './gateway-reach.ts'
-import { mediaColumns, mediaFields, stripHeaders } from './media-fields.ts'
+import { mediaFields, stripHeaders } from './media-fields.ts'
 import { filledIn, overTls, preset } from './presets.ts'
 import type { Definition } from './resource.ts'
 
-const body = z.strictObject({
-  name,
-  extension: extensionNumber.describe('The number of the agent.'),
-  sip_uri: sipUri.describe('SIP URI to which its calls are sent.'),
-  description: text(500).nullish(),
-  max_calls: limit.default(0).describe('0: unlimited. Further callers get 503.'),
-  is_active: z.boolean().default(true),
-  tenant: reference.nullish().describe('Absent: a platform agent, available to every tenant.'),
-  ...mediaFields,
-  strip_headers: stripHeaders,
-  preset,
-})
+const fields = fieldTable(
+  {
+    id,
+    name: required(nameText, { example: 'concierge' }),
+    extension: required(shownAsText(extensionNumber), {
+      about: 'The number of the agent.',
+      example: '700',
+    }),
+    sip_uri: required(shownAsText(sipUri), {
+      about: 'SIP URI to which its calls are sent.',
+      example: 'sip:concierge@agents.example',
+    }),
+    description: optional(textOf(500)),
+    max_calls: field(limitNumber, {
+      default: 0,
+      about: '0: unlimited. Further callers get 503.',
+      example: 10,
+    }),
+    is_active: field(yesOrNo, { default: true }),
+    tenant: tenantField({ about: 'Absent: a platform agent, available to every tenant.' }),
+    ...mediaFields,
+    strip_headers: stripHeaders,
+    preset: written(preset, { isOnlyAtCreation: true }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  },
+  { first: ['id', 'name', 'tenant'] },
+)
 
-const view = z.strictObject({
-  id: z.int(),
-  name: z.string(),
-  tenant: z.string().nullable(),
-  extension: z.string(),
-  sip_uri: z.string(),
-  description: z.string().nullable(),
-  max_calls: count,
-  is_active: z.boolean(),
-  ...mediaView,
-  strip_headers: z.array(z.string()),
-  created_at: moment,
-  updated_at: moment,
-})
-
-const liveAgentView = view.extend({ active_calls: count }).meta({ id: 'AiAgent' })
+const liveAgentView = fields.view.extend({ active_calls: count }).meta({ id: 'AiAgent' })
 
 export type LiveAgent = z.output<typeof liveAgentView>
 
-export const aiAgents: Definition<typeof body, typeof view> = {
+export const aiAgents: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'AI agent',
   table: 'ai_agent',
   path: '/telephony/ai-agents',
   scope: 'agents',
   kind: 'agent',
-  body,
-  view,
-  onlyAtCreation: ['preset'],
-  unstored: ['preset'],
-  columns: {
-    is_active: flag('is_active'),
-    ...mediaColumns,
-    strip_headers: names('strip_headers', []),
-  },
+  fields,
   search: ['ai_agent.name', 'extension'],
   order: ['ai_agent.name'],
   limits: ['agents'],
@@ -91,21 +99,7 @@ export const aiAgents: Definition<typeof body, typeof view> = {
     tag: 'Agents',
     nodes: 'all',
     shown: liveAgentView,
-    example: {
-      id: 1,
-      name: 'concierge',
-      tenant: null,
-      extension: '700',
-      sip_uri: 'sip:concierge@agents.example',
-      description: null,
-      max_calls: 10,
-      ...exampleMedia,
-      strip_headers: [],
-      is_active: true,
-      created_at: exampleTime,
-      updated_at: exampleTime,
-      active_calls: 0,
-    },
+    example: { ...fields.example, active_calls: 0 },
     body: { name: 'concierge', extension: '700', sip_uri: 'sip:concierge@agents.example' },
     patch: { max_calls: 20 },
   },

@@ -2,16 +2,7 @@
  * Carriers: trunks with their gateways (SPECIFICATION.md §4.7 and §10.1). Unchanged gateways keep
  * their id.
  */
-import {
-  exampleMedia,
-  exampleTime,
-  exampleProbed,
-  count,
-  mediaView,
-  moment,
-  probed,
-  timeOrNull,
-} from '../http/view-fields.ts'
+import { exampleProbed, count, moment, probed, timeOrNull } from '../http/view-fields.ts'
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { hostPort } from '../../engine/sip-server/message/index.ts'
@@ -27,26 +18,40 @@ import {
   domain,
   host,
   isAddress,
-  limit,
-  name,
   numberOrUserName,
   reference,
   text,
   transport,
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
-import { flag, json, names, nested, type Row } from './columns.ts'
+import { json, nested, type Row } from './columns.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  idOf,
+  limitNumber,
+  nameText,
+  oneOf,
+  refersTo,
+  required,
+  tenantField,
+  updatedAt,
+  written,
+  yesOrNo,
+} from './fields.ts'
 import {
   refuseReachedGateways,
   refuseOwnAddresses,
   refuseForeignAddresses,
 } from './gateway-reach.ts'
 import { refuseOtherPayer } from './braked.ts'
-import { mediaColumns, mediaFields, mediaPolicy, stripHeaders } from './media-fields.ts'
+import { carrierMedia, mediaFields, stripHeaders } from './media-fields.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './dispatcher-sets.ts'
 import { badReference } from './references.ts'
-import type { Definition, ViewOf, Writing } from './resource.ts'
+import { type Definition, ResourceStore, type ViewOf, type Writing } from './resource.ts'
 import { childrenOf, keyOf, putChildren } from './table-rows.ts'
 import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 
@@ -105,9 +110,13 @@ const numberRule = z
 
 const numberRules = z.array(numberRule).max(maxNumberRules).default([])
 
+const shownRules = z.array(z.strictObject({ match: z.string(), replace: z.string() }))
+
+const callerIdModes = z.enum(['pass', 'fixed', 'pai'])
+
 const callerId = z
   .strictObject({
-    mode: z.enum(['pass', 'fixed', 'pai']).default('pass'),
+    mode: callerIdModes.default('pass'),
     value: numberOrUserName.nullish(),
   })
   .refine(({ mode, value }) => mode !== 'fixed' || typeof value === 'string', {
@@ -118,9 +127,10 @@ const callerId = z
 /** Used in quotes in digest credentials, and in SIP URIs. */
 const userName = z.string().regex(/^[0-9A-Za-z*+._@-]{1,128}$/, 'must be a SIP user name')
 
+const authTypes = z.enum(['ip', 'digest', 'register'])
+
 const auth = z.strictObject({
-  type: z
-    .enum(['ip', 'digest', 'register'])
+  type: authTypes
     .default('ip')
     .describe(
       'How the platform authenticates to the carrier: by IP address, by digest, or by ' +
@@ -148,43 +158,6 @@ const auth = z.strictObject({
     .describe('Requested registration lifetime in seconds. Defaults to 3600.'),
 })
 
-const body = z.strictObject({
-  name,
-  tenant: reference.nullish(),
-  customer: reference.nullish().describe('The customer that pays for calls from this carrier.'),
-  customer_id: reference.nullish(),
-  payer: z
-    .enum(['customer', 'from_number'])
-    .default('customer')
-    .describe(
-      'The payer of calls from this carrier. `customer`: the carrier’s customer. `from_number`, only without a customer: the customer that owns the number in From, within the carrier’s tenant if it has one.',
-    ),
-  is_active: z.boolean().default(true),
-  direction: z.enum(['in', 'out', 'both']).default('both'),
-  gateways: z.array(gatewayBody).min(1).max(32),
-  auth: auth.default({ type: 'ip' }),
-  caller_id: callerId.default({ mode: 'pass' }),
-  number_rules: z.strictObject({ in: numberRules, out: numberRules }).default({ in: [], out: [] }),
-  ...mediaFields,
-  media: mediaPolicy.default('bypass').describe(mediaFields.media.description ?? ''),
-  strip_headers: stripHeaders,
-  preset,
-  max_calls: limit.default(0).describe('0: unlimited.'),
-  max_cps: limit.default(0).describe('0: unlimited.'),
-  rate_plan: reference
-    .nullish()
-    .describe('Prices of the carrier, compared by routes with mode "lcr".'),
-  rate_plan_id: reference.nullish(),
-  inbound_set: reference
-    .nullish()
-    .describe('Number or name of the dispatcher set for its calls. Absent: inbound routes decide.'),
-  inbound_set_id: reference.nullish(),
-})
-
-type CarrierBody = z.output<typeof body>
-
-const shownRules = z.array(z.strictObject({ match: z.string(), replace: z.string() }))
-
 const gatewayView = z.strictObject({
   id: z.int(),
   host: z.string(),
@@ -197,43 +170,112 @@ const gatewayView = z.strictObject({
   weight: z.int(),
 })
 
-const view = z.strictObject({
-  id: z.int(),
-  name: z.string(),
-  tenant: z.string().nullable(),
-  customer_id: z.int().nullable(),
-  customer: z.string().nullable(),
-  payer: z.enum(['customer', 'from_number']),
-  is_active: z.boolean(),
-  direction: z.enum(['in', 'out', 'both']),
-  gateways: z.array(gatewayView),
-  auth: z.strictObject({
-    type: z.enum(['ip', 'digest', 'register']),
-    username: z.string().nullable(),
-    realm: z.string().nullable(),
-    from_user: z.string().nullable(),
-    from_domain: z.string().nullable(),
-    expires: z.int().nullable(),
+const exampleGateway = {
+  id: 1,
+  host: '198.51.100.7',
+  port: 5060,
+  transport: 'udp',
+  netmask: 32,
+  inbound: true,
+  outbound: true,
+  priority: 10,
+  weight: 100,
+  status: exampleProbed,
+}
+
+const authColumns = {
+  type: 'auth_type',
+  username: 'auth_username',
+  realm: 'auth_realm',
+  from_user: 'auth_from_user',
+  from_domain: 'auth_from_domain',
+  expires: 'auth_expires_seconds',
+}
+
+const fields = fieldTable({
+  id,
+  name: required(nameText, { example: 'transit' }),
+  tenant: tenantField(),
+  customer: refersTo('customer', { about: 'The customer that pays for calls from this carrier.' }),
+  customer_id: idOf(),
+  payer: field(oneOf(['customer', 'from_number']), {
+    default: 'customer',
+    about:
+      'The payer of calls from this carrier. `customer`: the carrier’s customer. `from_number`, only without a customer: the customer that owns the number in From, within the carrier’s tenant if it has one.',
   }),
-  caller_id: z.strictObject({
-    mode: z.enum(['pass', 'fixed', 'pai']),
-    value: z.string().nullable(),
+  is_active: field(yesOrNo, { default: true }),
+  direction: field(oneOf(['in', 'out', 'both']), { default: 'both' }),
+  gateways: required(
+    { body: z.array(gatewayBody).min(1).max(32), view: z.array(gatewayView) },
+    { example: [exampleGateway] },
+  ),
+  auth: field(
+    {
+      body: auth,
+      view: z.strictObject({
+        type: authTypes,
+        username: z.string().nullable(),
+        realm: z.string().nullable(),
+        from_user: z.string().nullable(),
+        from_domain: z.string().nullable(),
+        expires: z.int().nullable(),
+      }),
+    },
+    {
+      stored: () => nested(authColumns),
+      default: { type: 'ip' },
+      example: {
+        type: 'ip',
+        username: null,
+        realm: null,
+        from_user: null,
+        from_domain: null,
+        expires: null,
+      },
+    },
+  ),
+  caller_id: field(
+    {
+      body: callerId,
+      view: z.strictObject({ mode: callerIdModes, value: z.string().nullable() }),
+    },
+    {
+      stored: () => nested({ mode: 'caller_id_mode', value: 'caller_id_value' }),
+      default: { mode: 'pass' },
+      example: { mode: 'pass', value: null },
+    },
+  ),
+  number_rules: field(
+    {
+      body: z.strictObject({ in: numberRules, out: numberRules }),
+      view: z.strictObject({ in: shownRules, out: shownRules }),
+      stored: json,
+    },
+    { default: { in: [], out: [] }, example: { in: [], out: [{ match: '^00', replace: '' }] } },
+  ),
+  ...mediaFields,
+  media: carrierMedia,
+  strip_headers: { ...stripHeaders, example: ['Diversion'] },
+  preset: written(preset, { isOnlyAtCreation: true }),
+  max_calls: field(limitNumber, { default: 0, about: '0: unlimited.', example: 100 }),
+  max_cps: field(limitNumber, { default: 0, about: '0: unlimited.', example: 10 }),
+  rate_plan: refersTo('rate_plan', {
+    about: 'Prices of the carrier, compared by routes with mode "lcr".',
   }),
-  number_rules: z.strictObject({ in: shownRules, out: shownRules }),
-  ...mediaView,
-  media: z.enum(['bypass', 'prefer', 'anchor']),
-  strip_headers: z.array(z.string()),
-  max_calls: count,
-  max_cps: count,
-  rate_plan_id: z.int().nullable(),
-  rate_plan: z.string().nullable(),
-  inbound_set_id: z.int().nullable(),
-  created_at: moment,
-  updated_at: moment,
+  rate_plan_id: idOf(),
+  inbound_set: written(reference.nullish(), {
+    refersTo: 'dispatcher_set',
+    about: 'Number or name of the dispatcher set for its calls. Absent: inbound routes decide.',
+  }),
+  inbound_set_id: idOf({ example: 1 }),
+  created_at: createdAt,
+  updated_at: updatedAt,
 })
 
+type CarrierBody = z.output<typeof fields.body>
+
 /** With what the engine knows of it. */
-export const liveCarrierView = view
+export const liveCarrierView = fields.view
   .extend({
     gateways: z.array(
       gatewayView.extend({
@@ -261,8 +303,8 @@ export const liveCarrierView = view
   })
   .meta({ id: 'Carrier' })
 
-type CarrierWriting = Writing<typeof body, typeof view>
-export type CarrierView = ViewOf<typeof view>
+type CarrierWriting = Writing<typeof fields.body, typeof fields.view>
+export type CarrierView = ViewOf<typeof fields.view>
 export type LiveCarrier = z.output<typeof liveCarrierView>
 
 const gateways = {
@@ -271,32 +313,13 @@ const gateways = {
   keys: ['host', 'port', 'transport', 'netmask'],
 } as const
 
-export const carriers: Definition<typeof body, typeof view> = {
+export const carriers: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Carrier',
   table: 'carrier',
   path: '/routing/carriers',
   scope: 'carriers',
   kind: 'carrier',
-  body,
-  view,
-  onlyAtCreation: ['preset'],
-  unstored: ['preset'],
-  columns: {
-    is_active: flag('is_active'),
-    auth: nested({
-      type: 'auth_type',
-      username: 'auth_username',
-      realm: 'auth_realm',
-      from_user: 'auth_from_user',
-      from_domain: 'auth_from_domain',
-      expires: 'auth_expires_seconds',
-    }),
-    caller_id: nested({ mode: 'caller_id_mode', value: 'caller_id_value' }),
-    number_rules: json('number_rules'),
-    ...mediaColumns,
-    strip_headers: names('strip_headers', []),
-  },
-  references: { customer: 'customer', rate_plan: 'rate_plan', inbound_set: 'dispatcher_set' },
+  fields,
   children: {
     gateways: {
       ...gateways,
@@ -313,8 +336,8 @@ export const carriers: Definition<typeof body, typeof view> = {
   order: ['carrier.name'],
   limits: ['carriers'],
   childLimits: ['gateways'],
+  store: (deps) => new CarrierStore(carriers, deps),
   prepare: withPreset,
-  unsupported: ({ auth: given }) => withoutEffect(given),
   destinations: (carrier) => carrier.gateways.map(uriOf),
   async check(writing) {
     const { body: carrier, before, scope, tenantId, columns, deps } = writing
@@ -336,11 +359,6 @@ export const carriers: Definition<typeof body, typeof view> = {
     await putPassword(id, writing)
     await putGateways(id, writing)
   },
-  async isNewSecret(id, { auth: { password } }, { store }) {
-    if (password === undefined) return false
-    const stored = await sealedPassword(store, id)
-    return (stored === null ? null : store.secrets.open(passwordOf(id), stored)) !== password
-  },
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'carrier', ids: [id] }),
   beyond: whoPays,
   described: {
@@ -348,54 +366,26 @@ export const carriers: Definition<typeof body, typeof view> = {
     shown: liveCarrierView,
     nodes: 'all',
     example: {
-      id: 1,
-      name: 'transit',
-      tenant: null,
-      customer_id: null,
-      customer: null,
-      payer: 'customer',
-      is_active: true,
-      direction: 'both',
-      gateways: [
-        {
-          id: 1,
-          host: '198.51.100.7',
-          port: 5060,
-          transport: 'udp',
-          netmask: 32,
-          inbound: true,
-          outbound: true,
-          priority: 10,
-          weight: 100,
-          status: exampleProbed,
-        },
-      ],
-      auth: {
-        type: 'ip',
-        username: null,
-        realm: null,
-        from_user: null,
-        from_domain: null,
-        expires: null,
-      },
-      caller_id: { mode: 'pass', value: null },
-      number_rules: { in: [], out: [{ match: '^00', replace: '' }] },
-      ...exampleMedia,
-      media: 'bypass',
-      strip_headers: ['Diversion'],
-      max_calls: 100,
-      max_cps: 10,
+      ...fields.example,
       registration: null,
-      rate_plan_id: null,
-      rate_plan: null,
-      inbound_set_id: 1,
       status: { is_usable: true, active_calls: 0, registration: null },
-      created_at: exampleTime,
-      updated_at: exampleTime,
     },
     body: { name: 'transit', gateways: [{ host: '198.51.100.7' }], max_calls: 100, max_cps: 10 },
     patch: { max_calls: 200 },
   },
+}
+
+class CarrierStore extends ResourceStore<typeof fields.body, typeof fields.view> {
+  protected override unsupported({ auth: given }: CarrierBody) {
+    return withoutEffect(given)
+  }
+
+  override async isNewSecret(carrierId: number, { auth: { password } }: CarrierBody) {
+    if (password === undefined) return false
+    const { store } = this.deps
+    const stored = await sealedPassword(store, carrierId)
+    return (stored === null ? null : store.secrets.open(passwordOf(carrierId), stored)) !== password
+  }
 }
 
 /** The carrier with its status from the engine. */

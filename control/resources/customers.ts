@@ -2,7 +2,7 @@
  * Customers: payers of calls, with their numbers, limits and wallets (SPECIFICATION.md §13). Money
  * moves through the ledger only.
  */
-import { exampleTime, count, decimal, moment } from '../http/view-fields.ts'
+import { count, decimal } from '../http/view-fields.ts'
 import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { exactSum, moneyToDecimal, moneyToNumber, parseMoney } from '../../schema/columns.ts'
@@ -16,18 +16,36 @@ import {
 } from '../auth/passwords.ts'
 import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
+import { currency, money as amount, numberOrUserName } from '../http/fields.ts'
+import type { Row } from './columns.ts'
 import {
-  currency,
-  limit,
-  money as amount,
-  name,
-  numberOrUserName,
-  reference,
-} from '../http/fields.ts'
-import { column, flag, money, type Row } from './columns.ts'
+  amountOfMoney,
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  idOf,
+  limitNumber,
+  nameText,
+  optional,
+  refersTo,
+  required,
+  shown,
+  shownAsText,
+  tenantField,
+  updatedAt,
+  written,
+  yesOrNo,
+} from './fields.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
 import { badReference } from './references.ts'
-import type { Definition, ResourceDeps, ViewOf, Writing } from './resource.ts'
+import {
+  type Definition,
+  type ResourceDeps,
+  ResourceStore,
+  type ViewOf,
+  type Writing,
+} from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
 import { refuseForeignNumbers } from './tenancy.ts'
 
@@ -64,89 +82,100 @@ const hasLowBalance: RawBuilder<boolean> = sql<boolean>`(
   OR wallet.balance_micros + customer.credit_limit_micros <= 0
   OR wallet.balance_micros + customer.credit_limit_micros < coalesce(${refusedMicros}, 0))`
 
-export const customerBody = z.strictObject({
-  name,
-  tenant: reference.nullish(),
-  email: z.email().max(254).nullish(),
-  password: z
-    .string()
-    .min(MIN_PASSWORD_LENGTH)
-    .max(MAX_PASSWORD_LENGTH)
-    .meta({ format: 'password' })
-    .nullish()
-    .describe('Write only: the login of the edge. Null removes the login.'),
-  is_active: z.boolean().default(true),
-  rate_plan: reference.nullish(),
-  rate_plan_id: reference.nullish(),
-  numbers: z.array(numberOrUserName).max(1_000).default([]),
-  credit_limit: amount().default(0).describe('How far the balance may go below zero.'),
-  max_concurrent_calls: limit
-    .default(0)
-    .describe('0: unlimited, here and in the next three fields.'),
-  max_cps: limit.default(0).describe('Calls per second.'),
-  max_daily_spend: amount().default(0),
-  max_call_seconds: z.int().min(0).max(86_400).default(0),
-  low_balance_threshold: amount().default(0),
-  currency: currency.nullish().describe("Absent: the rate plan's, or USD."),
-  balance: amount().optional().describe('Credited once, the first time that it is given.'),
-})
+const fields = fieldTable(
+  {
+    id: { ...id, example: 7 },
+    name: required(nameText, { example: 'Acme' }),
+    tenant: tenantField(),
+    email: optional({
+      ...shownAsText(z.email().max(254)),
+      stored: () => ({
+        read: ({ email }: Row) => email,
+        write: (email) => ({ email: typeof email === 'string' ? email.toLowerCase() : null }),
+      }),
+    }),
+    password: written(
+      z
+        .string()
+        .min(MIN_PASSWORD_LENGTH)
+        .max(MAX_PASSWORD_LENGTH)
+        .meta({ format: 'password' })
+        .nullish(),
+      { about: 'Write only: the login of the edge. Null removes the login.' },
+    ),
+    has_password: shown(z.boolean(), { example: false }),
+    is_active: field(yesOrNo, { default: true }),
+    rate_plan: refersTo('rate_plan', { example: 'retail' }),
+    rate_plan_id: idOf({ example: 1 }),
+    numbers: field(
+      { body: z.array(numberOrUserName).max(1_000), view: z.array(z.string()) },
+      { default: [], example: ['4930100'] },
+    ),
+    credit_limit: field(amountOfMoney, {
+      column: 'credit_limit_micros',
+      default: 0,
+      about: 'How far the balance may go below zero.',
+    }),
+    max_concurrent_calls: field(limitNumber, {
+      default: 0,
+      about: '0: unlimited, here and in the next three fields.',
+      example: 10,
+    }),
+    max_cps: field(limitNumber, { default: 0, about: 'Calls per second.', example: 2 }),
+    max_daily_spend: field(amountOfMoney, { column: 'max_daily_spend_micros', default: 0 }),
+    max_call_seconds: field({ body: z.int().min(0).max(86_400), view: count }, { default: 0 }),
+    low_balance_threshold: field(amountOfMoney, {
+      column: 'low_balance_micros',
+      default: 0,
+      example: 5,
+    }),
+    is_balance_low: shown(
+      z
+        .boolean()
+        .describe('The balance is below the threshold, or the next call would be refused.'),
+      { example: false },
+    ),
+    currency: required(
+      { body: currency.nullish(), view: z.string().describe('ISO 4217.') },
+      {
+        isStoredElsewhere: true,
+        isLeftOut: true,
+        about: "Absent: the rate plan's, or USD.",
+        example: 'USD',
+      },
+    ),
+    balance: required(
+      { body: amount().optional(), view: decimal.describe('Exact amount.') },
+      {
+        isStoredElsewhere: true,
+        isLeftOut: true,
+        isOnlyAtCreation: true,
+        about: 'Credited once, the first time that it is given.',
+        example: '25.00',
+      },
+    ),
+    balance_number: shown(z.number(), { example: 25 }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  },
+  { schemaId: 'Customer' },
+)
 
-const view = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    email: z.string().nullable(),
-    has_password: z.boolean(),
-    is_active: z.boolean(),
-    rate_plan_id: z.int().nullable(),
-    rate_plan: z.string().nullable(),
-    numbers: z.array(z.string()),
-    credit_limit: z.number(),
-    max_concurrent_calls: count,
-    max_cps: count,
-    max_daily_spend: z.number(),
-    max_call_seconds: count,
-    low_balance_threshold: z.number(),
-    is_balance_low: z
-      .boolean()
-      .describe('The balance is below the threshold, or the next call would be refused.'),
-    currency: z.string().describe('ISO 4217.'),
-    balance: decimal.describe('Exact amount.'),
-    balance_number: z.number(),
-    created_at: moment,
-    updated_at: moment,
-  })
-  .meta({ id: 'Customer' })
+export const customerBody = fields.body
+type CustomerBody = z.output<typeof customerBody>
 
-type CustomerWriting = Writing<typeof customerBody, typeof view>
-export type CustomerView = ViewOf<typeof view>
+type CustomerWriting = Writing<typeof customerBody, typeof fields.view>
+export type CustomerView = ViewOf<typeof fields.view>
 
 const numbers = { table: 'customer_number', parent: 'customer_id', keys: ['number'] } as const
 
-export const customers: Definition<typeof customerBody, typeof view> = {
+export const customers: Definition<typeof customerBody, typeof fields.view> = {
   noun: 'Customer',
   table: 'customer',
   path: '/customers',
   scope: 'customers',
   kind: 'customer',
-  body: customerBody,
-  view,
-  onlyAtCreation: ['balance'],
-  unstored: ['password', 'currency', 'balance'],
-  writeOnly: ['currency', 'balance'],
-  columns: {
-    email: {
-      read: (row) => row['email'],
-      write: (email) => ({ email: typeof email === 'string' ? email.toLowerCase() : null }),
-    },
-    is_active: flag('is_active'),
-    credit_limit: money('credit_limit_micros'),
-    max_daily_spend: money('max_daily_spend_micros'),
-    low_balance_threshold: money('low_balance_micros'),
-    currency: column('currency'),
-  },
-  references: { rate_plan: 'rate_plan' },
+  fields,
   children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },
   joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
   selected: sql`coalesce(wallet.currency, 'USD') AS currency,
@@ -154,9 +183,7 @@ export const customers: Definition<typeof customerBody, typeof view> = {
   search: ['customer.name', 'customer.email'],
   order: ['customer.name'],
   limits: ['customers'],
-  matching: ({ is_balance_low: isLow }) => (isLow === true ? [hasLowBalance] : []),
-  computed: walletOf,
-  hashSecret: async ({ password }) => (password == null ? undefined : hashPassword(password)),
+  store: (deps) => new CustomerStore(customers, deps),
   async check(writing) {
     const { body, before, scope, columns, deps } = writing
     const money = await currencyOf(writing)
@@ -204,32 +231,23 @@ export const customers: Definition<typeof customerBody, typeof view> = {
   beyond: worthMoney,
   described: {
     tag: 'Customers',
-    example: {
-      id: 7,
-      name: 'Acme',
-      tenant: null,
-      email: null,
-      has_password: false,
-      is_active: true,
-      rate_plan_id: 1,
-      rate_plan: 'retail',
-      numbers: ['4930100'],
-      credit_limit: 0,
-      max_concurrent_calls: 10,
-      max_cps: 2,
-      max_daily_spend: 0,
-      max_call_seconds: 0,
-      low_balance_threshold: 5,
-      is_balance_low: false,
-      currency: 'USD',
-      balance: '25.00',
-      balance_number: 25,
-      created_at: exampleTime,
-      updated_at: exampleTime,
-    },
     body: { name: 'Acme', rate_plan: 'retail', numbers: ['4930100'], balance: '25.00' },
     patch: { max_concurrent_calls: 20 },
   },
+}
+
+class CustomerStore extends ResourceStore<typeof customerBody, typeof fields.view> {
+  protected override matching({ is_balance_low: isLow }: Row) {
+    return isLow === true ? [hasLowBalance] : []
+  }
+
+  protected override computed(row: Row): Row {
+    return walletOf(row, this.deps)
+  }
+
+  override async hashSecret({ password }: CustomerBody): Promise<string | undefined> {
+    return password == null ? undefined : hashPassword(password)
+  }
 }
 
 /**

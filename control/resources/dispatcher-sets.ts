@@ -17,17 +17,9 @@ import { all, execute, first } from '../../schema/sql/query.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
-import { host, limit, name, port, reference, sipUri, text, transport } from '../http/fields.ts'
+import { host, limit, port, sipUri, text, transport } from '../http/fields.ts'
 import { write } from '../http/rows.ts'
-import {
-  count,
-  exampleMedia,
-  exampleProbed,
-  exampleTime,
-  mediaView,
-  moment,
-  probed,
-} from '../http/view-fields.ts'
+import { count, exampleProbed, probed } from '../http/view-fields.ts'
 import { type Column, nested, type Row } from './columns.ts'
 import {
   nodeUri,
@@ -36,7 +28,18 @@ import {
   refuseOwnAddresses,
   type WrittenDestination,
 } from './gateway-reach.ts'
-import { mediaColumns, mediaFields } from './media-fields.ts'
+import {
+  createdAt,
+  fieldTable,
+  id,
+  nameText,
+  optional,
+  required,
+  shownAsText,
+  tenantField,
+  updatedAt,
+} from './fields.ts'
+import { mediaFields } from './media-fields.ts'
 import { tenantOf } from './references.ts'
 import {
   type Definition,
@@ -143,30 +146,6 @@ const exampleSpy: SpyValues = {
   node: '192.0.2.1:5060',
 }
 
-const body = z.strictObject({
-  endpoint_name: name,
-  algorithm,
-  set_id: z.int().min(1).max(65_535).optional().describe('Defaults to the lowest free number.'),
-  tenant: reference.nullish(),
-  nodes,
-  probe: probe.nullish(),
-  voicemail_uri: sipUri
-    .nullish()
-    .describe(
-      'Receives calls that no phone of the tenant answers. The tenant’s set with the ' +
-        'lowest number counts.',
-    ),
-  spy_uri: spyUri
-    .nullish()
-    .describe(
-      'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain ' +
-        '{mode}, {side} and {node}.',
-    ),
-  ...mediaFields,
-})
-
-type DispatcherBody = z.output<typeof body>
-
 const nodeView = z.strictObject({
   id: z.int(),
   host: z.string(),
@@ -181,53 +160,6 @@ const nodeView = z.strictObject({
   operator_state: z.enum(['active', 'inactive']).describe('The state that an operator set.'),
   destination: z.string(),
 })
-
-const view = z.strictObject({
-  id: z.int(),
-  set_id: z.int(),
-  endpoint_name: z.string(),
-  algorithm: z.literal([8, 4, 9, 6, 0]),
-  tenant: z.string().nullable(),
-  probe: z
-    .strictObject({
-      interval_ms: z.int().optional(),
-      timeout_ms: z.int().optional(),
-      fail_threshold: z.int().optional(),
-      recover_threshold: z.int().optional(),
-      ok_codes: z.array(z.string()).optional(),
-    })
-    .nullable(),
-  voicemail_uri: z.string().nullable(),
-  spy_uri: z.string().nullable(),
-  ...mediaView,
-  nodes: z.array(nodeView),
-  created_at: moment,
-  updated_at: moment,
-})
-
-/** With the state of each node in the engine. */
-export const liveNodeView = nodeView
-  .extend({
-    status: probed
-      .extend({
-        active_calls: count.describe(
-          'Live calls on this node. A drained node can be stopped when this is 0.',
-        ),
-      })
-      .nullable()
-      .describe('Current health as the engine sees it. Null when the node is disabled.'),
-  })
-  .meta({ id: 'DispatcherNode' })
-
-export const liveSetView = view
-  .extend({ nodes: z.array(liveNodeView) })
-  .meta({ id: 'DispatcherSet' })
-
-type SetWriting = Writing<typeof body, typeof view>
-export type SetView = ViewOf<typeof view>
-type NodeView = z.output<typeof nodeView>
-export type LiveNode = z.output<typeof liveNodeView>
-export type LiveSet = z.output<typeof liveSetView>
 
 const probeColumns = nested({
   interval_ms: 'probe_interval_ms',
@@ -252,7 +184,7 @@ const probeColumn: Column = {
     )
   },
   write: (given) => {
-    const { ok_codes: codes, ...numbers } = (given ?? {}) as NonNullable<DispatcherBody['probe']>
+    const { ok_codes: codes, ...numbers } = (given ?? {}) as Partial<z.output<typeof probe>>
     const ok_codes = codes === undefined ? undefined : JSON.stringify(codes)
     return probeColumns.write?.({ ...numbers, ok_codes }) ?? {}
   },
@@ -274,16 +206,93 @@ export const exampleNode = {
   status: { ...exampleProbed, active_calls: 3 },
 }
 
-export const dispatcherSets: Definition<typeof body, typeof view> = {
+const fields = fieldTable(
+  {
+    id,
+    endpoint_name: required(nameText, { example: 'pbx' }),
+    algorithm: required({ body: algorithm, view: z.literal([8, 4, 9, 6, 0]) }, { example: 8 }),
+    set_id: required(
+      { body: z.int().min(1).max(65_535).optional(), view: z.int() },
+      { isStoredElsewhere: true, about: 'Defaults to the lowest free number.', example: 1 },
+    ),
+    tenant: tenantField(),
+    nodes: required({ body: nodes, view: z.array(nodeView) }, { example: [exampleNode] }),
+    probe: optional({
+      body: probe,
+      view: z.strictObject({
+        interval_ms: z.int().optional(),
+        timeout_ms: z.int().optional(),
+        fail_threshold: z.int().optional(),
+        recover_threshold: z.int().optional(),
+        ok_codes: z.array(z.string()).optional(),
+      }),
+      stored: () => probeColumn,
+    }),
+    voicemail_uri: optional(shownAsText(sipUri), {
+      about:
+        'Receives calls that no phone of the tenant answers. The tenant’s set with the ' +
+        'lowest number counts.',
+    }),
+    spy_uri: optional(shownAsText(spyUri), {
+      about:
+        'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain ' +
+        '{mode}, {side} and {node}.',
+    }),
+    ...mediaFields,
+    created_at: createdAt,
+    updated_at: updatedAt,
+  },
+  {
+    first: [
+      'id',
+      'set_id',
+      'endpoint_name',
+      'algorithm',
+      'tenant',
+      'probe',
+      'voicemail_uri',
+      'spy_uri',
+      'media',
+      'media_profile',
+      'codecs',
+      'dtmf',
+    ],
+  },
+)
+
+type DispatcherBody = z.output<typeof fields.body>
+
+/** With the state of each node in the engine. */
+export const liveNodeView = nodeView
+  .extend({
+    status: probed
+      .extend({
+        active_calls: count.describe(
+          'Live calls on this node. A drained node can be stopped when this is 0.',
+        ),
+      })
+      .nullable()
+      .describe('Current health as the engine sees it. Null when the node is disabled.'),
+  })
+  .meta({ id: 'DispatcherNode' })
+
+export const liveSetView = fields.view
+  .extend({ nodes: z.array(liveNodeView) })
+  .meta({ id: 'DispatcherSet' })
+
+type SetWriting = Writing<typeof fields.body, typeof fields.view>
+export type SetView = ViewOf<typeof fields.view>
+type NodeView = z.output<typeof nodeView>
+export type LiveNode = z.output<typeof liveNodeView>
+export type LiveSet = z.output<typeof liveSetView>
+
+export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Dispatcher set',
   table: 'dispatcher_set',
   path: '/dispatcher',
   scope: 'dispatcher',
   kind: 'dispatcher_set',
-  body,
-  view,
-  unstored: ['set_id'],
-  columns: { probe: probeColumn, ...mediaColumns },
+  fields,
   children: {
     nodes: {
       ...nodeRows,
@@ -342,27 +351,13 @@ export const dispatcherSets: Definition<typeof body, typeof view> = {
     tag: 'Dispatcher',
     shown: liveSetView,
     nodes: 'all',
-    example: {
-      id: 1,
-      set_id: 1,
-      endpoint_name: 'pbx',
-      algorithm: 8,
-      tenant: null,
-      probe: null,
-      voicemail_uri: null,
-      spy_uri: null,
-      ...exampleMedia,
-      nodes: [exampleNode],
-      created_at: exampleTime,
-      updated_at: exampleTime,
-    },
     body: { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.11' }] },
     patch: { algorithm: 4 },
   },
 }
 
 /** Dispatcher sets, with writes of a single node: a node is a part of its set. */
-export class DispatcherSets extends ResourceStore<typeof body, typeof view> {
+export class DispatcherSets extends ResourceStore<typeof fields.body, typeof fields.view> {
   constructor(deps: ResourceOptions) {
     super(dispatcherSets, deps)
   }

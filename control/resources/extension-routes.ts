@@ -15,25 +15,15 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { extensions, type ExtensionView, extensionDetails } from './extensions.ts'
-import { ResourceStore } from './resource.ts'
+import { storeOf } from './resource.ts'
 import { found, idParam, resourceRoutes } from './resource-routes.ts'
 import { requestScope } from '../auth/tenants.ts'
 import { data, list as listOf } from '../http/operation.ts'
-import { exampleMedia, exampleTime } from '../http/view-fields.ts'
+import { exampleTime } from '../http/view-fields.ts'
 
 const exampleDetails = {
-  id: 1,
-  extension: '100',
-  domain: 'acme.example',
-  tenant: 'acme',
-  display_name: 'Reception',
-  email: null,
-  customer_id: null,
-  customer: null,
-  voicemail_enabled: true,
-  call_recording: 'always',
+  ...extensions.fields.example,
   recording_active: false,
-  ...exampleMedia,
   status: 'registered',
   registrars: ['sip:192.0.2.1:5060;transport=udp'],
   contacts: [
@@ -45,11 +35,10 @@ const exampleDetails = {
       expires_at: exampleTime,
     },
   ],
-  created_at: exampleTime,
-  updated_at: exampleTime,
 }
 
-const { noun, path, body } = extensions
+const { noun, path } = extensions
+const { body } = extensions.fields
 const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
 /** As `contacts` of the details has it. */
 const registration = z.strictObject({ contact: z.string().min(1).max(512) })
@@ -57,7 +46,7 @@ const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 export function extensionRoutes(deps: ChangeDeps) {
   const { now, store, engine } = deps
   const { registrations, recordings } = engine
-  const resource = new ResourceStore(extensions, { store })
+  const resource = storeOf(extensions, { store })
   const read = requires('extensions:read')
   const one = validate('param', idParam(noun))
   const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>

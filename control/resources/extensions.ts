@@ -10,12 +10,27 @@ import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires
 import { everywhere, type RequestScope, wrongTenant } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { domain, reference, text } from '../http/fields.ts'
-import { mediaView, moment } from '../http/view-fields.ts'
-import { flag, type Row } from './columns.ts'
+import { moment } from '../http/view-fields.ts'
+import type { Row } from './columns.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  idOf,
+  oneOf,
+  optional,
+  refersTo,
+  required,
+  shownAsText,
+  updatedAt,
+  written,
+  yesOrNo,
+} from './fields.ts'
 import { refuseBraked, refuseOtherPayer } from './braked.ts'
-import { mediaColumns, mediaFields } from './media-fields.ts'
+import { mediaFields } from './media-fields.ts'
 import { badReference, tenantOf } from './references.ts'
-import type { Definition, ViewOf } from './resource.ts'
+import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
 /** The numbers of extensions and AI agents. */
@@ -41,57 +56,59 @@ export async function refuseTakenNumber(
   })
 }
 
-const body = z.strictObject({
-  extension: extensionNumber,
-  password: z
-    .string()
-    .min(8)
-    .max(128)
-    .optional()
-    .describe('Required at creation. Write only: stored as digest secrets.')
-    .meta({ format: 'password' }),
-  display_name: text(100).min(1),
-  voicemail_enabled: z.boolean().default(true),
-  call_recording: z
-    .enum(['always', 'never', 'on_demand'])
-    .default('always')
-    .describe('Whether calls are recorded, where recording is set up.'),
-  email: z.email().max(254).nullish(),
-  tenant: reference.nullish(),
-  domain: domain
-    .nullish()
-    .describe(
-      'Absent: the domain of the key, or the only one of the tenant; required where it has ' +
-        'several.',
+const fields = fieldTable(
+  {
+    id,
+    extension: required(shownAsText(extensionNumber), { example: '100' }),
+    password: written(
+      z
+        .string()
+        .min(8)
+        .max(128)
+        .optional()
+        .describe('Required at creation. Write only: stored as digest secrets.')
+        .meta({ format: 'password' }),
     ),
-  customer: reference.nullish().describe('The customer that pays for its calls.'),
-  customer_id: reference.nullish(),
-  ...mediaFields,
-})
+    display_name: required(shownAsText(text(100).min(1)), { example: 'Reception' }),
+    voicemail_enabled: field(yesOrNo, { default: true }),
+    call_recording: field(oneOf(['always', 'never', 'on_demand']), {
+      default: 'always',
+      about: 'Whether calls are recorded, where recording is set up.',
+    }),
+    email: optional(shownAsText(z.email().max(254))),
+    tenant: required(shownAsText(reference.nullish()), { example: 'acme' }),
+    domain: required(shownAsText(domain.nullish()), {
+      about:
+        'Absent: the domain of the key, or the only one of the tenant; required where it has ' +
+        'several.',
+      example: 'acme.example',
+    }),
+    customer: refersTo('customer', { about: 'The customer that pays for its calls.' }),
+    customer_id: idOf(),
+    ...mediaFields,
+    created_at: createdAt,
+    updated_at: updatedAt,
+  },
+  {
+    first: [
+      'id',
+      'extension',
+      'domain',
+      'tenant',
+      'display_name',
+      'email',
+      'customer_id',
+      'customer',
+    ],
+  },
+)
 
-type Body = z.output<typeof body>
-
-/** All fields of an extension except its secrets. */
-const view = z.strictObject({
-  id: z.int(),
-  extension: z.string(),
-  domain: z.string(),
-  tenant: z.string(),
-  display_name: z.string(),
-  email: z.string().nullable(),
-  customer_id: z.int().nullable(),
-  customer: z.string().nullable(),
-  voicemail_enabled: z.boolean(),
-  call_recording: z.enum(['always', 'never', 'on_demand']),
-  ...mediaView,
-  created_at: moment,
-  updated_at: moment,
-})
+type Body = z.output<typeof fields.body>
 
 const registration = z.enum(['registered', 'unregistered'])
 
 /** The fields of SPECIFICATION.md §4.1, and no others. */
-const extensionShape = view
+const extensionShape = fields.view
   .pick({ id: true, extension: true, display_name: true, voicemail_enabled: true })
   .extend({
     status: registration,
@@ -101,7 +118,7 @@ const extensionShape = view
   })
   .meta({ id: 'Extension' })
 
-export const extensionDetails = view
+export const extensionDetails = fields.view
   .extend({
     recording_active: z
       .boolean()
@@ -129,24 +146,20 @@ export const extensionDetails = view
 
 export type ExtensionDetails = z.output<typeof extensionDetails>
 
-export type ExtensionView = ViewOf<typeof view>
+export type ExtensionView = ViewOf<typeof fields.view>
 
-export const extensions: Definition<typeof body, typeof view> = {
+export const extensions: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Extension',
   table: 'extension',
   path: '/pbx/extensions',
   scope: 'extensions',
   kind: 'extension',
-  body,
-  view,
-  columns: { voicemail_enabled: flag('voicemail_enabled'), ...mediaColumns },
-  references: { customer: 'customer' },
-  unstored: ['password'],
+  fields,
   domain: 'domain',
   search: ['extension', 'display_name', 'extension.email'],
   order: ['extension', 'domain'],
   limits: ['extensions'],
-  tenantOf: async (extension, scope, { store }) => (await homeOf(store, extension, scope)).tenantId,
+  store: (deps) => new ExtensionStore(extensions, deps),
   async identify(extension, { store }) {
     const home = await homeOf(store, extension, everywhere)
     return rowWith(store, 'extension', { domain: home.domain, extension: extension.extension })
@@ -172,13 +185,6 @@ export const extensions: Definition<typeof body, typeof view> = {
       ...(secrets && { ha1_md5: secrets.md5, ha1_sha256: secrets.sha256 }),
     }
   },
-  async isNewSecret(id, { password }, { store }) {
-    if (password == null) return false
-    const query = store.db.selectFrom('extension').select(['extension', 'domain'])
-    const row = await first(store, query.where('id', '=', id))
-    const secrets = digestSecrets(row?.extension ?? '', row?.domain ?? '', password)
-    return isNewSecret(id, secrets.sha256, store)
-  },
   removing: ({ id }, scope, { store }) => refuseBraked(store, 'extension', id, scope),
   /**
    * Updates the phones and the payer of the number. Phones with the old password lose their
@@ -203,6 +209,21 @@ export const extensions: Definition<typeof body, typeof view> = {
     body: { extension: '100', password: 'correct horse', display_name: 'Reception' },
     patch: { display_name: 'Front desk' },
   },
+}
+
+class ExtensionStore extends ResourceStore<typeof fields.body, typeof fields.view> {
+  protected override async tenantOf(extension: Body, scope: RequestScope): Promise<number> {
+    return (await homeOf(this.deps.store, extension, scope)).tenantId
+  }
+
+  override async isNewSecret(extensionId: number, { password }: Body): Promise<boolean> {
+    if (password == null) return false
+    const { store } = this.deps
+    const query = store.db.selectFrom('extension').select(['extension', 'domain'])
+    const row = await first(store, query.where('id', '=', extensionId))
+    const secrets = digestSecrets(row?.extension ?? '', row?.domain ?? '', password)
+    return isNewSecret(extensionId, secrets.sha256, store)
+  }
 }
 
 /** Requires the scope that assigns numbers to paying customers. */

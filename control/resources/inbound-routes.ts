@@ -1,81 +1,89 @@
 /** Inbound routes: where a call from a carrier goes (SPECIFICATION.md §4.7 and §10.2). */
-import { exampleTime, moment } from '../http/view-fields.ts'
 import { sql } from 'kysely'
-import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import { domain, name, prefix, reference } from '../http/fields.ts'
-import { flag } from './columns.ts'
+import { domain, prefix, reference } from '../http/fields.ts'
+import type { Row } from './columns.ts'
 import { extensionNumber } from './extensions.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  idOf,
+  nameText,
+  numberFrom,
+  optional,
+  refersTo,
+  required,
+  shownAsText,
+  tenantField,
+  written,
+  yesOrNo,
+} from './fields.ts'
 import { badReference, chosen, either, type Owner, resolve } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refuseForeignDomain } from './tenancy.ts'
 
-const body = z.strictObject({
-  name,
-  tenant: reference.nullish(),
-  carrier: reference.nullish().describe('Absent: any carrier.'),
-  carrier_id: reference.nullish(),
-  prefix: prefix.nullish().describe('Start of the called number; absent: every number.'),
-  domain: domain.nullish().describe('Domain of the Request-URI. Absent: every domain.'),
-  priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
-  is_active: z.boolean().default(true),
-  set: reference.nullish().describe('Number or name of a dispatcher set.'),
-  set_id: reference.nullish(),
-  extension: extensionNumber.nullish(),
-  extension_domain: domain
-    .nullish()
-    .describe('Domain of the extension. May be absent if only one domain has the extension.'),
-  agent: name.nullish().describe('Name of an AI agent.'),
-})
+type TargetType = 'set' | 'extension' | 'agent'
 
-const view = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    carrier_id: z.int().nullable(),
-    carrier: z.string().nullable(),
-    prefix: z.string().nullable(),
-    domain: z.string().nullable(),
-    priority: z.int(),
-    is_active: z.boolean(),
-    set_id: z.int().nullable(),
-    extension: z.string().nullable(),
-    extension_domain: z.string().nullable(),
-    agent: z.string().nullable(),
-    created_at: moment,
-  })
-  .meta({ id: 'InboundRoute' })
+/** The target of a row, in the field of its type; `check` writes it. */
+const target = (type: TargetType, part: (text: string) => unknown) =>
+  ({
+    isStoredElsewhere: true,
+    stored: () => ({
+      read: (row: Row) => (row['target_type'] === type ? part(String(row['target'])) : null),
+    }),
+  }) as const
 
-type RouteWriting = Writing<typeof body, typeof view>
-export type InboundRouteView = ViewOf<typeof view>
+const fields = fieldTable(
+  {
+    id,
+    name: required(nameText, { example: 'main number' }),
+    tenant: tenantField(),
+    carrier: refersTo('carrier', { about: 'Absent: any carrier.' }),
+    carrier_id: idOf(),
+    prefix: optional(shownAsText(prefix), {
+      about: 'Start of the called number; absent: every number.',
+      example: '4930',
+    }),
+    domain: optional(shownAsText(domain), {
+      about: 'Domain of the Request-URI. Absent: every domain.',
+    }),
+    priority: field(numberFrom(1, 100), { default: 10, about: 'A lower number is preferred.' }),
+    is_active: field(yesOrNo, { default: true }),
+    set: written(reference.nullish(), { about: 'Number or name of a dispatcher set.' }),
+    set_id: idOf({ ...target('set', Number), example: 1 }),
+    extension: optional(
+      shownAsText(extensionNumber),
+      target('extension', (text) => text.split('@')[0]),
+    ),
+    extension_domain: optional(shownAsText(domain), {
+      ...target('extension', (text) => text.split('@')[1] ?? ''),
+      about: 'Domain of the extension. May be absent if only one domain has the extension.',
+    }),
+    agent: optional(nameText, { isStoredElsewhere: true, about: 'Name of an AI agent.' }),
+    created_at: createdAt,
+  },
+  { schemaId: 'InboundRoute' },
+)
 
-export const inboundRoutes: Definition<typeof body, typeof view> = {
+type RouteWriting = Writing<typeof fields.body, typeof fields.view>
+export type InboundRouteView = ViewOf<typeof fields.view>
+
+export const inboundRoutes: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Inbound route',
   table: 'inbound_route',
   path: '/inbound-routes',
   scope: 'routes',
   kind: 'inbound_route',
-  body,
-  view,
-  columns: { is_active: flag('is_active') },
-  references: { carrier: 'carrier' },
-  unstored: ['set', 'set_id', 'extension', 'extension_domain', 'agent'],
+  fields,
   joins: sql`LEFT JOIN ai_agent
     ON ai_agent.id = CASE WHEN target_type = 'agent' THEN CAST(target AS integer) END`,
   selected: sql`ai_agent.name AS agent`,
   search: ['inbound_route.name', 'prefix', 'inbound_route.domain'],
   order: ['inbound_route.name'],
   limits: ['inbound_routes'],
-  computed({ target_type: type, target }) {
-    const [extension = null, domainOfIt = ''] = String(target).split('@')
-    return {
-      set_id: type === 'set' ? Number(target) : null,
-      extension: type === 'extension' ? extension : null,
-      extension_domain: type === 'extension' ? domainOfIt : null,
-    }
-  },
   async check(writing) {
     const { body: route, before, tenantId, deps } = writing
     if (route.domain !== before?.domain)
@@ -86,22 +94,6 @@ export const inboundRoutes: Definition<typeof body, typeof view> = {
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'inbound_route', ids: [id] }),
   described: {
     tag: 'Routing',
-    example: {
-      id: 1,
-      name: 'main number',
-      tenant: null,
-      carrier_id: null,
-      carrier: null,
-      prefix: '4930',
-      domain: null,
-      priority: 10,
-      is_active: true,
-      set_id: 1,
-      extension: null,
-      extension_domain: null,
-      agent: null,
-      created_at: exampleTime,
-    },
     body: { name: 'main number', prefix: '4930', set_id: 1 },
     patch: { is_active: false },
   },
@@ -117,7 +109,7 @@ async function targetOf({
   tenantId,
   scope,
   deps: { store },
-}: RouteWriting): Promise<readonly ['set' | 'extension' | 'agent', string]> {
+}: RouteWriting): Promise<readonly [TargetType, string]> {
   const set = either('set', route.set, route.set_id)
   const { extension = null, extension_domain: domainOfIt = null, agent = null } = route
   if ([set, extension, agent].filter((target) => target !== null).length !== 1)

@@ -23,8 +23,8 @@ import { spendGuardKind } from './guard-plan.ts'
 import { inboundRoutes } from './inbound-routes.ts'
 import { outboundRoutes } from './outbound-routes.ts'
 import { ratePlans } from './rate-plans.ts'
-import { rates } from './rates.ts'
-import { type Definition, resourceDeps, ResourceStore } from './resource.ts'
+import { rateName, rates } from './rates.ts'
+import { type Definition, resourceDeps, type ResourceStore, storeOf } from './resource.ts'
 import { sipBanKind } from './ban-routes.ts'
 import { tenants } from './tenants.ts'
 
@@ -48,7 +48,7 @@ export const kinds: Kinds = {
   inbound_route: documentKind(inboundRoutes),
   live_call: irreversible,
   outbound_route: documentKind(outboundRoutes),
-  rate: documentKind(rates),
+  rate: { ...documentKind(rates), nameOf: (rate, { store }) => rateName(rate, store) },
   rate_plan: documentKind(ratePlans),
   sip_ban: sipBanKind,
   spend_guard: spendGuardKind,
@@ -70,43 +70,40 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
   definition: Definition<Body, View>,
   admitUse: (deps: ChangeDeps) => void = () => undefined,
 ): RestorableKind {
-  const { noun, columns = {} } = definition
-  const isAmount = (field: string): boolean => columns[field]?.isAmount === true
+  const { noun, fields } = definition
+  const isAmount = (field: string): boolean => fields.columns[field]?.isAmount === true
   const stateName = (field: string) => (isAmount(field) ? `${field}_micros` : field)
   const bodyName = (name: string) => {
     const field = name.replace(/_micros$/, '')
     return field !== name && isAmount(field) ? field : name
   }
-  const storeOf = (deps: ChangeDeps): AnyResource => {
+  const resourceOf = (deps: ChangeDeps): AnyResource => {
     admitUse(deps)
-    return new ResourceStore<z.ZodObject, z.ZodObject>(definition, resourceDeps(deps))
+    return storeOf<z.ZodObject, z.ZodObject>(definition, resourceDeps(deps))
   }
   return {
     isRow: true,
     async read(id, deps) {
-      const document = await storeOf(deps).document(everywhere, Number(id))
+      const document = await resourceOf(deps).document(everywhere, Number(id))
       return document === undefined ? null : renamed(asJson(document), stateName)
     },
     async restore(id, state, deps, asker) {
-      const resource = storeOf(deps)
+      const resource = resourceOf(deps)
       if (state === null) return remove(resource, Number(id), asker)
-      const fields = fieldsOf(state)
+      const values = fieldsOf(state)
       const document = await resource.document(asker, Number(id))
-      if (document === undefined || fields === null) throw notFound(noun)
-      await resource.replace(Number(id), { ...document, ...renamed(fields, bodyName) }, asker)
+      if (document === undefined || values === null) throw notFound(noun)
+      await resource.replace(Number(id), { ...document, ...renamed(values, bodyName) }, asker)
     },
-    ...(definition.nameOf && {
-      nameOf: async (state: FieldState, { store }: ChangeDeps) =>
-        (await definition.nameOf?.(state, store)) ?? '',
-    }),
     isSame: hasFields,
     isAbout: shareFields,
     async admit(id, { to }, { tenantId, domain, actor }, deps) {
       const scope = { tenantId, domain, actor, now: deps.now() }
-      if ((await storeOf(deps).find(scope, Number(id))) === undefined) throw notFound(noun)
-      if (to === null) await definition.refuseUndoing?.(Number(id), resourceDeps(deps))
+      const resource = resourceOf(deps)
+      if ((await resource.find(scope, Number(id))) === undefined) throw notFound(noun)
+      if (to === null) await resource.refuseUndoing(Number(id))
     },
-    follow: (deps, id) => definition.follow(deps, { id: Number(id) }),
+    follow: async (deps, id) => definition.follow?.(deps, { id: Number(id) }),
   }
 }
 

@@ -5,6 +5,7 @@ import { z } from 'zod'
 import { codecNames, knownCodec } from '../../schema/rules/media.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
 import { names, type Row } from './columns.ts'
+import { field, oneOf, optional } from './fields.ts'
 
 const maxCodecs = 16
 
@@ -16,36 +17,56 @@ const codec = z.string().transform((name, context) => {
   return z.NEVER
 })
 
-export const mediaPolicy = z.enum(['bypass', 'prefer', 'anchor'])
+const mediaPolicy = z.enum(['bypass', 'prefer', 'anchor'])
 
+const profiles = ['auto', 'rtp', 'srtp', 'webrtc'] as const
+const dtmfWays = ['auto', 'rfc4733', 'info'] as const
+
+const policyWords =
+  'Whether media passes a relay: `anchor` always, `prefer` when one is alive, `bypass` only where ' +
+  'it could not flow otherwise. Null: as the tenant says, then as MEDIA_POLICY says. The stronger ' +
+  'of both parties counts.'
+
+/** Every resource with media has these fields; a carrier has another `media`. */
 export const mediaFields = {
-  media: mediaPolicy
-    .nullish()
-    .describe(
-      'Whether media passes a relay: `anchor` always, `prefer` when one is alive, `bypass` only where it could not flow otherwise. Null: as the tenant says, then as MEDIA_POLICY says. The stronger of both parties counts.',
+  media: {
+    ...optional({ body: mediaPolicy, view: mediaPolicy }, { about: policyWords }),
+    view: mediaPolicy.nullable().describe('Null: as the tenant says, then as MEDIA_POLICY says.'),
+  },
+  media_profile: field(oneOf(profiles), {
+    default: 'auto',
+    about: 'What its calls are offered: RTP, SRTP (SDES), or DTLS-SRTP with ICE.',
+  }),
+  codecs: {
+    ...optional(
+      {
+        body: z
+          .array(codec)
+          .min(1)
+          .max(maxCodecs)
+          .refine((given) => new Set(given).size === given.length, 'contains a duplicate codec'),
+        view: z.array(z.string()),
+        stored: (column) => names(column, null),
+      },
+      {
+        about:
+          'The only audio codecs, the preferred first; the relay transcodes where the other ' +
+          'party has none of them. Null: all.',
+      },
     ),
-  media_profile: z
-    .enum(['auto', 'rtp', 'srtp', 'webrtc'])
-    .default('auto')
-    .describe('What its calls are offered: RTP, SRTP (SDES), or DTLS-SRTP with ICE.'),
-  codecs: z
-    .array(codec)
-    .min(1)
-    .max(maxCodecs)
-    .refine((given) => new Set(given).size === given.length, 'contains a duplicate codec')
-    .nullish()
-    .describe(
-      'The only audio codecs, the preferred first; the relay transcodes where the other ' +
-        'party has none of them. Null: all.',
-    ),
-  dtmf: z
-    .enum(['auto', 'rfc4733', 'info'])
-    .default('auto')
-    .describe('How it takes digits: as RFC 4733 events in RTP, or as SIP INFO.'),
+    view: z.array(z.string()).nullable().describe('Null: all.'),
+  },
+  dtmf: field(oneOf(dtmfWays), {
+    default: 'auto',
+    about: 'How it takes digits: as RFC 4733 events in RTP, or as SIP INFO.',
+  }),
 }
 
-/** Lists of names that are null while they are not given. */
-export const mediaColumns = { codecs: names('codecs', null) }
+/** The `media` of a carrier: it does not ask the tenant. */
+export const carrierMedia = field(
+  { body: mediaPolicy, view: mediaPolicy },
+  { default: 'bypass', about: policyWords },
+)
 
 /**
  * The fields that need a media relay when there is none. A stored value may stay: each start logs
@@ -108,8 +129,11 @@ const headerName = z
   .refine((name) => !neededHeaders.has(name.toLowerCase()), 'names a header that every call needs')
 
 /** Headers that are not sent to a carrier or an agent. */
-export const stripHeaders = z
-  .array(headerName)
-  .max(maxHeaders)
-  .default([])
-  .describe('Headers that are not sent to it, in any case.')
+export const stripHeaders = field(
+  {
+    body: z.array(headerName).max(maxHeaders),
+    view: z.array(z.string()),
+    stored: (column) => names(column, []),
+  },
+  { default: [], about: 'Headers that are not sent to it, in any case.' },
+)

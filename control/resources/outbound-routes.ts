@@ -1,77 +1,83 @@
 /** Outbound routes: which carrier takes a call to a number (SPECIFICATION.md §4.7 and §10.2). */
-import { exampleTime, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
-import { name, prefix, reference } from '../http/fields.ts'
-import { flag } from './columns.ts'
+import { prefix } from '../http/fields.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  idOf,
+  nameText,
+  numberFrom,
+  oneOf,
+  refersTo,
+  required,
+  shownAsText,
+  tenantField,
+  yesOrNo,
+} from './fields.ts'
 import { badReference } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refusePlatformOnly } from './tenancy.ts'
 import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 
-const body = z.strictObject({
-  name,
-  tenant: reference.nullish(),
-  customer: reference.nullish().describe('Absent: every customer.'),
-  customer_id: reference.nullish(),
-  carrier: reference.nullish().describe('Required unless mode is "block".'),
-  carrier_id: reference.nullish(),
-  prefix: prefix.default('').describe('Start of the called number; empty: every number.'),
-  priority: z.int().min(1).max(100).default(10).describe('A lower number is preferred.'),
-  weight: z.int().min(1).max(100).default(100),
-  mode: z
-    .enum(['static', 'lcr', 'block'])
-    .default('static')
-    .describe('Routes with mode "lcr" and the same prefix are tried in order of carrier price.'),
-  strip: z
-    .int()
-    .min(0)
-    .max(32)
-    .default(0)
-    .describe('Number of digits removed from the start of the number.'),
-  prepend: z
-    .string()
-    .regex(/^(?:[0-9*#]{0,20}|\+[0-9*#]{0,19})$/, 'must be up to 20 digits, *, # or a leading +')
-    .default('')
-    .describe('Added at the start of the number, after `strip`.'),
-  is_active: z.boolean().default(true),
-  emergency: z.boolean().default(false).describe('Emergency calls skip the wallet and all limits.'),
-})
+const prepended = z
+  .string()
+  .regex(/^(?:[0-9*#]{0,20}|\+[0-9*#]{0,19})$/, 'must be up to 20 digits, *, # or a leading +')
 
-const view = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    customer_id: z.int().nullable(),
-    customer: z.string().nullable(),
-    carrier_id: z.int().nullable(),
-    carrier: z.string().nullable(),
-    prefix: z.string(),
-    priority: z.int(),
-    weight: z.int(),
-    mode: z.enum(['static', 'lcr', 'block']),
-    strip: z.int(),
-    prepend: z.string(),
-    is_active: z.boolean(),
-    emergency: z.boolean(),
-    created_at: moment,
-  })
-  .meta({ id: 'OutboundRoute' })
+const fields = fieldTable(
+  {
+    id,
+    name: required(nameText, { example: 'Germany' }),
+    tenant: tenantField(),
+    customer: refersTo('customer', { about: 'Absent: every customer.' }),
+    customer_id: idOf(),
+    carrier: refersTo('carrier', {
+      about: 'Required unless mode is "block".',
+      example: 'transit',
+    }),
+    carrier_id: idOf({ example: 1 }),
+    prefix: field(shownAsText(prefix), {
+      default: '',
+      about: 'Start of the called number; empty: every number.',
+      example: '49',
+    }),
+    priority: field(numberFrom(1, 100), { default: 10, about: 'A lower number is preferred.' }),
+    weight: field(numberFrom(1, 100), { default: 100 }),
+    mode: field(oneOf(['static', 'lcr', 'block']), {
+      default: 'static',
+      about: 'Routes with mode "lcr" and the same prefix are tried in order of carrier price.',
+    }),
+    strip: field(numberFrom(0, 32), {
+      default: 0,
+      about: 'Number of digits removed from the start of the number.',
+    }),
+    prepend: field(shownAsText(prepended), {
+      default: '',
+      about: 'Added at the start of the number, after `strip`.',
+    }),
+    is_active: field(yesOrNo, { default: true }),
+    emergency: field(yesOrNo, {
+      column: 'is_emergency',
+      default: false,
+      about: 'Emergency calls skip the wallet and all limits.',
+    }),
+    created_at: createdAt,
+  },
+  { schemaId: 'OutboundRoute' },
+)
 
-export type OutboundRouteView = ViewOf<typeof view>
+export type OutboundRouteView = ViewOf<typeof fields.view>
 
-export const outboundRoutes: Definition<typeof body, typeof view> = {
+export const outboundRoutes: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Outbound route',
   table: 'outbound_route',
   path: '/outbound-routes',
   scope: 'routes',
   kind: 'outbound_route',
-  body,
-  view,
-  columns: { is_active: flag('is_active'), emergency: flag('is_emergency') },
-  references: { customer: 'customer', carrier: 'carrier' },
+  fields,
   search: ['outbound_route.name', 'prefix'],
   order: ['outbound_route.name'],
   limits: ['outbound_routes'],
@@ -80,30 +86,12 @@ export const outboundRoutes: Definition<typeof body, typeof view> = {
   beyond: freeCalls,
   described: {
     tag: 'Routing',
-    example: {
-      id: 1,
-      name: 'Germany',
-      tenant: null,
-      customer_id: null,
-      customer: null,
-      carrier_id: 1,
-      carrier: 'transit',
-      prefix: '49',
-      priority: 10,
-      weight: 100,
-      mode: 'static',
-      strip: 0,
-      prepend: '',
-      is_active: true,
-      emergency: false,
-      created_at: exampleTime,
-    },
     body: { name: 'Germany', prefix: '49', carrier: 'transit' },
     patch: { priority: 5 },
   },
 }
 
-async function check(writing: Writing<typeof body, typeof view>): Promise<undefined> {
+async function check(writing: Writing<typeof fields.body, typeof fields.view>): Promise<undefined> {
   const { body: route, before, scope, columns, deps } = writing
   refusePlatformOnly(scope, route.emergency && before?.emergency !== true, 'emergency')
   if (columns['carrier_id'] === null && route.mode !== 'block')
@@ -124,7 +112,10 @@ async function isOfPlatform(store: Store, carrierId: unknown): Promise<boolean> 
 }
 
 /** Emergency calls use no wallet: the route's carrier and prefix are worth money. */
-function freeCalls({ before, after }: WrittenRow<ViewOf<typeof view>>): readonly BeyondScope[] {
+function freeCalls({
+  before,
+  after,
+}: WrittenRow<ViewOf<typeof fields.view>>): readonly BeyondScope[] {
   return fieldsWhere([
     after.emergency && JSON.stringify(after) !== JSON.stringify(before),
     'emergency',

@@ -1,44 +1,50 @@
 /** Rate plans: lists of prices in one currency (SPECIFICATION.md §13.1). */
-import { exampleTime, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { ApiError } from '../http/api-error.ts'
-import { currency, name, reference } from '../http/fields.ts'
+import { currency } from '../http/fields.ts'
 import { refuseUncounted } from './braked.ts'
-import type { Definition, ViewOf } from './resource.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  nameText,
+  numberFrom,
+  required,
+  tenantField,
+} from './fields.ts'
+import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
-const body = z.strictObject({
-  name,
-  tenant: reference.nullish(),
-  currency: currency.default('USD'),
-  decimals: z.int().min(0).max(6).default(4).describe('Prices are rounded up to these decimals.'),
-})
+const fields = fieldTable(
+  {
+    id,
+    name: required(nameText, { example: 'retail' }),
+    tenant: tenantField(),
+    currency: field({ body: currency, view: z.string().describe('ISO 4217.') }, { default: 'USD' }),
+    decimals: field(numberFrom(0, 6), {
+      default: 4,
+      about: 'Prices are rounded up to these decimals.',
+    }),
+    created_at: createdAt,
+  },
+  { schemaId: 'RatePlan' },
+)
 
-const view = z
-  .strictObject({
-    id: z.int(),
-    name: z.string(),
-    tenant: z.string().nullable(),
-    currency: z.string().describe('ISO 4217.'),
-    decimals: z.int(),
-    created_at: moment,
-  })
-  .meta({ id: 'RatePlan' })
+export type RatePlanView = ViewOf<typeof fields.view>
 
-export type RatePlanView = ViewOf<typeof view>
-
-export const ratePlans: Definition<typeof body, typeof view> = {
+export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Rate plan',
   table: 'rate_plan',
   path: '/rate-plans',
   scope: 'rates',
   kind: 'rate_plan',
-  body,
-  view,
+  fields,
   search: ['rate_plan.name'],
   order: ['rate_plan.name'],
   limits: ['rate_plans'],
+  store: (deps) => new RatePlanStore(ratePlans, deps),
   async check({ body: plan, before, scope, deps: { store } }) {
     if (before === undefined) return undefined
     if (before.currency !== plan.currency) await refuseIfUsed(store, before.id)
@@ -49,29 +55,24 @@ export const ratePlans: Definition<typeof body, typeof view> = {
   async follow({ ocs }, { id }) {
     await ocs?.reloadPlan(id)
   },
+  described: {
+    tag: 'Rates',
+    body: { name: 'retail', currency: 'USD' },
+    patch: { decimals: 2 },
+  },
+}
+
+class RatePlanStore extends ResourceStore<typeof fields.body, typeof fields.view> {
   /** The rates of a plan are in no change, so nothing brings them back. */
-  async refuseUndoing(id, { store }) {
-    if ((await rowWith(store, 'rate', { rate_plan_id: id })) === undefined) return
+  override async refuseUndoing(planId: number): Promise<void> {
+    if ((await rowWith(this.deps.store, 'rate', { rate_plan_id: planId })) === undefined) return
     throw new ApiError(
       409,
       'in_use',
       'The plan has rates, which would be lost. Nothing was changed: delete the plan if ' +
         'that is wanted',
     )
-  },
-  described: {
-    tag: 'Rates',
-    example: {
-      id: 1,
-      name: 'retail',
-      tenant: null,
-      currency: 'USD',
-      decimals: 4,
-      created_at: exampleTime,
-    },
-    body: { name: 'retail', currency: 'USD' },
-    patch: { decimals: 2 },
-  },
+  }
 }
 
 /** 409 while wallets of customers, or prices of carriers, are in the currency of the plan. */

@@ -1,5 +1,5 @@
 /** Rates: prices of prefixes (SPECIFICATION.md §13.1). A rate belongs to the tenant of its plan. */
-import { type RawBuilder, type Selectable, sql } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { z } from 'zod'
 import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { RateTable } from '../../schema/tables/tenants.ts'
@@ -7,14 +7,26 @@ import type { Store } from '../../schema/open.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
-import { money as amount, prefix, reference, text, time as moment } from '../http/fields.ts'
-import { decimal } from '../http/view-fields.ts'
-import { column, exactMoney, flag, money, type Row, time } from './columns.ts'
+import { money as amount, prefix, reference, time as moment } from '../http/fields.ts'
+import { count, decimal } from '../http/view-fields.ts'
+import { exactMoney, money, type Row, time } from './columns.ts'
+import {
+  field,
+  fieldTable,
+  id,
+  optional,
+  required,
+  shown,
+  shownAsText,
+  textOf,
+  written,
+  yesOrNo,
+} from './fields.ts'
 import { refuseUncounted } from './braked.ts'
 import { refuseOneMorePrice } from './dated-prices.ts'
 import { patchOf } from './patch.ts'
 import { badReference, either, resolve, tenantOf } from './references.ts'
-import type { Definition, ViewOf } from './resource.ts'
+import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 
@@ -24,28 +36,86 @@ const price = amount({ max: 1_000_000 })
 /** 86400: a day. */
 const seconds = z.int().max(86_400)
 
-export const rateBody = z.strictObject({
-  rate_plan: reference.nullish(),
-  rate_plan_id: reference.nullish(),
-  tenant: reference
-    .nullish()
-    .describe('The tenant of the plan; needed where several tenants have a plan of this name.'),
-  prefix: prefix.describe('Start of the called number; empty: every number.'),
-  description: text(200).nullish(),
-  rate_per_minute: price,
-  connect_fee: price.default(0),
-  first_increment: seconds
-    .min(0)
-    .default(0)
-    .describe('The least number of seconds that is charged.'),
-  first_rate_per_minute: price
-    .optional()
-    .describe('Price of the first increment; absent: `rate_per_minute`.'),
-  increment: seconds.min(1).default(1).describe('Seconds of each further step that is charged.'),
-  blocked: z.boolean().default(false).describe('Calls to this prefix are refused.'),
-  effective_from: moment.nullish(),
-  effective_to: moment.nullish().describe('The first moment at which the rate no longer applies.'),
-})
+const pricePerMinute = { body: price, view: z.number(), stored: money }
+const timeOfValidity = { body: moment, view: z.iso.datetime(), stored: time }
+
+const fields = fieldTable(
+  {
+    id,
+    rate_plan: required(shownAsText(reference.nullish()), {
+      isStoredElsewhere: true,
+      example: 'retail',
+    }),
+    rate_plan_id: required({ body: reference.nullish(), view: z.int() }, { example: 1 }),
+    tenant: written(reference.nullish(), {
+      about: 'The tenant of the plan; needed where several tenants have a plan of this name.',
+    }),
+    prefix: required(shownAsText(prefix), {
+      about: 'Start of the called number; empty: every number.',
+      example: '49',
+    }),
+    description: optional(textOf(200), { example: 'Germany' }),
+    rate_per_minute: required(pricePerMinute, { column: 'rate_per_minute_micros', example: 0.1 }),
+    rate_per_minute_exact: shown(decimal, {
+      column: 'rate_per_minute_micros',
+      stored: exactMoney,
+      example: '0.10',
+    }),
+    connect_fee: field(pricePerMinute, {
+      column: 'connect_fee_micros',
+      default: 0,
+      example: 0.4,
+    }),
+    connect_fee_exact: shown(decimal, {
+      column: 'connect_fee_micros',
+      stored: exactMoney,
+      example: '0.40',
+    }),
+    first_increment: field(
+      { body: seconds.min(0), view: count },
+      {
+        column: 'first_increment_seconds',
+        default: 0,
+        about: 'The least number of seconds that is charged.',
+        example: 60,
+      },
+    ),
+    first_rate_per_minute: required(
+      { body: price.optional(), view: z.number(), stored: money },
+      {
+        column: 'first_rate_per_minute_micros',
+        about: 'Price of the first increment; absent: `rate_per_minute`.',
+        example: 0.2,
+      },
+    ),
+    first_rate_per_minute_exact: shown(decimal, {
+      column: 'first_rate_per_minute_micros',
+      stored: exactMoney,
+      example: '0.20',
+    }),
+    increment: field(
+      { body: seconds.min(1), view: z.int().min(1) },
+      {
+        column: 'increment_seconds',
+        default: 1,
+        about: 'Seconds of each further step that is charged.',
+      },
+    ),
+    blocked: field(yesOrNo, {
+      column: 'is_blocked',
+      default: false,
+      about: 'Calls to this prefix are refused.',
+    }),
+    effective_from: optional(timeOfValidity, { column: 'effective_from_at' }),
+    effective_to: optional(timeOfValidity, {
+      column: 'effective_to_at',
+      about: 'The first moment at which the rate no longer applies.',
+    }),
+  },
+  { schemaId: 'Rate', first: ['id', 'rate_plan_id'] },
+)
+
+export const rateBody = fields.body
 
 export type RateBody = z.output<typeof rateBody>
 
@@ -54,53 +124,15 @@ export const seedRateBody = patchOf(rateBody).extend({ prefix: rateBody.shape.pr
 
 export type SeedRateBody = Partial<RateBody> & Pick<RateBody, 'prefix'>
 
-const view = z
-  .strictObject({
-    id: z.int(),
-    rate_plan_id: z.int(),
-    rate_plan: z.string(),
-    prefix: z.string(),
-    description: z.string().nullable(),
-    rate_per_minute: z.number(),
-    rate_per_minute_exact: decimal,
-    connect_fee: z.number(),
-    connect_fee_exact: decimal,
-    first_increment: z.int().min(0),
-    first_rate_per_minute: z.number(),
-    first_rate_per_minute_exact: decimal,
-    increment: z.int().min(1),
-    blocked: z.boolean(),
-    effective_from: z.iso.datetime().nullable(),
-    effective_to: z.iso.datetime().nullable(),
-  })
-  .meta({ id: 'Rate' })
+export type RateView = ViewOf<typeof fields.view>
 
-export type RateView = ViewOf<typeof view>
-
-export const rates: Definition<typeof rateBody, typeof view> = {
+export const rates: Definition<typeof rateBody, typeof fields.view> = {
   noun: 'Rate',
   table: 'rate',
   path: '/rates',
   scope: 'rates',
   kind: 'rate',
-  body: rateBody,
-  view,
-  columns: {
-    rate_per_minute: money('rate_per_minute_micros'),
-    rate_per_minute_exact: exactMoney('rate_per_minute_micros'),
-    connect_fee: money('connect_fee_micros'),
-    connect_fee_exact: exactMoney('connect_fee_micros'),
-    first_increment: column('first_increment_seconds'),
-    first_rate_per_minute: money('first_rate_per_minute_micros'),
-    first_rate_per_minute_exact: exactMoney('first_rate_per_minute_micros'),
-    increment: column('increment_seconds'),
-    blocked: flag('is_blocked'),
-    effective_from: time('effective_from_at'),
-    effective_to: time('effective_to_at'),
-  },
-  // `rateColumns` and `rateDocument` have them, as for the tables that are imported.
-  unstored: Object.keys(rateBody.shape),
-  document: (row) => rateDocument(row as Row & Selectable<RateTable>),
+  fields,
   joins: sql`JOIN rate_plan ON rate_plan.id = rate.rate_plan_id`,
   selected: sql`rate_plan.name AS rate_plan`,
   owner: 'rate_plan.tenant_id',
@@ -112,10 +144,7 @@ export const rates: Definition<typeof rateBody, typeof view> = {
     sql`coalesce(rate.effective_from_at, -1)`,
   ],
   limits: ['rates'],
-  matching: ({ rate_plan: plan, rate_plan_id: planId }): readonly RawBuilder<boolean>[] => [
-    ...(planId === undefined ? [] : [sql<boolean>`rate.rate_plan_id = ${planId}`]),
-    ...(plan === undefined ? [] : [sql<boolean>`rate_plan.name = ${plan}`]),
-  ],
+  store: (deps) => new RateStore(rates, deps),
   async identify(rate, { store }) {
     const planId = await planOf(rate, everywhere, store)
     const effective_from_at = rate.effective_from ?? null
@@ -131,12 +160,6 @@ export const rates: Definition<typeof rateBody, typeof view> = {
   },
   removing: ({ rate_plan_id: value }, scope, { store }) =>
     refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope),
-  async nameOf({ rate_plan_id: id, prefix: start }, store) {
-    const query = store.db.selectFrom('rate_plan').select('name').where('id', '=', Number(id))
-    const plan = (await first(store, query))?.name ?? String(id)
-    const numbers = start === '' ? 'all other numbers' : quoted(String(start))
-    return `for ${numbers} of the plan ${quoted(plan)}`
-  },
   async follow({ ocs }, { before, after }) {
     if (before === undefined && after === undefined) return ocs?.reloadRates()
     for (const rate of [before, after])
@@ -144,27 +167,33 @@ export const rates: Definition<typeof rateBody, typeof view> = {
   },
   described: {
     tag: 'Rates',
-    example: {
-      id: 1,
-      rate_plan_id: 1,
-      rate_plan: 'retail',
-      prefix: '49',
-      description: 'Germany',
-      rate_per_minute: 0.1,
-      rate_per_minute_exact: '0.10',
-      connect_fee: 0.4,
-      connect_fee_exact: '0.40',
-      first_increment: 60,
-      first_rate_per_minute: 0.2,
-      first_rate_per_minute_exact: '0.20',
-      increment: 1,
-      blocked: false,
-      effective_from: null,
-      effective_to: null,
-    },
     body: { rate_plan: 'retail', prefix: '49', rate_per_minute: '0.10', connect_fee: '0.40' },
     patch: { rate_per_minute: '0.12' },
   },
+}
+
+class RateStore extends ResourceStore<typeof rateBody, typeof fields.view> {
+  protected override matching({ rate_plan: plan, rate_plan_id: planId }: Row) {
+    return [
+      ...(planId === undefined ? [] : [sql<boolean>`rate.rate_plan_id = ${planId}`]),
+      ...(plan === undefined ? [] : [sql<boolean>`rate_plan.name = ${plan}`]),
+    ]
+  }
+
+  protected override documentOf(row: Row): Row {
+    return rateDocument(row as Row & Selectable<RateTable>)
+  }
+}
+
+/** A rate in a sentence: `for "49" of the plan "retail"`. */
+export async function rateName(
+  { rate_plan_id: planId, prefix: start }: Row,
+  store: Store,
+): Promise<string> {
+  const query = store.db.selectFrom('rate_plan').select('name').where('id', '=', Number(planId))
+  const plan = (await first(store, query))?.name ?? String(planId)
+  const numbers = start === '' ? 'all other numbers' : quoted(String(start))
+  return `for ${numbers} of the plan ${quoted(plan)}`
 }
 
 async function planOf(

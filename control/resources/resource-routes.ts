@@ -22,7 +22,7 @@ import { describeRoute, validate } from '../http/validate.ts'
 import { resourceOperations } from '../http/resource-operations.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import { type Definition, resourceDeps, ResourceStore, type ViewOf } from './resource.ts'
+import { type Definition, resourceDeps, storeOf, type ViewOf } from './resource.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
 export interface RouteOptions<View extends z.ZodObject, Live> {
@@ -46,8 +46,9 @@ export function resourceRoutes<
   Live extends object = ViewOf<View>,
 >(deps: ChangeDeps, definition: Definition<Body, View>, options: RouteOptions<View, Live> = {}) {
   const { store, engine, now } = deps
-  const { noun, path, kind, body, onlyAtCreation } = definition
-  const resource = new ResourceStore(definition, resourceDeps(deps))
+  const { noun, path, kind, fields } = definition
+  const { body, view, onlyAtCreation } = fields
+  const resource = storeOf(definition, resourceDeps(deps))
   const { isBare = false, withOthers = async (_, views) => views } = options
   const show = (view: ViewOf<View>): WithoutPromises<Live> =>
     (options.show === undefined ? view : options.show(view)) as WithoutPromises<Live>
@@ -55,7 +56,12 @@ export function resourceRoutes<
     (await withOthers(c, views.map(show))) as readonly WithoutPromises<Live>[]
   const answer = <T extends object>(c: Context<ControlEnv>, data: WithoutPromises<T>) =>
     isBare ? c.json(data) : ok(c, data)
-  const described = resourceOperations(noun, definition.view, definition.described, isBare)
+  const described = resourceOperations(
+    noun,
+    view,
+    { example: fields.example, ...definition.described },
+    isBare,
+  )
   const read = requires(`${definition.scope}:read`)
   const write = requires(`${definition.scope}:write`)
   const writeScope = `${definition.scope}:write` as const
@@ -104,7 +110,7 @@ export function resourceRoutes<
           return { id: inserted.id, written: inserted, scopes: [writeScope] }
         })
         const { id, after } = written
-        await definition.follow(deps, { id, after })
+        await definition.follow?.(deps, { id, after })
         recordChange(c, changeId, { before: null, after }, reason)
         const location = `/api/v1${path}/${id}`
         if (!isBare) return created(c, location, show(after))
@@ -170,7 +176,7 @@ export function resourceRoutes<
           return { written: replaced, scopes }
         })
         const { before, after } = written
-        await definition.follow(deps, { id, before, after })
+        await definition.follow?.(deps, { id, before, after })
         recordChange(c, changeId, { before, after }, reason)
         return answer(c, show(after))
       },
@@ -192,7 +198,7 @@ export function resourceRoutes<
           return { written: found(before, noun), scopes: [writeScope] }
         }
         const { written, changeId } = await enterWrite(c, id, { given: {}, reason }, removal)
-        await definition.follow(deps, { id, before: written })
+        await definition.follow?.(deps, { id, before: written })
         recordChange(c, changeId, { before: written, after: null }, reason)
         return answer(c, { id, deleted: true })
       },

@@ -11,15 +11,17 @@ import type { Store } from '../../schema/open.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
+import type { ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
-import { type Column, type Row, timeText } from './columns.ts'
+import { type Row, timeText } from './columns.ts'
+import type { FieldTable } from './fields.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
-import { either, type Referable, resolve, tenantOf } from './references.ts'
+import { either, resolve, tenantOf } from './references.ts'
 import {
   childrenOf,
   type ChildTable,
@@ -101,36 +103,13 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   /** Below `/api/v1`: `/routing/carriers`. */
   readonly path: string
   /** Requires its `:read` and `:write`. */
-  readonly scope:
-    | 'tenants'
-    | 'dispatcher'
-    | 'carriers'
-    | 'routes'
-    | 'customers'
-    | 'rates'
-    | 'agents'
-    | 'extensions'
+  readonly scope: ScopedResource
   /** As which its changes are recorded, and undone. */
   readonly kind: ChangeKind
-  /** The part of the OpenAPI document that does not follow from the schemas. */
-  readonly described: ResourceDescription
-  /** The schema of a write. */
-  readonly body: Body
-  /** The schema of a response. */
-  readonly view: View
-  /** Fields that an update cannot contain. */
-  readonly onlyAtCreation?: readonly string[]
-  /** Fields of the body without a column of their own: `check` and `written` see to them. */
-  readonly unstored?: readonly string[]
-  /**
-   * Fields of the body that a document leaves out, because they are shown in another way than
-   * written.
-   */
-  readonly writeOnly?: readonly string[]
-  /** Where a field is not the column of its name. */
-  readonly columns?: Readonly<Record<string, Column>>
-  /** `customer`: the body has `customer` or `customer_id`, the row `customer_id`, the view both. */
-  readonly references?: Readonly<Record<string, Referable>>
+  /** Its fields: what is written, what is shown, and where that stands. */
+  readonly fields: FieldTable<Body, View>
+  /** The part of the OpenAPI document that does not follow from the fields. */
+  readonly described: Omit<ResourceDescription, 'example'> & Partial<ResourceDescription>
   readonly children?: Readonly<Record<string, Children>>
   /**
    * Joins in addition to those of the tenant and the references, and the columns selected from
@@ -150,20 +129,14 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly limits?: readonly LimitedKind[]
   /** The limits of a tenant that its children count against. */
   readonly childLimits?: readonly LimitedKind[]
-  /** Further conditions of a list, by the fields of its query. */
-  matching?(query: Row): readonly RawBuilder<boolean>[]
-  /** A row as a body; absent: the fields of its view that a body has. */
-  document?(row: Row): z.output<Body>
-  /** Fields of the view that are no columns. */
-  computed?(row: Row, deps: ResourceDeps): Row
-  /** Throws 403 when the scope may write none of these rows. */
-  admitWriter?(scope: RequestScope): void
+  /** The store of an odd noun; absent: `ResourceStore`. */
+  store?(deps: ResourceOptions): ResourceStore<Body, View>
   /** Fills in what a body leaves to another of its fields, such as a preset. */
   prepare?(body: z.output<Body>): z.output<Body>
-  /** Which fields of a body have no effect. */
-  unsupported?(body: z.output<Body>): readonly (ErrorDetail | false)[]
-  /** The tenant of a row; absent: the one that the body names, or the writer's. */
-  tenantOf?(body: z.output<Body>, scope: RequestScope, deps: ResourceDeps): Promise<number | null>
+  /** Returns the id of the row that a body names; absent: by its name and its tenant. */
+  identify?(body: z.output<Body>, deps: ResourceDeps): Promise<number | undefined>
+  /** URIs of a body whose names are looked up before the write, which must not wait. */
+  destinations?(body: z.output<Body>): readonly string[]
   /**
    * Before the row is written. Returns columns in addition to those of the body. Throws an
    * `ApiError`.
@@ -173,12 +146,13 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   written?(id: number, writing: Writing<Body, View>): Promise<void>
   /** Throws an `ApiError` when the row has to stay. */
   removing?(view: ViewOf<View>, scope: RequestScope, deps: ResourceDeps): Promise<void>
-  /** Returns the id of the row that a body names; absent: by its name and its tenant. */
-  identify?(body: z.output<Body>, deps: ResourceDeps): Promise<number | undefined>
-  /** When a write was rolled back: meanwhile others may have read what was not committed. */
-  failed?(deps: ResourceDeps): void
-  /** Updates this process after the commit of a write or its undoing, before the response. */
-  follow(
+  /** Fields that require another scope than `scope`, of those that a write has changed. */
+  beyond?(written: WrittenRow<ViewOf<View>>): readonly BeyondScope[]
+  /**
+   * Updates this process after the commit of a write or its undoing, before the response. Absent:
+   * it has no memory of the rows.
+   */
+  follow?(
     deps: ChangeDeps,
     change: {
       readonly id: number
@@ -186,22 +160,13 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
       readonly after?: ViewOf<View> | undefined
     },
   ): Promise<void>
-  /** Fields that require another scope than `scope`, of those that a write has changed. */
-  beyond?(written: WrittenRow<ViewOf<View>>): readonly BeyondScope[]
-  /** Throws 409 when undoing the creation would remove what was made later, too. */
-  refuseUndoing?(id: number, deps: ResourceDeps): Promise<void>
-  /** Of what has no name, as in a sentence: `for "49" of the plan "retail"`. */
-  nameOf?(document: Readonly<Record<string, unknown>>, store: Store): Promise<string>
-  /** URIs of a body whose names are looked up before the write, which must not wait. */
-  destinations?(body: z.output<Body>): readonly string[]
-  /** Whether a body contains a secret, shown by no response, that differs from the stored one. */
-  isNewSecret?(id: number, body: z.output<Body>, deps: ResourceDeps): Promise<boolean>
-  /**
-   * Computes the slow hash of a body's password off the event loop; without it, the write computes
-   * it.
-   */
-  hashSecret?(body: z.output<Body>): Promise<string | undefined>
 }
+
+/** The rows of a resource, in its own store where it has one. */
+export const storeOf = <Body extends z.ZodObject, View extends z.ZodObject>(
+  definition: Definition<Body, View>,
+  deps: ResourceOptions,
+): ResourceStore<Body, View> => definition.store?.(deps) ?? new ResourceStore(definition, deps)
 
 /**
  * The rows of a resource. Every rejection is an `ApiError` whose details contain the path in the
@@ -221,7 +186,56 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   get body(): Body {
-    return this.definition.body
+    return this.definition.fields.body
+  }
+
+  /** Further conditions of a list, by the fields of its query. */
+  protected matching(_query: Row): readonly RawBuilder<boolean>[] {
+    return []
+  }
+
+  /** Fields of a view that are no columns. */
+  protected computed(_row: Row): Row {
+    return {}
+  }
+
+  /** Throws 403 when the scope may write none of these rows. */
+  protected admitWriter(_scope: RequestScope): void {
+    // Everyone with the scope of the resource may.
+  }
+
+  /** Which fields of a body have no effect. */
+  protected unsupported(_body: z.output<Body>): readonly (ErrorDetail | false)[] {
+    return []
+  }
+
+  /** The tenant of a row: the one that the body names, or the writer's. */
+  protected async tenantOf(body: z.output<Body>, scope: RequestScope): Promise<number | null> {
+    const { tenant }: Row = body
+    return tenantOf(this.deps.store, tenant, scope)
+  }
+
+  /** When a write was rolled back: meanwhile others may have read what was not committed. */
+  protected failed(): void {
+    // The rows are read from the database.
+  }
+
+  /** Throws 409 when undoing the creation would remove what was made later, too. */
+  async refuseUndoing(_id: number): Promise<void> {
+    // Nothing is below a row.
+  }
+
+  /** Whether a body contains a secret, shown by no response, that differs from the stored one. */
+  async isNewSecret(_id: number, _body: z.output<Body>): Promise<boolean> {
+    return false
+  }
+
+  /**
+   * Computes the slow hash of a body's password off the event loop; without it, the write computes
+   * it.
+   */
+  async hashSecret(_body: z.output<Body>): Promise<string | undefined> {
+    return undefined
   }
 
   async list(
@@ -230,11 +244,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   ): Promise<Rows<ViewOf<View>>> {
     const { definition } = this
     const where = sql.join(
-      [
-        ...this.#visible(scope),
-        contains(definition.search, search),
-        ...(definition.matching?.(query) ?? []),
-      ],
+      [...this.#visible(scope), contains(definition.search, search), ...this.matching(query)],
       sql` AND `,
     )
     const count = sql<{ n: number }>`SELECT count(*) AS n ${this.#from()} WHERE ${where}`
@@ -276,33 +286,30 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   async document(scope: RequestScope, id: number): Promise<z.output<Body> | undefined> {
     const row = await this.#row(scope, id)
     if (row === undefined) return undefined
-    if (this.definition.document !== undefined) return this.definition.document(row)
     const [view] = await this.#views([row])
-    const { body, columns = {}, children = {}, references = {}, writeOnly = [] } = this.definition
+    return asDocument<Body>(this.documentOf(row, view ?? {}))
+  }
+
+  /** A row as a body: the fields of its view that a body has. */
+  protected documentOf(row: Row, view: Row): Row {
+    const { fields, children = {} } = this.definition
+    const { body, columns, references, leftOut } = fields
     const isLeftOut = (field: string) =>
       !Object.hasOwn(body.shape, field) ||
       Object.hasOwn(references, field) ||
-      writeOnly.includes(field)
-    const fields = Object.entries(view ?? {})
+      leftOut.includes(field)
+    const entries = Object.entries(view)
       .filter(([field]) => !isLeftOut(field))
       .map(([field, value]) => {
         const asBody = children[field]?.document
         if (asBody !== undefined) return [field, (value as object[]).map((child) => asBody(child))]
         return [field, columns[field]?.document?.(row) ?? value]
       })
-    return asDocument<Body>(Object.fromEntries(fields))
+    return Object.fromEntries(entries) as Row
   }
 
   destinations(body: z.output<Body>): readonly string[] {
     return this.definition.destinations?.(this.#prepared(body)) ?? []
-  }
-
-  async isNewSecret(id: number, body: z.output<Body>): Promise<boolean> {
-    return (await this.definition.isNewSecret?.(id, body, this.deps)) ?? false
-  }
-
-  async hashSecret(body: z.output<Body>): Promise<string | undefined> {
-    return this.definition.hashSecret?.(body)
   }
 
   async insert(given: z.output<Body>, scope: RequestScope, secretHash?: string): Promise<number> {
@@ -357,11 +364,11 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     limits: readonly LimitedKind[],
     work: () => Promise<T>,
   ): Promise<T> {
-    this.definition.admitWriter?.(scope)
+    this.admitWriter(scope)
     try {
       return await writeWithinLimits(this.deps.store, scope, limits, work)
     } catch (error) {
-      this.definition.failed?.(this.deps)
+      this.failed()
       throw error
     }
   }
@@ -371,7 +378,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   #hasTime(column: string): boolean {
-    return Object.hasOwn(this.definition.view.shape, column)
+    return Object.hasOwn(this.definition.fields.view.shape, column)
   }
 
   async #writing(
@@ -380,15 +387,12 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     { before, secretHash }: Partial<Pick<Writing<Body, View>, 'before' | 'secretHash'>>,
   ): Promise<Writing<Body, View>> {
     const { definition } = this
-    const { store, hasMediaRelay } = this.deps
     const fields: Row = body
     refuseUnsupported([
-      ...(definition.unsupported?.(body) ?? []),
-      ...withoutRelay(fields, before, hasMediaRelay),
+      ...this.unsupported(body),
+      ...withoutRelay(fields, before, this.deps.hasMediaRelay),
     ])
-    const tenantId =
-      (await definition.tenantOf?.(body, scope, this.deps)) ??
-      (await tenantOf(store, fields['tenant'], scope))
+    const tenantId = await this.tenantOf(body, scope)
     const columns = {
       ...(definition.owner === undefined && { tenant_id: tenantId }),
       ...this.#columnsOf(fields),
@@ -400,10 +404,11 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   #columnsOf(body: Row): Row {
-    const { columns = {}, references = {}, children = {}, unstored = [] } = this.definition
+    const { fields, children = {} } = this.definition
+    const { columns, references, storedElsewhere } = fields
     const elsewhere = new Set([
       'tenant',
-      ...unstored,
+      ...storedElsewhere,
       ...Object.keys(children),
       ...Object.keys(references).flatMap((field) => [field, `${field}_id`]),
     ])
@@ -419,7 +424,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
     body: Row,
     { before, ...owner }: Pick<Writing<Body, View>, 'tenantId' | 'scope' | 'before'>,
   ): Promise<Row> {
-    const { references = {} } = this.definition
+    const { references } = this.definition.fields
     const known: Row = before ?? {}
     const columns: Record<string, unknown> = {}
     for (const [field, kind] of Object.entries(references)) {
@@ -441,13 +446,14 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   async #views(rows: readonly Row[]): Promise<ViewOf<View>[]> {
-    const { view, columns = {}, children = {}, computed } = this.definition
+    const { fields: table, children = {} } = this.definition
+    const { view, columns } = table
     const below = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
     const ids = rows.map(({ id }) => id)
     for (const [field, child] of Object.entries(children))
       below.set(field, await childrenOf(this.deps.store, child, ids, child.order))
     return rows.map((row) => {
-      const extra = computed?.(row, this.deps) ?? {}
+      const extra = this.computed(row)
       const fields = Object.keys(view.shape).flatMap((field) => {
         if (Object.hasOwn(extra, field)) return [[field, extra[field]]]
         const child = children[field]
@@ -464,8 +470,8 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   #selected(): RawBuilder<unknown> {
-    const { table, references = {}, selected } = this.definition
-    const names = Object.entries(references).flatMap(([field, kind]) =>
+    const { table, fields, selected } = this.definition
+    const names = Object.entries(fields.references).flatMap(([field, kind]) =>
       kind === 'dispatcher_set' ? [] : [sql`${sql.ref(`${field}.name`)} AS ${sql.ref(field)}`],
     )
     const columns = sql.join([
@@ -478,8 +484,8 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   #from(): RawBuilder<unknown> {
-    const { table, references = {}, joins } = this.definition
-    const named = Object.entries(references)
+    const { table, fields, joins } = this.definition
+    const named = Object.entries(fields.references)
       .filter(([, kind]) => kind !== 'dispatcher_set')
       .map(
         ([field, kind]) =>

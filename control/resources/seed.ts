@@ -27,7 +27,7 @@ import { manyRates } from './bulk-rates.ts'
 import { ratePlans } from './rate-plans.ts'
 import { rates, type SeedRateBody, seedRateBody } from './rates.ts'
 import { tenants } from './tenants.ts'
-import { type Definition, ResourceStore } from './resource.ts'
+import { type Definition, type ResourceStore, storeOf } from './resource.ts'
 
 /** In the order in which they may refer to each other. */
 const sections = [
@@ -330,7 +330,7 @@ const definitions: Readonly<Record<Section, Definition<z.ZodObject, z.ZodObject>
 
 function writersOf({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers {
   const deps = { store, ledger, hasMediaRelay, reserved: { networks: [], own } }
-  return bySection((section) => new ResourceStore(definitions[section], deps))
+  return bySection((section) => storeOf(definitions[section], deps))
 }
 
 function bySection<T>(make: (section: Section) => T): Record<Section, T> {

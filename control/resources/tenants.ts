@@ -1,13 +1,13 @@
 /**
  * Tenants: organisations with their SIP domains and numbers. Only global credentials write them.
  */
-import { exampleMedia, exampleTime, mediaView, moment } from '../http/view-fields.ts'
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
 import { domain, name, prefix } from '../http/fields.ts'
-import { flag, type Row } from './columns.ts'
-import { mediaColumns, mediaFields } from './media-fields.ts'
-import type { Definition, ViewOf } from './resource.ts'
+import type { Row } from './columns.ts'
+import { createdAt, field, fieldTable, id, required, shownAsText, yesOrNo } from './fields.ts'
+import { mediaFields } from './media-fields.ts'
+import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 
@@ -21,50 +21,60 @@ const slug = z
 
 const isUnique = (names: readonly string[]): boolean => new Set(names).size === names.length
 
-const body = z.strictObject({
-  slug,
-  name: name.optional().describe('Display name. Defaults to the slug.'),
-  is_active: z.boolean().default(true),
-  domains: z.array(domain).max(100).refine(isUnique, 'contains a duplicate domain').default([]),
-  numbers: z
-    .array(prefix.refine((start) => start !== '', 'is empty'))
-    .max(10_000)
-    .refine(isUnique, 'contains a duplicate number')
-    .default([])
-    .describe(
-      'Numbers of the tenant, or prefixes of number blocks. The tenant may route calls to ' +
-        'them from platform carriers.',
-    ),
-  ...mediaFields,
+const listOf = <Element extends z.ZodType>(body: z.ZodArray<Element>) => ({
+  body,
+  view: z.array(z.string()),
 })
+
+const fields = fieldTable(
+  {
+    id,
+    slug: required(shownAsText(slug), { example: 'acme' }),
+    name: required(shownAsText(name.optional()), {
+      about: 'Display name. Defaults to the slug.',
+      example: 'Acme',
+    }),
+    is_active: field(yesOrNo, { default: true }),
+    domains: field(
+      listOf(z.array(domain).max(100).refine(isUnique, 'contains a duplicate domain')),
+      {
+        default: [],
+        example: ['acme.example'],
+      },
+    ),
+    numbers: field(
+      listOf(
+        z
+          .array(prefix.refine((start) => start !== '', 'is empty'))
+          .max(10_000)
+          .refine(isUnique, 'contains a duplicate number'),
+      ),
+      {
+        default: [],
+        about:
+          'Numbers of the tenant, or prefixes of number blocks. The tenant may route calls to ' +
+          'them from platform carriers.',
+        example: ['1555010'],
+      },
+    ),
+    ...mediaFields,
+    created_at: createdAt,
+  },
+  { schemaId: 'Tenant' },
+)
 
 const domains = { table: 'tenant_domain', parent: 'tenant_id', keys: ['domain'] } as const
 const numbers = { table: 'tenant_number', parent: 'tenant_id', keys: ['prefix'] } as const
 
-const view = z
-  .strictObject({
-    id: z.int(),
-    slug: z.string(),
-    name: z.string(),
-    is_active: z.boolean(),
-    domains: z.array(z.string()),
-    numbers: z.array(z.string()),
-    ...mediaView,
-    created_at: moment,
-  })
-  .meta({ id: 'Tenant' })
+export type TenantView = ViewOf<typeof fields.view>
 
-export type TenantView = ViewOf<typeof view>
-
-export const tenants: Definition<typeof body, typeof view> = {
+export const tenants: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Tenant',
   table: 'tenant',
   path: '/tenants',
   scope: 'tenants',
   kind: 'tenant',
-  body,
-  view,
-  columns: { is_active: flag('is_active'), ...mediaColumns },
+  fields,
   owner: 'tenant.id',
   search: ['slug', 'name'],
   order: ['slug'],
@@ -72,8 +82,8 @@ export const tenants: Definition<typeof body, typeof view> = {
     domains: { ...domains, order: 'domain', view: (row: Row) => row['domain'] },
     numbers: { ...numbers, order: 'prefix', view: (row: Row) => row['prefix'] },
   },
+  store: (deps) => new TenantStore(tenants, deps),
   identify: (tenant, { store }) => rowWith(store, 'tenant', { slug: tenant.slug }),
-  admitWriter: refuseTenantCredential,
   check: async ({ body: tenant }) => ({ name: tenant.name ?? tenant.slug }),
   async written(id, { body: tenant, deps: { store, tenantsChanged } }) {
     const rows = (column: string, values: readonly string[]) =>
@@ -87,7 +97,6 @@ export const tenants: Definition<typeof body, typeof view> = {
       throw new ApiError(409, 'in_use', 'The tenant has call records: deactivate it instead')
     store.statements.afterCommit(tenantsChanged)
   },
-  failed: ({ tenantsChanged }) => tenantsChanged(),
   /**
    * Charging and routing follow the numbers and domains of the tenant, and whether its customers
    * may call.
@@ -98,23 +107,19 @@ export const tenants: Definition<typeof body, typeof view> = {
   },
   described: {
     tag: 'Tenants',
-    example: {
-      id: 1,
-      slug: 'acme',
-      name: 'Acme',
-      is_active: true,
-      domains: ['acme.example'],
-      ...exampleMedia,
-      numbers: ['1555010'],
-      created_at: exampleTime,
-    },
     body: { slug: 'acme', name: 'Acme', domains: ['acme.example'], numbers: ['+1555010'] },
     patch: { domains: ['acme.example', 'voice.acme.example'] },
   },
 }
 
-/** A tenant credential cannot create tenants, nor assign domains or numbers. */
-function refuseTenantCredential(scope: RequestScope): void {
-  if (scope.tenantId === null) return
-  throw new ApiError(403, 'wrong_tenant', 'Only a global credential may change tenants')
+class TenantStore extends ResourceStore<typeof fields.body, typeof fields.view> {
+  /** A tenant credential cannot create tenants, nor assign domains or numbers. */
+  protected override admitWriter(scope: RequestScope): void {
+    if (scope.tenantId === null) return
+    throw new ApiError(403, 'wrong_tenant', 'Only a global credential may change tenants')
+  }
+
+  protected override failed(): void {
+    this.deps.tenantsChanged()
+  }
 }

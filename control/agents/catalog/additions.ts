@@ -9,7 +9,7 @@ import { reference } from '../../http/fields.ts'
 import { customerBody } from '../../resources/customers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
 import { rateBody, rates } from '../../resources/rates.ts'
-import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
+import { resourceDeps, storeOf } from '../../resources/resource.ts'
 import { ownsNumber } from '../../resources/tenancy.ts'
 import { chargingOf, theCustomer, thePlan } from './customers.ts'
 import { defineChange, type ToolUse } from './tool.ts'
@@ -75,7 +75,7 @@ export const addRate = defineChange({
       undo: 'restores' as const,
       preview: { rate_id: null, rate_plan_id: planId, prefix },
       async apply() {
-        const id = await new ResourceStore(rates, resourceDeps(use)).insert(body, scope)
+        const id = await storeOf(rates, resourceDeps(use)).insert(body, scope)
         added = { id: String(id), after: (await kinds.rate?.read(String(id), use)) ?? null }
         return { rate_id: id, rate_plan_id: planId, prefix }
       },

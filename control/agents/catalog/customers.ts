@@ -11,7 +11,7 @@ import { phoneNumber, reference, text } from '../../http/fields.ts'
 import { listLedger } from '../../money/ledger-store.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'
 import { customers, customerBody } from '../../resources/customers.ts'
-import { resourceDeps, ResourceStore } from '../../resources/resource.ts'
+import { resourceDeps, storeOf } from '../../resources/resource.ts'
 import { explanation } from '../../resources/rate-routes.ts'
 import { resolve } from '../../resources/references.ts'
 import {
@@ -136,9 +136,9 @@ export function chargingOf({ ocs }: ToolUse): OcsPort {
 }
 
 /** The view includes the amount that is held for live calls. */
-function customersFor(use: ToolUse): ResourceStore<typeof customers.body, typeof customers.view> {
+function customersFor(use: ToolUse) {
   chargingOf(use)
-  return new ResourceStore(customers, resourceDeps(use))
+  return storeOf(customers, resourceDeps(use))
 }
 
 /** @throws {ApiError} the caller sees no such customer. */

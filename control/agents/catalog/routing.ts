@@ -8,7 +8,7 @@ import { text } from '../../http/fields.ts'
 import { contains, countOf } from '../../http/rows.ts'
 import { inboundRoutes } from '../../resources/inbound-routes.ts'
 import { outboundRoutes } from '../../resources/outbound-routes.ts'
-import { ResourceStore } from '../../resources/resource.ts'
+import { storeOf } from '../../resources/resource.ts'
 import { defineTool, endOfPage, MAX_ROWS, pageInput, pageOutput, sliceOf, time } from './tool.ts'
 
 const nullable = z.string().nullable()
@@ -54,8 +54,8 @@ export const listRoutes = defineTool({
     const slice = { ...sliceOf(page), search }
     const { rows, total } =
       direction === 'outbound'
-        ? await new ResourceStore(outboundRoutes, { store }).list(scope, slice)
-        : await new ResourceStore(inboundRoutes, { store }).list(scope, slice)
+        ? await storeOf(outboundRoutes, { store }).list(scope, slice)
+        : await storeOf(inboundRoutes, { store }).list(scope, slice)
     return { routes: [...rows], ...endOfPage(page, rows.length, total) }
   },
 })

@@ -11,7 +11,7 @@ import { requestScope } from '../../auth/tenants.ts'
 import { countsFrom } from '../../nodes/other-nodes.ts'
 import { carrierKind } from '../../resources/kinds.ts'
 import { carriers } from '../../resources/carriers.ts'
-import { ResourceStore } from '../../resources/resource.ts'
+import { storeOf } from '../../resources/resource.ts'
 
 export const listTrunks = defineTool({
   name: 'list_trunks',
@@ -65,8 +65,7 @@ export const setTrunkState = defineChange({
     const { store, engine, principal, now, peers } = use
     const scope = requestScope(principal, now)
     const id = await resolve(store, 'carrier', wanted, { tenantId: 'any', scope })
-    const carrier =
-      id === null ? undefined : await new ResourceStore(carriers, { store }).find(scope, id)
+    const carrier = id === null ? undefined : await storeOf(carriers, { store }).find(scope, id)
     if (id === null || carrier === undefined)
       throw badReference('carrier', 'there is no such carrier')
     await carrierKind.admit(String(id), { from: null, to: null }, principal, use)

@@ -6,7 +6,7 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { customers } from '../../../control/resources/customers.ts'
 import { extensions } from '../../../control/resources/extensions.ts'
 import { GuardStore } from '../../../control/resources/guard-store.ts'
-import { ResourceStore } from '../../../control/resources/resource.ts'
+import { storeOf } from '../../../control/resources/resource.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { openResources } from '../../support/resources.ts'
@@ -39,8 +39,8 @@ describe.runIf(hasPostgres)('beside a guard of another node', () => {
       )
       const resources =
         owner === 'extension'
-          ? new ResourceStore(extensions, { store })
-          : new ResourceStore(customers, { store, ledger })
+          ? storeOf(extensions, { store })
+          : storeOf(customers, { store, ledger })
       let deleted: Promise<unknown> = Promise.resolve()
       // It lets guards refer to the row, and holds its deletion up behind the check for guards.
       await transaction(third, async () => {
