@@ -25,7 +25,8 @@ import {
   type ReportRequest,
   type ThreadRequest,
 } from './report-chunks.ts'
-import { ReportThread, StatementThread } from './report-thread.ts'
+import { ReportThread } from './report-thread.ts'
+import { StatementThread } from './statement-thread.ts'
 import type { ReportDatabase } from './report-worker.ts'
 
 export interface ReportsDeps {

@@ -1,6 +1,6 @@
 /** Nodes of one PostgreSQL database that count requests together. */
 import { onTestFinished } from 'vitest'
-import { RequestWindows } from '../../control/auth/rate-limit.ts'
+import { RequestWindows } from '../../control/auth/request-windows.ts'
 import { requestShares } from '../../engine/shares/node-shares.ts'
 import { freshDatabase } from './postgres.ts'
 import { sharingNodes } from './sharing-nodes.ts'

@@ -13,7 +13,8 @@ import {
   shared,
   type SharedEvent,
 } from './event-view.ts'
-import type { PeerEvents, PeerLog } from './peer-events.ts'
+import type { PeerEvents } from './peer-events.ts'
+import type { PeerLog } from './peer-log.ts'
 
 /**
  * More nodes than that are no installation; each has one, and a second one while it is started

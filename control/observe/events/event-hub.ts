@@ -15,7 +15,8 @@ import {
   sequenceOf,
   type SharedEvent,
 } from './event-view.ts'
-import type { PeerEvents, PeerLog } from './peer-events.ts'
+import type { PeerEvents } from './peer-events.ts'
+import type { PeerLog } from './peer-log.ts'
 import { asEvents, type MissedEvents, missedOf, ownPosition } from './event-feed.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test, describe } from 'vitest'
-import { RateWindow, RequestWindows } from '../../../control/auth/rate-limit.ts'
+import { RateWindow, RequestWindows } from '../../../control/auth/request-windows.ts'
 import { requestShares } from '../../../engine/shares/node-shares.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { shareDatabase } from '../../support/share-database.ts'
 import { requestNodes } from '../../support/request-nodes.ts'
 import { eventually } from '../../support/waiting.ts'
-import { LoginGuard } from '../../../control/auth/login-routes.ts'
+import { LoginGuard } from '../../../control/auth/login-guard.ts'
 
 const MINUTE = 60_000
 
