@@ -1,6 +1,5 @@
 import type { Store } from '../../schema/open.ts'
 import { execute, first } from '../../schema/sql/query.ts'
-import { conflict } from '../http/api-error.ts'
 
 /** Identifies a request; its repetition has the same identity. */
 export interface Identity {

@@ -6,9 +6,9 @@
 import { DAY_MS } from '../../schema/clock.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/open.ts'
-import { all, execute, first, type Param, prepare, transaction } from '../../schema/sql/query.ts'
+import { all, execute, type Param, prepare, transaction } from '../../schema/sql/query.ts'
 import { type Step, answerOf } from '../http/control-env.ts'
-import { KeyActivity, NO_KEY } from './key-activity.ts'
+import { type KeyActivity, NO_KEY } from './key-activity.ts'
 
 /** Maximum delay of the stored counters. */
 export const USAGE_FLUSH_INTERVAL_MS = 1_000

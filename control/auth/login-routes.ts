@@ -29,7 +29,7 @@ import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { moment } from '../http/view-fields.ts'
-import { LoginGuard } from './login-guard.ts'
+import type { LoginGuard } from './login-guard.ts'
 
 const customerLogin = z
   .strictObject({

@@ -20,7 +20,7 @@ import {
   whenKnown,
 } from '../http/control-env.ts'
 import type { WorkBudget, WorkBudgets } from '../http/work-budget.ts'
-import { RequestWindows, RateWindow, type RequestWindow } from './request-windows.ts'
+import { RateWindow, type RequestWindow, type RequestWindows } from './request-windows.ts'
 
 const WINDOW_MS = 60_000
 

@@ -10,7 +10,7 @@ import { transaction } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { admitScope } from '../auth/requires.ts'
 import { allScopes } from '../auth/scopes.ts'
-import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import { type ApiError, conflict, notFound } from '../http/api-error.ts'
 import { cleanText, quoted } from '../http/clean-text.ts'
 import { type ChangeOrder, changeUnderWay, MAX_EFFECT, run } from './change.ts'
 import {
@@ -211,7 +211,7 @@ function whyLost(entry: ChangeEntry): string {
     case 'let_go':
       return (
         ': its earlier state was deleted to make room for later changes of ' +
-        `${entry.tenant_id === null ? 'the platform' : 'this tenant'}`
+        (entry.tenant_id === null ? 'the platform' : 'this tenant')
       )
     case 'too_long':
       return ': its earlier state was too long to be stored'

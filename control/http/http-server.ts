@@ -18,7 +18,7 @@ import type { SecureContextOptions } from 'node:tls'
 import { ApiAnswer } from './api-answer.ts'
 import { ApiError } from './api-error.ts'
 import type { ControlEnv } from './control-env.ts'
-import { ConnectionLimit } from './connection-limit.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 
 export interface ConnectionLimits {
   /** Time from the connection to the end of the headers. Milliseconds, as for the next three. */

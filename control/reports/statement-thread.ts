@@ -1,5 +1,4 @@
-import { ReportThread, ThreadEnded } from './report-thread.ts'
-import { once } from 'node:events'
+import { type ReportThread, ThreadEnded } from './report-thread.ts'
 import { FairTurns } from '../http/fair-turns.ts'
 import type { RowsRequest } from './report-chunks.ts'
 import { deserialize } from 'node:v8'

@@ -191,7 +191,7 @@ function addressSign(added: KeyFacts['addresses']): string | undefined {
   const requests = added.reduce((sum, each) => sum + each.requests, 0)
   return (
     `is used from the new address ${first.address}${more} since ${timeOf(first.first_at)}, ` +
-    `${plural(requests, 'request')}`
+    plural(requests, 'request')
   )
 }
 

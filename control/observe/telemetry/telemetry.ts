@@ -22,7 +22,7 @@ import type {
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import { RecentLoad } from './recent-load.ts'
 import { History, type Measurement, SAMPLE_SECONDS } from './history.ts'
-import { ApiRequests, classes } from './api-requests.ts'
+import { ApiRequests } from './api-requests.ts'
 
 type TelemetryDeps = Pick<
   Platform,
