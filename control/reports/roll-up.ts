@@ -342,7 +342,8 @@ const groupings = [
 ]
 
 const scopeColumns = groupColumns.slice(0, 4).join(', ')
-const mostGroups = `CASE customer_id WHEN ${ALL} THEN ${MAX_GROUPS} ELSE ${MAX_GROUPS_OF_CUSTOMER} END`
+const mostGroups = `CASE customer_id WHEN ${ALL} THEN ${MAX_GROUPS}
+  ELSE ${MAX_GROUPS_OF_CUSTOMER} END`
 const touchedDays = 'day IN (SELECT day FROM call_part)'
 
 /** Whether some day may get more groups than it keeps. */

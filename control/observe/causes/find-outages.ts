@@ -302,7 +302,7 @@ async function troubledTrunk(
   const what = isUnregistered
     ? `the registration with carrier ${quoted(name)} has failed since ${textOf(since)}`
     : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ` +
-      `${textOf(since)}`
+      textOf(since)
   const wanted = { customerId: null, carrier: name, isUnanswered: true }
   const samples = await samplesOf(deps, { from: since - SETUP_MS, before }, wanted, SAMPLES)
   return {
@@ -345,7 +345,7 @@ function idleTrunk(
   const since = isForTrouble ? failedAt : change.at
   const out =
     `${isForTrouble ? 'was then' : 'was'} taken out of service at ${textOf(change.at)} ` +
-    `${byWhom(change)}`
+    byWhom(change)
   return {
     kind: failure?.what === 'registration' && isForTrouble ? 'registration' : 'trunk',
     severity: isForTrouble ? 'high' : 'medium',

@@ -40,7 +40,7 @@ export function priceText({ rate }: Payment): string {
   const fee = Number(rate.connect_fee_exact) > 0 ? `, ${rate.connect_fee_exact} to connect` : ''
   return (
     `${rate.rate_per_minute_exact} ${rate.currency} a minute${fee}, prefix ` +
-    `${rate.prefix || 'any'}`
+    (rate.prefix || 'any')
   )
 }
 
