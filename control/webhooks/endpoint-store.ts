@@ -9,12 +9,24 @@ import { all, execute, first, insert, readApart } from '../../schema/sql/query.t
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
+import {
+  createdAt,
+  field,
+  fieldTable,
+  id,
+  required,
+  shown,
+  textOf,
+  updatedAt,
+  written,
+  yesOrNo,
+} from '../resources/fields.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
 import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
-import { timeOrNull } from '../http/view-fields.ts'
+import { moment, timeOrNull } from '../http/view-fields.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
@@ -218,17 +230,13 @@ export const endpointView = (row: EndpointRow) => ({
   updated_at: timeToText(row.updated_at),
 })
 
-const events = z
-  .array(z.enum(['*', ...eventTypes]))
+const eventName = z.enum(['*', ...eventTypes])
+
+const eventNames = z
+  .array(eventName)
   .min(1)
   .max(eventTypes.length + 1)
   .transform((types) => [...new Set(types)])
-
-const url = (allowPrivate: boolean) =>
-  text(2_000).superRefine((value, context) => {
-    const message = problemOfUrl(value, allowPrivate)
-    if (message !== undefined) context.addIssue({ code: 'custom', message })
-  })
 
 const approvalLinks = z
   .boolean()
@@ -237,29 +245,52 @@ const approvalLinks = z
       'the user who has set this.',
   )
 
-const fields = (allowPrivate: boolean) => ({
-  url: url(allowPrivate),
-  events,
-  description: text(500).nullable(),
-  is_active: z.boolean(),
-  approval_links: approvalLinks,
-})
+/**
+ * The bodies, answers and example of endpoints follow from this table. Secrets are in none of them,
+ * so endpoints are no `Definition`: their store seals and rotates what an undo could not restore.
+ */
+export const endpointFields = fieldTable(
+  {
+    id,
+    url: required(textOf(2_000), { example: 'https://crm.example/hook' }),
+    events: field({ body: eventNames, view: z.array(eventName) }, { default: ['*'] }),
+    description: field(
+      { body: text(500).nullable(), view: z.string().nullable() },
+      { default: null },
+    ),
+    is_active: field(yesOrNo, { default: true }),
+    approval_links: field({ body: approvalLinks, view: z.boolean() }, { default: false }),
+    tenant: written(reference.nullish()),
+    disabled_reason: shown(z.enum(['gone', 'backlog']).nullable(), { example: null }),
+    previous_secret_expires_at: shown(moment.nullable(), { example: null }),
+    created_at: createdAt,
+    updated_at: updatedAt,
+  },
+  { schemaId: 'WebhookEndpoint', first: ['id', 'url', 'description'] },
+)
 
-export function newEndpointBody(allowPrivate: boolean) {
-  const { events, description, ...given } = fields(allowPrivate)
-  return z.strictObject({
-    url: given.url,
-    events: events.default(['*']),
-    description: description.default(null),
-    is_active: given.is_active.default(true),
-    approval_links: given.approval_links.default(false),
-    tenant: reference.nullish(),
+const reachableUrl = (allowPrivate: boolean) =>
+  endpointFields.body.shape.url.superRefine((value, context) => {
+    const message = problemOfUrl(value, allowPrivate)
+    if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
-}
+
+export const newEndpointBody = (allowPrivate: boolean) =>
+  endpointFields.body.extend({ url: reachableUrl(allowPrivate) })
 type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
 
-export const endpointPatch = (allowPrivate: boolean) =>
-  z.strictObject(fields(allowPrivate)).partial()
+export function endpointPatch(allowPrivate: boolean) {
+  const { events, description, is_active, approval_links } = endpointFields.body.shape
+  return z
+    .strictObject({
+      url: reachableUrl(allowPrivate),
+      events: events.unwrap(),
+      description: description.unwrap(),
+      is_active: is_active.unwrap(),
+      approval_links: approval_links.unwrap(),
+    })
+    .partial()
+}
 export type EndpointPatch = z.output<ReturnType<typeof endpointPatch>>
 
 const daySeconds = 86_400

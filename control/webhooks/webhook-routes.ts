@@ -16,6 +16,7 @@ import { tenantOf } from '../resources/references.ts'
 import { found, id, idParam } from '../resources/resource-routes.ts'
 import {
   deliveryQuery,
+  endpointFields,
   type EndpointChange,
   type EndpointPatch,
   endpointPatch,
@@ -33,22 +34,9 @@ import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
 import { deleted } from '../http/resource-operations.ts'
 
-const endpointFields = z.strictObject({
-  id: z.int(),
-  url: z.string(),
-  description: z.string().nullable(),
-  events: z.array(z.enum(['*', ...eventTypes])),
-  is_active: z.boolean(),
-  approval_links: z.boolean(),
-  disabled_reason: z.enum(['gone', 'backlog']).nullable(),
-  previous_secret_expires_at: moment.nullable(),
-  created_at: moment,
-  updated_at: moment,
-})
+const { view: endpointShown, example: exampleEndpoint } = endpointFields
 
-const endpointShown = endpointFields.meta({ id: 'WebhookEndpoint' })
-
-const withSecret = endpointFields
+const withSecret = endpointShown
   .extend({
     secret: z
       .string()
@@ -77,19 +65,6 @@ const deliveryView = z
     payload: z.unknown().describe('The request body.'),
   })
   .meta({ id: 'WebhookDelivery' })
-
-const exampleEndpoint = {
-  id: 1,
-  url: 'https://crm.example/hook',
-  description: null,
-  events: ['*'],
-  is_active: true,
-  approval_links: false,
-  disabled_reason: null,
-  previous_secret_expires_at: null,
-  created_at: exampleTime,
-  updated_at: exampleTime,
-}
 
 const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
 
