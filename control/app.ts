@@ -82,10 +82,9 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
-import { inboundRoutes } from './resources/inbound-routes.ts'
-import { outboundRoutes } from './resources/outbound-routes.ts'
+import { nouns } from './resources/nouns.ts'
+import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
-import { tenants } from './resources/tenants.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -240,41 +239,38 @@ export interface ControlDeps extends Platform, WithOthers {
   readonly console: ConsoleFiles | undefined
 }
 
-/** The resources that have no more than the five routes. */
+/** Carriers and agents, with their live calls on all nodes; and what has no more than its rows. */
 function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
-  const { engine, others } = deps
-  return new Hono<ControlEnv>()
-    .route('/', resourceRoutes(deps, tenants))
-    .route('/', resourceRoutes(deps, outboundRoutes))
-    .route('/', resourceRoutes(deps, inboundRoutes))
-    .route(
-      '/',
-      resourceRoutes(deps, carriers, {
-        show: (carrier) => withLiveStatus(carrier, engine),
-        async withOthers(c, listed) {
-          const ids = listed.map(({ id }) => id)
-          const more = await countsOfPeers(c, others, 'carriers', ids)
-          if (more === undefined) return listed
-          return listed.map(({ status, ...carrier }) => ({
-            ...carrier,
-            status: { ...status, active_calls: status.active_calls + more(carrier.id) },
-          }))
-        },
-      }),
-    )
-    .route(
-      '/',
-      resourceRoutes(deps, aiAgents, {
-        show: (agent) => ({ ...agent, active_calls: engine.calls.countByAgent(agent.id) }),
-        async withOthers(c, listed) {
-          const ids = listed.map(({ id }) => id)
-          const more = await countsOfPeers(c, others, 'agents', ids)
-          if (more === undefined) return listed
-          return listed.map((agent) => ({
-            ...agent,
-            active_calls: agent.active_calls + more(agent.id),
-          }))
-        },
-      }),
-    )
+  const app = new Hono<ControlEnv>()
+  for (const noun of Object.values<AnyDefinition>(nouns))
+    if (noun.hasOwnRoutes === undefined) app.route('/', resourceRoutes(deps, noun))
+  return app.route('/', carrierRoutes(deps)).route('/', agentRoutes(deps))
 }
+
+const carrierRoutes = (deps: ChangeDeps & WithOthers) =>
+  resourceRoutes(deps, carriers, {
+    show: (carrier) => withLiveStatus(carrier, deps.engine),
+    async withOthers(c, listed) {
+      const ids = listed.map(({ id }) => id)
+      const more = await countsOfPeers(c, deps.others, 'carriers', ids)
+      if (more === undefined) return listed
+      return listed.map(({ status, ...carrier }) => ({
+        ...carrier,
+        status: { ...status, active_calls: status.active_calls + more(carrier.id) },
+      }))
+    },
+  })
+
+const agentRoutes = (deps: ChangeDeps & WithOthers) =>
+  resourceRoutes(deps, aiAgents, {
+    show: (agent) => ({ ...agent, active_calls: deps.engine.calls.countByAgent(agent.id) }),
+    async withOthers(c, listed) {
+      const ids = listed.map(({ id }) => id)
+      const more = await countsOfPeers(c, deps.others, 'agents', ids)
+      if (more === undefined) return listed
+      return listed.map((agent) => ({
+        ...agent,
+        active_calls: agent.active_calls + more(agent.id),
+      }))
+    },
+  })

@@ -66,32 +66,14 @@ export interface RestorableKind {
   readonly follow?: (deps: ChangeDeps, id: string) => Promise<void>
 }
 
-export type ChangeKind =
-  | 'agent'
-  | 'api_key'
-  | 'carrier'
-  | 'customer'
-  | 'dispatcher_node'
-  | 'dispatcher_set'
-  | 'dispatcher_sets'
-  | 'extension'
-  | 'inbound_route'
-  | 'live_call'
-  | 'outbound_route'
-  | 'rate'
-  | 'rate_plan'
-  | 'sip_ban'
-  | 'spend_guard'
-  | 'tenant'
+/** The `kind` of a noun, or of what is no row, such as a live call. */
+export type ChangeKind = string
 
 /** Null: irreversible. */
 export type Kinds = Readonly<Record<ChangeKind, RestorableKind | null>>
 
 /** Null: irreversible, or a kind of another version of the program. */
-export function restorable(kinds: Kinds, kind: string): RestorableKind | null {
-  const known: Readonly<Record<string, RestorableKind | null>> = kinds
-  return known[kind] ?? null
-}
+export const restorable = (kinds: Kinds, kind: string): RestorableKind | null => kinds[kind] ?? null
 
 /** Whether a thing has the state of a change of it. */
 export const isSameState = (

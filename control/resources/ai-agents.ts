@@ -5,52 +5,37 @@ import { ApiError } from '../http/api-error.ts'
 import { sipUri } from '../http/fields.ts'
 import { count } from '../http/view-fields.ts'
 import { extensionNumber, refuseTakenNumber } from './extensions.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  limitNumber,
-  nameText,
-  optional,
-  required,
-  shownAsText,
-  tenantField,
-  textOf,
-  updatedAt,
-  written,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { refuseGateways, refuseOwnAddresses } from './gateway-reach.ts'
 import { mediaFields, stripHeaders } from './media-fields.ts'
 import { filledIn, overTls, preset } from './presets.ts'
 import type { Definition } from './resource.ts'
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    name: required(nameText, { example: 'concierge' }),
-    extension: required(shownAsText(extensionNumber), {
+    id: field.id,
+    name: field.required(field.name, { example: 'concierge' }),
+    extension: field.required(field.asText(extensionNumber), {
       about: 'The number of the agent.',
       example: '700',
     }),
-    sip_uri: required(shownAsText(sipUri), {
+    sip_uri: field.required(field.asText(sipUri), {
       about: 'SIP URI to which its calls are sent.',
       example: 'sip:concierge@agents.example',
     }),
-    description: optional(textOf(500)),
-    max_calls: field(limitNumber, {
+    description: field.optional(field.text(500)),
+    max_calls: field.of(field.limit, {
       default: 0,
       about: '0: unlimited. Further callers get 503.',
       example: 10,
     }),
-    is_active: field(yesOrNo, { default: true }),
-    tenant: tenantField({ about: 'Absent: a platform agent, available to every tenant.' }),
+    is_active: field.of(field.yesOrNo, { default: true }),
+    tenant: field.tenant({ about: 'Absent: a platform agent, available to every tenant.' }),
     ...mediaFields,
     strip_headers: stripHeaders,
-    preset: written(preset, { isOnlyAtCreation: true }),
-    created_at: createdAt,
-    updated_at: updatedAt,
+    preset: field.written(preset, { isOnlyAtCreation: true }),
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
   },
   { first: ['id', 'name', 'tenant'] },
 )
@@ -66,6 +51,7 @@ export const aiAgents: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'agents',
   kind: 'agent',
   fields,
+  hasOwnRoutes: true,
   search: ['ai_agent.name', 'extension'],
   order: ['ai_agent.name'],
   limits: ['agents'],

@@ -60,110 +60,122 @@ const newBan = z.strictObject({
 const oneBan = z.strictObject({ source: z.string().min(1).max(60) })
 
 export function banRoutes(deps: ChangeDeps) {
-  const { guard } = deps.engine
-  /**
-   * Records a change of an operator's ban. A ban that the guard set itself is not a change of an
-   * operator.
-   */
-  const entered = async (
-    c: Context<ControlEnv>,
-    { reason, ...state }: NewState & { readonly reason: string | null },
-    apply: () => Promise<void>,
-  ): Promise<string | null> => {
-    if (state.before() === state.after) {
-      await apply()
-      return null
-    }
-    const order: ChangeOrder = {
-      principal: c.var.principal,
-      tool: operationOf(c),
-      reason,
-      scopes: ['guard:write'],
-    }
-    return (await change(deps, order, () => planOf(state, apply))).changeId
-  }
-
   return new Hono<ControlEnv>()
-    .get(
-      path,
-      describeRoute({
-        id: 'listBans',
-        tag: 'System',
-        summary: 'List banned SIP sources and locked accounts',
-        answer: data(z.array(banView), [
-          {
-            source: '203.0.113.9',
-            account: null,
-            reason: 'password_guessing',
-            since: exampleTime,
-            until: '2026-01-01T00:10:00.000Z',
-            dropped_packets: 1200,
-          },
-        ]),
-      }),
-      requiresGlobal('guard:read'),
-      (c) => ok(c, bansAndLocks(deps.engine)),
-    )
+    .route('/', listBansRoute(deps))
+    .route('/', createBanRoute(deps))
+    .route('/', deleteBanRoute(deps))
+}
 
-    .post(
-      path,
-      describeRoute({
-        id: 'createBan',
-        tag: 'System',
-        summary: 'Ban a SIP source for a period',
-        body: { address: '203.0.113.9', duration_seconds: 3600 },
-        answer: data(
-          z.strictObject({ address: z.string(), duration_seconds: count }),
-          { address: '203.0.113.9', duration_seconds: 3600 },
-          201,
-        ),
-      }),
-      requiresGlobal('guard:write'),
-      validate('query', writeQuery),
-      validate('json', newBan),
-      repeatable(),
-      async (c) => {
-        const { address, duration_seconds: seconds } = c.req.valid('json')
-        const { reason = null } = c.req.valid('query')
-        const source = sourceIn(address)
-        const until = deps.now() + seconds * 1_000
-        // A longer ban replaces a temporary one, whose end would lift it.
-        const before = () => stateBeforeBan(source, until, deps)
-        const ban = () => guard.ban(source, seconds * 1_000)
-        const changeId = await entered(c, { source, before, after: 'banned', reason }, ban)
-        const data = { address, duration_seconds: seconds }
-        recordChange(c, changeId, { before: null, after: data }, reason)
-        return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
-      },
-    )
-
-    .delete(
-      `${path}/:source`,
-      describeRoute({
-        id: 'deleteBan',
-        tag: 'System',
-        summary: 'Lift a ban and the locks of a source',
-        answer: data(z.strictObject({ source: z.string(), banned: z.literal(false) }), {
+function listBansRoute(deps: ChangeDeps) {
+  return new Hono<ControlEnv>().get(
+    path,
+    describeRoute({
+      id: 'listBans',
+      tag: 'System',
+      summary: 'List banned SIP sources and locked accounts',
+      answer: data(z.array(banView), [
+        {
           source: '203.0.113.9',
-          banned: false,
-        }),
-        refusals: [404],
+          account: null,
+          reason: 'password_guessing',
+          since: exampleTime,
+          until: '2026-01-01T00:10:00.000Z',
+          dropped_packets: 1200,
+        },
+      ]),
+    }),
+    requiresGlobal('guard:read'),
+    (c) => ok(c, bansAndLocks(deps.engine)),
+  )
+}
+
+function createBanRoute(deps: ChangeDeps) {
+  const { guard } = deps.engine
+  return new Hono<ControlEnv>().post(
+    path,
+    describeRoute({
+      id: 'createBan',
+      tag: 'System',
+      summary: 'Ban a SIP source for a period',
+      body: { address: '203.0.113.9', duration_seconds: 3600 },
+      answer: data(
+        z.strictObject({ address: z.string(), duration_seconds: count }),
+        { address: '203.0.113.9', duration_seconds: 3600 },
+        201,
+      ),
+    }),
+    requiresGlobal('guard:write'),
+    validate('query', writeQuery),
+    validate('json', newBan),
+    repeatable(),
+    async (c) => {
+      const { address, duration_seconds: seconds } = c.req.valid('json')
+      const { reason = null } = c.req.valid('query')
+      const source = sourceIn(address)
+      const until = deps.now() + seconds * 1_000
+      // A longer ban replaces a temporary one, whose end would lift it.
+      const before = () => stateBeforeBan(source, until, deps)
+      const ban = () => guard.ban(source, seconds * 1_000)
+      const changeId = await entered(deps, c, { source, before, after: 'banned', reason }, ban)
+      const data = { address, duration_seconds: seconds }
+      recordChange(c, changeId, { before: null, after: data }, reason)
+      return created(c, `/api/v1${path}/${encodeURIComponent(address)}`, data)
+    },
+  )
+}
+
+function deleteBanRoute(deps: ChangeDeps) {
+  const { guard } = deps.engine
+  return new Hono<ControlEnv>().delete(
+    `${path}/:source`,
+    describeRoute({
+      id: 'deleteBan',
+      tag: 'System',
+      summary: 'Lift a ban and the locks of a source',
+      answer: data(z.strictObject({ source: z.string(), banned: z.literal(false) }), {
+        source: '203.0.113.9',
+        banned: false,
       }),
-      requiresGlobal('guard:write'),
-      validate('param', oneBan),
-      validate('query', writeQuery),
-      async (c) => {
-        const source = sourceIn(c.req.valid('param').source)
-        const { reason = null } = c.req.valid('query')
-        const before = () => banStateOf(source, deps)
-        const unban = async () => {
-          if (!(await guard.unban(source))) throw notFound('ban')
-        }
-        const changeId = await entered(c, { source, before, after: 'heard', reason }, unban)
-        recordChange(c, changeId, { before: { source }, after: null }, reason)
-        return ok(c, { source, banned: false })
-      },
-    )
+      refusals: [404],
+    }),
+    requiresGlobal('guard:write'),
+    validate('param', oneBan),
+    validate('query', writeQuery),
+    async (c) => {
+      const source = sourceIn(c.req.valid('param').source)
+      const { reason = null } = c.req.valid('query')
+      const before = () => banStateOf(source, deps)
+      const unban = async () => {
+        if (!(await guard.unban(source))) throw notFound('ban')
+      }
+      const changeId = await entered(deps, c, { source, before, after: 'heard', reason }, unban)
+      recordChange(c, changeId, { before: { source }, after: null }, reason)
+      return ok(c, { source, banned: false })
+    },
+  )
+}
+
+/**
+ * Records a change of an operator's ban. A ban that the guard set itself is not a change of an
+ * operator.
+ */
+async function entered(
+  deps: ChangeDeps,
+  c: Context<ControlEnv>,
+  { reason, ...state }: NewState & { readonly reason: string | null },
+  apply: () => Promise<void>,
+): Promise<string | null> {
+  if (state.before() === state.after) {
+    await apply()
+    return null
+  }
+  const order: ChangeOrder = {
+    principal: c.var.principal,
+    tool: operationOf(c),
+    reason,
+    scopes: ['guard:write'],
+  }
+  return (await change(deps, order, () => planOf(state, apply))).changeId
 }
 
 interface NewState {

@@ -25,22 +25,7 @@ import {
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
 import { json, nested, type Row } from './columns.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  idOf,
-  limitNumber,
-  nameText,
-  oneOf,
-  refersTo,
-  required,
-  tenantField,
-  updatedAt,
-  written,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import {
   refuseReachedGateways,
   refuseOwnAddresses,
@@ -192,24 +177,26 @@ const authColumns = {
   expires: 'auth_expires_seconds',
 }
 
-const fields = fieldTable({
-  id,
-  name: required(nameText, { example: 'transit' }),
-  tenant: tenantField(),
-  customer: refersTo('customer', { about: 'The customer that pays for calls from this carrier.' }),
-  customer_id: idOf(),
-  payer: field(oneOf(['customer', 'from_number']), {
+const fields = field.table({
+  id: field.id,
+  name: field.required(field.name, { example: 'transit' }),
+  tenant: field.tenant(),
+  customer: field.refersTo('customer', {
+    about: 'The customer that pays for calls from this carrier.',
+  }),
+  customer_id: field.idOf(),
+  payer: field.of(field.oneOf(['customer', 'from_number']), {
     default: 'customer',
     about:
       'The payer of calls from this carrier. `customer`: the carrier’s customer. `from_number`, only without a customer: the customer that owns the number in From, within the carrier’s tenant if it has one.',
   }),
-  is_active: field(yesOrNo, { default: true }),
-  direction: field(oneOf(['in', 'out', 'both']), { default: 'both' }),
-  gateways: required(
+  is_active: field.of(field.yesOrNo, { default: true }),
+  direction: field.of(field.oneOf(['in', 'out', 'both']), { default: 'both' }),
+  gateways: field.required(
     { body: z.array(gatewayBody).min(1).max(32), view: z.array(gatewayView) },
     { example: [exampleGateway] },
   ),
-  auth: field(
+  auth: field.of(
     {
       body: auth,
       view: z.strictObject({
@@ -234,7 +221,7 @@ const fields = fieldTable({
       },
     },
   ),
-  caller_id: field(
+  caller_id: field.of(
     {
       body: callerId,
       view: z.strictObject({ mode: callerIdModes, value: z.string().nullable() }),
@@ -245,7 +232,7 @@ const fields = fieldTable({
       example: { mode: 'pass', value: null },
     },
   ),
-  number_rules: field(
+  number_rules: field.of(
     {
       body: z.strictObject({ in: numberRules, out: numberRules }),
       view: z.strictObject({ in: shownRules, out: shownRules }),
@@ -256,20 +243,20 @@ const fields = fieldTable({
   ...mediaFields,
   media: carrierMedia,
   strip_headers: { ...stripHeaders, example: ['Diversion'] },
-  preset: written(preset, { isOnlyAtCreation: true }),
-  max_calls: field(limitNumber, { default: 0, about: '0: unlimited.', example: 100 }),
-  max_cps: field(limitNumber, { default: 0, about: '0: unlimited.', example: 10 }),
-  rate_plan: refersTo('rate_plan', {
+  preset: field.written(preset, { isOnlyAtCreation: true }),
+  max_calls: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 100 }),
+  max_cps: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 10 }),
+  rate_plan: field.refersTo('rate_plan', {
     about: 'Prices of the carrier, compared by routes with mode "lcr".',
   }),
-  rate_plan_id: idOf(),
-  inbound_set: written(reference.nullish(), {
+  rate_plan_id: field.idOf(),
+  inbound_set: field.written(reference.nullish(), {
     refersTo: 'dispatcher_set',
     about: 'Number or name of the dispatcher set for its calls. Absent: inbound routes decide.',
   }),
-  inbound_set_id: idOf({ example: 1 }),
-  created_at: createdAt,
-  updated_at: updatedAt,
+  inbound_set_id: field.idOf({ example: 1 }),
+  created_at: field.createdAt,
+  updated_at: field.updatedAt,
 })
 
 type CarrierBody = z.output<typeof fields.body>
@@ -320,6 +307,7 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'carriers',
   kind: 'carrier',
   fields,
+  hasOwnRoutes: true,
   children: {
     gateways: {
       ...gateways,

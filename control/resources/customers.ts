@@ -18,25 +18,7 @@ import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires
 import { ApiError } from '../http/api-error.ts'
 import { currency, money as amount, numberOrUserName } from '../http/fields.ts'
 import type { Row } from './columns.ts'
-import {
-  amountOfMoney,
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  idOf,
-  limitNumber,
-  nameText,
-  optional,
-  refersTo,
-  required,
-  shown,
-  shownAsText,
-  tenantField,
-  updatedAt,
-  written,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
 import { badReference } from './references.ts'
 import {
@@ -82,19 +64,19 @@ const hasLowBalance: RawBuilder<boolean> = sql<boolean>`(
   OR wallet.balance_micros + customer.credit_limit_micros <= 0
   OR wallet.balance_micros + customer.credit_limit_micros < coalesce(${refusedMicros}, 0))`
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id: { ...id, example: 7 },
-    name: required(nameText, { example: 'Acme' }),
-    tenant: tenantField(),
-    email: optional({
-      ...shownAsText(z.email().max(254)),
+    id: { ...field.id, example: 7 },
+    name: field.required(field.name, { example: 'Acme' }),
+    tenant: field.tenant(),
+    email: field.optional({
+      ...field.asText(z.email().max(254)),
       stored: () => ({
         read: ({ email }: Row) => email,
         write: (email) => ({ email: typeof email === 'string' ? email.toLowerCase() : null }),
       }),
     }),
-    password: written(
+    password: field.written(
       z
         .string()
         .min(MIN_PASSWORD_LENGTH)
@@ -103,39 +85,39 @@ const fields = fieldTable(
         .nullish(),
       { about: 'Write only: the login of the edge. Null removes the login.' },
     ),
-    has_password: shown(z.boolean(), { example: false }),
-    is_active: field(yesOrNo, { default: true }),
-    rate_plan: refersTo('rate_plan', { example: 'retail' }),
-    rate_plan_id: idOf({ example: 1 }),
-    numbers: field(
+    has_password: field.shown(z.boolean(), { example: false }),
+    is_active: field.of(field.yesOrNo, { default: true }),
+    rate_plan: field.refersTo('rate_plan', { example: 'retail' }),
+    rate_plan_id: field.idOf({ example: 1 }),
+    numbers: field.of(
       { body: z.array(numberOrUserName).max(1_000), view: z.array(z.string()) },
       { default: [], example: ['4930100'] },
     ),
-    credit_limit: field(amountOfMoney, {
+    credit_limit: field.of(field.amount, {
       column: 'credit_limit_micros',
       default: 0,
       about: 'How far the balance may go below zero.',
     }),
-    max_concurrent_calls: field(limitNumber, {
+    max_concurrent_calls: field.of(field.limit, {
       default: 0,
       about: '0: unlimited, here and in the next three fields.',
       example: 10,
     }),
-    max_cps: field(limitNumber, { default: 0, about: 'Calls per second.', example: 2 }),
-    max_daily_spend: field(amountOfMoney, { column: 'max_daily_spend_micros', default: 0 }),
-    max_call_seconds: field({ body: z.int().min(0).max(86_400), view: count }, { default: 0 }),
-    low_balance_threshold: field(amountOfMoney, {
+    max_cps: field.of(field.limit, { default: 0, about: 'Calls per second.', example: 2 }),
+    max_daily_spend: field.of(field.amount, { column: 'max_daily_spend_micros', default: 0 }),
+    max_call_seconds: field.of({ body: z.int().min(0).max(86_400), view: count }, { default: 0 }),
+    low_balance_threshold: field.of(field.amount, {
       column: 'low_balance_micros',
       default: 0,
       example: 5,
     }),
-    is_balance_low: shown(
+    is_balance_low: field.shown(
       z
         .boolean()
         .describe('The balance is below the threshold, or the next call would be refused.'),
       { example: false },
     ),
-    currency: required(
+    currency: field.required(
       { body: currency.nullish(), view: z.string().describe('ISO 4217.') },
       {
         isStoredElsewhere: true,
@@ -144,7 +126,7 @@ const fields = fieldTable(
         example: 'USD',
       },
     ),
-    balance: required(
+    balance: field.required(
       { body: amount().optional(), view: decimal.describe('Exact amount.') },
       {
         isStoredElsewhere: true,
@@ -154,9 +136,9 @@ const fields = fieldTable(
         example: '25.00',
       },
     ),
-    balance_number: shown(z.number(), { example: 25 }),
-    created_at: createdAt,
-    updated_at: updatedAt,
+    balance_number: field.shown(z.number(), { example: 25 }),
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
   },
   { schemaId: 'Customer' },
 )
@@ -176,6 +158,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   scope: 'customers',
   kind: 'customer',
   fields,
+  hasOwnRoutes: true,
   children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },
   joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
   selected: sql`coalesce(wallet.currency, 'USD') AS currency,

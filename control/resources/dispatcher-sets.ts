@@ -28,17 +28,7 @@ import {
   refuseOwnAddresses,
   type WrittenDestination,
 } from './gateway-reach.ts'
-import {
-  createdAt,
-  fieldTable,
-  id,
-  nameText,
-  optional,
-  required,
-  shownAsText,
-  tenantField,
-  updatedAt,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { mediaFields } from './media-fields.ts'
 import { tenantOf } from './references.ts'
 import {
@@ -206,18 +196,21 @@ export const exampleNode = {
   status: { ...exampleProbed, active_calls: 3 },
 }
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    endpoint_name: required(nameText, { example: 'pbx' }),
-    algorithm: required({ body: algorithm, view: z.literal([8, 4, 9, 6, 0]) }, { example: 8 }),
-    set_id: required(
+    id: field.id,
+    endpoint_name: field.required(field.name, { example: 'pbx' }),
+    algorithm: field.required(
+      { body: algorithm, view: z.literal([8, 4, 9, 6, 0]) },
+      { example: 8 },
+    ),
+    set_id: field.required(
       { body: z.int().min(1).max(65_535).optional(), view: z.int() },
       { isStoredElsewhere: true, about: 'Defaults to the lowest free number.', example: 1 },
     ),
-    tenant: tenantField(),
-    nodes: required({ body: nodes, view: z.array(nodeView) }, { example: [exampleNode] }),
-    probe: optional({
+    tenant: field.tenant(),
+    nodes: field.required({ body: nodes, view: z.array(nodeView) }, { example: [exampleNode] }),
+    probe: field.optional({
       body: probe,
       view: z.strictObject({
         interval_ms: z.int().optional(),
@@ -228,19 +221,19 @@ const fields = fieldTable(
       }),
       stored: () => probeColumn,
     }),
-    voicemail_uri: optional(shownAsText(sipUri), {
+    voicemail_uri: field.optional(field.asText(sipUri), {
       about:
         'Receives calls that no phone of the tenant answers. The tenant’s set with the ' +
         'lowest number counts.',
     }),
-    spy_uri: optional(shownAsText(spyUri), {
+    spy_uri: field.optional(field.asText(spyUri), {
       about:
         'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain ' +
         '{mode}, {side} and {node}.',
     }),
     ...mediaFields,
-    created_at: createdAt,
-    updated_at: updatedAt,
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
   },
   {
     first: [
@@ -293,6 +286,7 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
   scope: 'dispatcher',
   kind: 'dispatcher_set',
   fields,
+  hasOwnRoutes: true,
   children: {
     nodes: {
       ...nodeRows,

@@ -43,93 +43,113 @@ const query = z.strictObject({ ...pageQuery, search: z.string().max(100).optiona
 /** As `contacts` of the details has it. */
 const registration = z.strictObject({ contact: z.string().min(1).max(512) })
 
+const read = requires('extensions:read')
+const one = validate('param', idParam(noun))
+
 export function extensionRoutes(deps: ChangeDeps) {
-  const { now, store, engine } = deps
-  const { registrations, recordings } = engine
-  const resource = storeOf(extensions, { store })
-  const read = requires('extensions:read')
-  const one = validate('param', idParam(noun))
-  const statusOf = ({ domain, extension }: ExtensionView): ExtensionStatus =>
-    registrations.statusOf(domain, extension)
-  const details = (view: ExtensionView) => ({
-    ...view,
-    recording_active: recordings.isAvailable && view.call_recording === 'always',
-    registrars: engine
-      .reachedAt()
-      .map(({ protocol, host, port }) => `sip:${hostPort(host, port)};transport=${protocol}`),
-    ...contactsOf(statusOf(view)),
-  })
-
+  const { registrations } = deps.engine
   return new Hono<ControlEnv>()
-    .get(
-      `${path}/details`,
-      describeRoute({
-        id: 'listExtensionDetails',
-        tag: 'Extensions',
-        summary: 'List extensions with all their fields and their registered phones',
-        answer: listOf(extensionDetails, exampleDetails),
-      }),
-      read,
-      validate('query', query),
-      async (c) => {
-        const { page, limit, search } = c.req.valid('query')
-        const slice = { limit, offset: offsetOf({ page, limit }), search }
-        const scope = requestScope(c.var.principal, now)
-        const list = () => resource.list(scope, slice)
-        const { rows, total } = await readApart(store, scope.tenantId, list)
-        return ok(c, rows.map(details), pageMeta({ page, limit }, total))
-      },
-    )
-
-    .get(
-      `${path}/:id/details`,
-      describeRoute({
-        id: 'getExtensionDetails',
-        tag: 'Extensions',
-        summary: 'Get an extension with its registered phones',
-        answer: data(extensionDetails, exampleDetails),
-      }),
-      read,
-      one,
-      async (c) => {
-        const { id } = c.req.valid('param')
-        const view = found(await resource.find(requestScope(c.var.principal, now), id), noun)
-        return ok(c, details(view))
-      },
-    )
-
-    .delete(
-      `${path}/:id/registrations`,
-      describeRoute({
-        id: 'deleteRegistration',
-        tag: 'Extensions',
-        summary: 'Remove the registration of one phone; it may register again',
-        answer: data(extensionDetails, exampleDetails),
-      }),
-      requires('extensions:write'),
-      one,
-      validate('query', registration),
-      async (c) => {
-        const { id } = c.req.valid('param')
-        const { contact } = c.req.valid('query')
-        const view = found(await resource.find(requestScope(c.var.principal, now), id), noun)
-        const { domain, extension } = view
-        if (!(await registrations.end(domain, extension, contact))) throw notFound('Registration')
-        c.set('change', { before: { contact }, after: null })
-        return ok(c, details(view))
-      },
-    )
-
+    .route('/', listExtensionDetailsRoute(deps))
+    .route('/', getExtensionDetailsRoute(deps))
+    .route('/', deleteRegistrationRoute(deps))
     .route(
       '/',
       resourceRoutes(deps, extensions, {
         isBare: true,
         newBody: body.required({ password: true }),
         patchFields: { password: body.shape.password },
-        show: (view) => shapeOf(view, statusOf(view)),
+        show: (view) => shapeOf(view, registrations.statusOf(view.domain, view.extension)),
       }),
     )
 }
+
+function listExtensionDetailsRoute(deps: ChangeDeps) {
+  const { now, store } = deps
+  return new Hono<ControlEnv>().get(
+    `${path}/details`,
+    describeRoute({
+      id: 'listExtensionDetails',
+      tag: 'Extensions',
+      summary: 'List extensions with all their fields and their registered phones',
+      answer: listOf(extensionDetails, exampleDetails),
+    }),
+    read,
+    validate('query', query),
+    async (c) => {
+      const { page, limit, search } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }), search }
+      const scope = requestScope(c.var.principal, now)
+      const list = () => storeOf(extensions, deps).list(scope, slice)
+      const { rows, total } = await readApart(store, scope.tenantId, list)
+      return ok(
+        c,
+        rows.map((view) => details(view, deps)),
+        pageMeta({ page, limit }, total),
+      )
+    },
+  )
+}
+
+function getExtensionDetailsRoute(deps: ChangeDeps) {
+  const { now } = deps
+  return new Hono<ControlEnv>().get(
+    `${path}/:id/details`,
+    describeRoute({
+      id: 'getExtensionDetails',
+      tag: 'Extensions',
+      summary: 'Get an extension with its registered phones',
+      answer: data(extensionDetails, exampleDetails),
+    }),
+    read,
+    one,
+    async (c) => {
+      const { id } = c.req.valid('param')
+      const view = found(
+        await storeOf(extensions, deps).find(requestScope(c.var.principal, now), id),
+        noun,
+      )
+      return ok(c, details(view, deps))
+    },
+  )
+}
+
+function deleteRegistrationRoute(deps: ChangeDeps) {
+  const { now } = deps
+  return new Hono<ControlEnv>().delete(
+    `${path}/:id/registrations`,
+    describeRoute({
+      id: 'deleteRegistration',
+      tag: 'Extensions',
+      summary: 'Remove the registration of one phone; it may register again',
+      answer: data(extensionDetails, exampleDetails),
+    }),
+    requires('extensions:write'),
+    one,
+    validate('query', registration),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      const { contact } = c.req.valid('query')
+      const view = found(
+        await storeOf(extensions, deps).find(requestScope(c.var.principal, now), id),
+        noun,
+      )
+      const { domain, extension } = view
+      if (!(await deps.engine.registrations.end(domain, extension, contact)))
+        throw notFound('Registration')
+      c.set('change', { before: { contact }, after: null })
+      return ok(c, details(view, deps))
+    },
+  )
+}
+
+const details = (view: ExtensionView, { engine }: ChangeDeps) => ({
+  ...view,
+  recording_active: engine.recordings.isAvailable && view.call_recording === 'always',
+  registrars: engine
+    .reachedAt()
+    .map(({ protocol, host, port }) => `sip:${hostPort(host, port)};transport=${protocol}`),
+  ...contactsOf(engine.registrations.statusOf(view.domain, view.extension)),
+})
 
 /**
  * The fields of SPECIFICATION.md §4.1, and no others. `user_agent` is empty while no phone is

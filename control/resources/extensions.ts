@@ -12,21 +12,7 @@ import { ApiError } from '../http/api-error.ts'
 import { domain, reference, text } from '../http/fields.ts'
 import { moment } from '../http/view-fields.ts'
 import type { Row } from './columns.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  idOf,
-  oneOf,
-  optional,
-  refersTo,
-  required,
-  shownAsText,
-  updatedAt,
-  written,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { refuseBraked, refuseOtherPayer } from './braked.ts'
 import { mediaFields } from './media-fields.ts'
 import { badReference, tenantOf } from './references.ts'
@@ -56,11 +42,11 @@ export async function refuseTakenNumber(
   })
 }
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    extension: required(shownAsText(extensionNumber), { example: '100' }),
-    password: written(
+    id: field.id,
+    extension: field.required(field.asText(extensionNumber), { example: '100' }),
+    password: field.written(
       z
         .string()
         .min(8)
@@ -69,25 +55,25 @@ const fields = fieldTable(
         .describe('Required at creation. Write only: stored as digest secrets.')
         .meta({ format: 'password' }),
     ),
-    display_name: required(shownAsText(text(100).min(1)), { example: 'Reception' }),
-    voicemail_enabled: field(yesOrNo, { default: true }),
-    call_recording: field(oneOf(['always', 'never', 'on_demand']), {
+    display_name: field.required(field.asText(text(100).min(1)), { example: 'Reception' }),
+    voicemail_enabled: field.of(field.yesOrNo, { default: true }),
+    call_recording: field.of(field.oneOf(['always', 'never', 'on_demand']), {
       default: 'always',
       about: 'Whether calls are recorded, where recording is set up.',
     }),
-    email: optional(shownAsText(z.email().max(254))),
-    tenant: required(shownAsText(reference.nullish()), { example: 'acme' }),
-    domain: required(shownAsText(domain.nullish()), {
+    email: field.optional(field.asText(z.email().max(254))),
+    tenant: field.required(field.asText(reference.nullish()), { example: 'acme' }),
+    domain: field.required(field.asText(domain.nullish()), {
       about:
         'Absent: the domain of the key, or the only one of the tenant; required where it has ' +
         'several.',
       example: 'acme.example',
     }),
-    customer: refersTo('customer', { about: 'The customer that pays for its calls.' }),
-    customer_id: idOf(),
+    customer: field.refersTo('customer', { about: 'The customer that pays for its calls.' }),
+    customer_id: field.idOf(),
     ...mediaFields,
-    created_at: createdAt,
-    updated_at: updatedAt,
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
   },
   {
     first: [
@@ -155,6 +141,7 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'extensions',
   kind: 'extension',
   fields,
+  hasOwnRoutes: true,
   domain: 'domain',
   search: ['extension', 'display_name', 'extension.email'],
   order: ['extension', 'domain'],

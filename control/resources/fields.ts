@@ -4,7 +4,7 @@
  * follow from it.
  */
 import { z } from 'zod'
-import { limit, money as amount, name, reference, text } from '../http/fields.ts'
+import * as known from '../http/fields.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { type Column, column as renamed, flag, money, type Row } from './columns.ts'
 import type { Referable } from './references.ts'
@@ -41,7 +41,7 @@ interface Field<Body, View> extends FieldNotes {
 }
 
 /** A field that has a default. */
-export const field = <Body extends z.ZodType, View extends z.ZodType>(
+export const of = <Body extends z.ZodType, View extends z.ZodType>(
   { body, view, stored }: FieldKind<Body, View>,
   notes: FieldNotes & { readonly default: z.core.util.NoUndefined<z.output<Body>> },
 ): Field<z.ZodDefault<Body>, View> => {
@@ -89,21 +89,22 @@ const about = <Body extends z.ZodType>(body: Body, { about: words }: FieldNotes)
 
 /** The name of a row of another resource; `idOf` is the field with its id. */
 export const refersTo = (kind: Referable, notes: FieldNotes = {}) =>
-  optional({ body: reference, view: z.string() }, { ...notes, refersTo: kind })
+  optional({ body: known.reference, view: z.string() }, { ...notes, refersTo: kind })
 
-export const idOf = (notes: FieldNotes = {}) => optional({ body: reference, view: z.int() }, notes)
+export const idOf = (notes: FieldNotes = {}) =>
+  optional({ body: known.reference, view: z.int() }, notes)
 
-export const tenantField = (notes: FieldNotes = {}) =>
-  optional({ body: reference, view: z.string() }, notes)
+export const tenant = (notes: FieldNotes = {}) =>
+  optional({ body: known.reference, view: z.string() }, notes)
 
-export const nameText = { body: name, view: z.string() }
-export const textOf = (maxLength: number) => ({ body: text(maxLength), view: z.string() })
-export const shownAsText = <Body extends z.ZodType>(body: Body) => ({ body, view: z.string() })
-export const limitNumber = { body: limit, view: count }
+export const name = { body: known.name, view: z.string() }
+export const text = (maxLength: number) => ({ body: known.text(maxLength), view: z.string() })
+export const asText = <Body extends z.ZodType>(body: Body) => ({ body, view: z.string() })
+export const limit = { body: known.limit, view: count }
 export const yesOrNo = { body: z.boolean(), view: z.boolean(), stored: flag }
-export const amountOfMoney = { body: amount(), view: z.number(), stored: money }
+export const amount = { body: known.money(), view: z.number(), stored: money }
 
-export const numberFrom = (least: number, most: number) => ({
+export const integer = (least: number, most: number) => ({
   body: z.int().min(least).max(most),
   view: z.int(),
 })
@@ -146,7 +147,7 @@ export interface FieldTable<Body extends z.ZodObject, View extends z.ZodObject> 
  * `schemaId` names the view in the OpenAPI document. `first`: fields that an answer shows before
  * the others, in this order.
  */
-export function fieldTable<Table extends Fields>(
+export function table<Table extends Fields>(
   fields: Table,
   { schemaId, first = [] }: { schemaId?: string; first?: readonly (keyof Table & string)[] } = {},
 ) {

@@ -111,123 +111,140 @@ const oneGuard = z.strictObject({
   }),
 })
 
-export function guardRoutes(deps: ChangeDeps & WithOthers & { readonly ocs: OcsPort }) {
-  const { store, now, others } = deps
+type GuardDeps = ChangeDeps & WithOthers & { readonly ocs: OcsPort }
 
-  /** Plans, makes and records the change; a dry run only plans. */
-  async function changed(
-    c: Context<ControlEnv>,
-    {
-      tool,
-      reason,
-      isDryRun,
-      expiresAt,
-    }: Required<Pick<ChangeOrder, 'tool' | 'reason' | 'isDryRun' | 'expiresAt'>>,
-    plan: (use: GuardUse) => Promise<Plan<{ readonly guard: GuardView }>>,
-  ): Promise<MadeChange<{ readonly guard: GuardView }>> {
-    const { principal } = c.var
-    const changeId = newUuid(deps.randomBytes)
-    const order = { principal, tool, scopes, reason, isDryRun, changeId, expiresAt }
-    const peers = others?.of(c)
-    const use = { ...deps, principal, changeId, reason, expiresAt, peers }
-    const made = await change(deps, order, () => plan(use))
-    const { before, after } = made.plan
-    if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, reason)
-    return made
-  }
-
+export function guardRoutes(deps: GuardDeps) {
   return new Hono<ControlEnv>()
-    .get(
-      path,
-      describeRoute({
-        id: 'listSpendGuards',
-        tag: 'Spend guards',
-        summary: 'List spend guards, newest first',
-        answer: list(viewShown, exampleGuard),
-      }),
-      requires('guard:read'),
-      validate('query', listQuery),
-      async (c) => {
-        const { page, limit, state, ...subject } = c.req.valid('query')
-        const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
-        const scope = requestScope(c.var.principal, now)
-        const { guards, total } = await listGuards(store, subject, slice, scope)
-        return ok(c, guards, pageMeta({ page, limit }, total))
-      },
-    )
+    .route('/', listSpendGuardsRoute(deps))
+    .route('/', getSpendGuardRoute(deps))
+    .route('/', setSpendGuardRoute(deps))
+    .route('/', removeSpendGuardRoute(deps))
+}
 
-    .get(
-      `${path}/:guard_id`,
-      describeRoute({
-        id: 'getSpendGuard',
-        tag: 'Spend guards',
-        summary: 'Get a spend guard',
-        answer: data(viewShown, exampleGuard),
-        refusals: [404],
-      }),
-      requires('guard:read'),
-      validate('param', oneGuard),
-      async (c) => {
-        const guards = new GuardStore(store)
-        const { tenantId } = c.var.principal
-        const row = await guards.find(tenantId, c.req.valid('param').guard_id)
-        const [view] = row === undefined ? [] : await viewsOf(guards, [row], now())
-        if (view === undefined) throw notFound(noun)
-        return ok(c, view)
-      },
-    )
+function listSpendGuardsRoute(deps: GuardDeps) {
+  const { store, now } = deps
+  return new Hono<ControlEnv>().get(
+    path,
+    describeRoute({
+      id: 'listSpendGuards',
+      tag: 'Spend guards',
+      summary: 'List spend guards, newest first',
+      answer: list(viewShown, exampleGuard),
+    }),
+    requires('guard:read'),
+    validate('query', listQuery),
+    async (c) => {
+      const { page, limit, state, ...subject } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
+      const scope = requestScope(c.var.principal, now)
+      const { guards, total } = await listGuards(store, subject, slice, scope)
+      return ok(c, guards, pageMeta({ page, limit }, total))
+    },
+  )
+}
 
-    .post(
-      path,
-      describeRoute({
-        id: 'setSpendGuard',
-        tag: 'Spend guards',
-        summary:
-          'Stop (block) or limit (cap) calls to a prefix, from the next call on all nodes. ' +
-          'Repeating it changes nothing.',
-        body: {
-          customer: 'acme',
-          prefix: '1900',
-          action: 'cap',
-          amount: '5.00',
-          duration: 28_800,
-          reason: 'many calls to premium numbers',
-        },
-        answer: data(changedView, exampleChange, 201),
-        refusals: [409],
-      }),
-      requires('guard:write'),
-      validate('json', newGuard),
-      repeatable(),
-      async (c) => {
-        const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
-        const expiresAt = duration === undefined ? null : now() + duration * 1_000
-        const order = { tool: 'set_spend_guard', reason, isDryRun, expiresAt }
-        const made = await changed(c, order, (use) => planGuard(body, use))
-        const location = `/api/v1${path}/${made.own.guard.guard_id}`
-        return created(c, location, { ...made.own, ...answerOf(made) })
-      },
-    )
+function getSpendGuardRoute(deps: GuardDeps) {
+  const { store, now } = deps
+  return new Hono<ControlEnv>().get(
+    `${path}/:guard_id`,
+    describeRoute({
+      id: 'getSpendGuard',
+      tag: 'Spend guards',
+      summary: 'Get a spend guard',
+      answer: data(viewShown, exampleGuard),
+      refusals: [404],
+    }),
+    requires('guard:read'),
+    validate('param', oneGuard),
+    async (c) => {
+      const guards = new GuardStore(store)
+      const { tenantId } = c.var.principal
+      const row = await guards.find(tenantId, c.req.valid('param').guard_id)
+      const [view] = row === undefined ? [] : await viewsOf(guards, [row], now())
+      if (view === undefined) throw notFound(noun)
+      return ok(c, view)
+    },
+  )
+}
 
-    .delete(
-      `${path}/:guard_id`,
-      describeRoute({
-        id: 'removeSpendGuard',
-        tag: 'Spend guards',
-        summary: 'Remove a spend guard',
-        answer: data(changedView, exampleChange),
-        refusals: [404, 409],
-      }),
-      requires('guard:write'),
-      validate('param', oneGuard),
-      validate('query', removal),
-      async (c) => {
-        const { guard_id: guardUuid } = c.req.valid('param')
-        const { reason, dry_run } = c.req.valid('query')
-        const isDryRun = dry_run === 'true'
-        const order = { tool: 'remove_spend_guard', reason, isDryRun, expiresAt: null }
-        const made = await changed(c, order, (use) => planRemoval(guardUuid, use))
-        return ok(c, { ...made.own, ...answerOf(made) })
+function setSpendGuardRoute(deps: GuardDeps) {
+  const { now } = deps
+  return new Hono<ControlEnv>().post(
+    path,
+    describeRoute({
+      id: 'setSpendGuard',
+      tag: 'Spend guards',
+      summary:
+        'Stop (block) or limit (cap) calls to a prefix, from the next call on all nodes. ' +
+        'Repeating it changes nothing.',
+      body: {
+        customer: 'acme',
+        prefix: '1900',
+        action: 'cap',
+        amount: '5.00',
+        duration: 28_800,
+        reason: 'many calls to premium numbers',
       },
-    )
+      answer: data(changedView, exampleChange, 201),
+      refusals: [409],
+    }),
+    requires('guard:write'),
+    validate('json', newGuard),
+    repeatable(),
+    async (c) => {
+      const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
+      const expiresAt = duration === undefined ? null : now() + duration * 1_000
+      const order = { tool: 'set_spend_guard', reason, isDryRun, expiresAt }
+      const made = await changed(deps, c, order, (use) => planGuard(body, use))
+      const location = `/api/v1${path}/${made.own.guard.guard_id}`
+      return created(c, location, { ...made.own, ...answerOf(made) })
+    },
+  )
+}
+
+function removeSpendGuardRoute(deps: GuardDeps) {
+  return new Hono<ControlEnv>().delete(
+    `${path}/:guard_id`,
+    describeRoute({
+      id: 'removeSpendGuard',
+      tag: 'Spend guards',
+      summary: 'Remove a spend guard',
+      answer: data(changedView, exampleChange),
+      refusals: [404, 409],
+    }),
+    requires('guard:write'),
+    validate('param', oneGuard),
+    validate('query', removal),
+    async (c) => {
+      const { guard_id: guardUuid } = c.req.valid('param')
+      const { reason, dry_run } = c.req.valid('query')
+      const isDryRun = dry_run === 'true'
+      const order = { tool: 'remove_spend_guard', reason, isDryRun, expiresAt: null }
+      const made = await changed(deps, c, order, (use) => planRemoval(guardUuid, use))
+      return ok(c, { ...made.own, ...answerOf(made) })
+    },
+  )
+}
+
+/** Plans, makes and records the change; a dry run only plans. */
+async function changed(
+  deps: GuardDeps,
+  c: Context<ControlEnv>,
+  {
+    tool,
+    reason,
+    isDryRun,
+    expiresAt,
+  }: Required<Pick<ChangeOrder, 'tool' | 'reason' | 'isDryRun' | 'expiresAt'>>,
+  plan: (use: GuardUse) => Promise<Plan<{ readonly guard: GuardView }>>,
+): Promise<MadeChange<{ readonly guard: GuardView }>> {
+  const { principal } = c.var
+  const changeId = newUuid(deps.randomBytes)
+  const order = { principal, tool, scopes, reason, isDryRun, changeId, expiresAt }
+  const peers = deps.others?.of(c)
+  const use = { ...deps, principal, changeId, reason, expiresAt, peers }
+  const made = await change(deps, order, () => plan(use))
+  const { before, after } = made.plan
+  if (made.changeId !== null) recordChange(c, made.changeId, { before, after }, reason)
+  return made
 }

@@ -5,22 +5,7 @@ import { all, first } from '../../schema/sql/query.ts'
 import { domain, prefix, reference } from '../http/fields.ts'
 import type { Row } from './columns.ts'
 import { extensionNumber } from './extensions.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  idOf,
-  nameText,
-  numberFrom,
-  optional,
-  refersTo,
-  required,
-  shownAsText,
-  tenantField,
-  written,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { badReference, chosen, either, type Owner, resolve } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refuseForeignDomain } from './tenancy.ts'
@@ -36,34 +21,37 @@ const target = (type: TargetType, part: (text: string) => unknown) =>
     }),
   }) as const
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    name: required(nameText, { example: 'main number' }),
-    tenant: tenantField(),
-    carrier: refersTo('carrier', { about: 'Absent: any carrier.' }),
-    carrier_id: idOf(),
-    prefix: optional(shownAsText(prefix), {
+    id: field.id,
+    name: field.required(field.name, { example: 'main number' }),
+    tenant: field.tenant(),
+    carrier: field.refersTo('carrier', { about: 'Absent: any carrier.' }),
+    carrier_id: field.idOf(),
+    prefix: field.optional(field.asText(prefix), {
       about: 'Start of the called number; absent: every number.',
       example: '4930',
     }),
-    domain: optional(shownAsText(domain), {
+    domain: field.optional(field.asText(domain), {
       about: 'Domain of the Request-URI. Absent: every domain.',
     }),
-    priority: field(numberFrom(1, 100), { default: 10, about: 'A lower number is preferred.' }),
-    is_active: field(yesOrNo, { default: true }),
-    set: written(reference.nullish(), { about: 'Number or name of a dispatcher set.' }),
-    set_id: idOf({ ...target('set', Number), example: 1 }),
-    extension: optional(
-      shownAsText(extensionNumber),
+    priority: field.of(field.integer(1, 100), {
+      default: 10,
+      about: 'A lower number is preferred.',
+    }),
+    is_active: field.of(field.yesOrNo, { default: true }),
+    set: field.written(reference.nullish(), { about: 'Number or name of a dispatcher set.' }),
+    set_id: field.idOf({ ...target('set', Number), example: 1 }),
+    extension: field.optional(
+      field.asText(extensionNumber),
       target('extension', (text) => text.split('@')[0]),
     ),
-    extension_domain: optional(shownAsText(domain), {
+    extension_domain: field.optional(field.asText(domain), {
       ...target('extension', (text) => text.split('@')[1] ?? ''),
       about: 'Domain of the extension. May be absent if only one domain has the extension.',
     }),
-    agent: optional(nameText, { isStoredElsewhere: true, about: 'Name of an AI agent.' }),
-    created_at: createdAt,
+    agent: field.optional(field.name, { isStoredElsewhere: true, about: 'Name of an AI agent.' }),
+    created_at: field.createdAt,
   },
   { schemaId: 'InboundRoute' },
 )

@@ -12,21 +12,21 @@ import {
   shareFields,
 } from '../changes/kinds.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
-import { aiAgents } from './ai-agents.ts'
 import { apiKeyKind } from './key-plans.ts'
 import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherNodeKind } from './node-plan.ts'
-import { dispatcherSets } from './dispatcher-sets.ts'
-import { extensions } from './extensions.ts'
 import { spendGuardKind } from './guard-plan.ts'
-import { inboundRoutes } from './inbound-routes.ts'
-import { outboundRoutes } from './outbound-routes.ts'
-import { ratePlans } from './rate-plans.ts'
+import { nouns } from './nouns.ts'
 import { rateName, rates } from './rates.ts'
-import { type Definition, resourceDeps, type ResourceStore, storeOf } from './resource.ts'
+import {
+  type AnyDefinition,
+  type Definition,
+  resourceDeps,
+  type ResourceStore,
+  storeOf,
+} from './resource.ts'
 import { sipBanKind } from './ban-routes.ts'
-import { tenants } from './tenants.ts'
 
 /** A call that ended, or what was loaded into memory. */
 const irreversible = null
@@ -37,22 +37,18 @@ export const carrierKind = documentKind(carriers)
 export const customerKind = documentKind(customers, refuseWithoutCharging)
 
 export const kinds: Kinds = {
-  agent: documentKind(aiAgents),
+  ...Object.fromEntries(
+    Object.values<AnyDefinition>(nouns).map((noun) => [noun.kind, documentKind(noun)]),
+  ),
   api_key: apiKeyKind,
   carrier: carrierKind,
   customer: customerKind,
   dispatcher_node: dispatcherNodeKind,
-  dispatcher_set: documentKind(dispatcherSets),
   dispatcher_sets: irreversible,
-  extension: documentKind(extensions),
-  inbound_route: documentKind(inboundRoutes),
   live_call: irreversible,
-  outbound_route: documentKind(outboundRoutes),
   rate: { ...documentKind(rates), nameOf: (rate, { store }) => rateName(rate, store) },
-  rate_plan: documentKind(ratePlans),
   sip_ban: sipBanKind,
   spend_guard: spendGuardKind,
-  tenant: documentKind(tenants),
 }
 
 function refuseWithoutCharging({ ocs }: ChangeDeps): void {

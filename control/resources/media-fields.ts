@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { codecNames, knownCodec } from '../../schema/rules/media.ts'
 import type { ErrorDetail } from '../http/api-error.ts'
 import { names, type Row } from './columns.ts'
-import { field, oneOf, optional } from './fields.ts'
+import * as field from './fields.ts'
 
 const maxCodecs = 16
 
@@ -30,15 +30,15 @@ const policyWords =
 /** Every resource with media has these fields; a carrier has another `media`. */
 export const mediaFields = {
   media: {
-    ...optional({ body: mediaPolicy, view: mediaPolicy }, { about: policyWords }),
+    ...field.optional({ body: mediaPolicy, view: mediaPolicy }, { about: policyWords }),
     view: mediaPolicy.nullable().describe('Null: as the tenant says, then as MEDIA_POLICY says.'),
   },
-  media_profile: field(oneOf(profiles), {
+  media_profile: field.of(field.oneOf(profiles), {
     default: 'auto',
     about: 'What its calls are offered: RTP, SRTP (SDES), or DTLS-SRTP with ICE.',
   }),
   codecs: {
-    ...optional(
+    ...field.optional(
       {
         body: z
           .array(codec)
@@ -56,14 +56,14 @@ export const mediaFields = {
     ),
     view: z.array(z.string()).nullable().describe('Null: all.'),
   },
-  dtmf: field(oneOf(dtmfWays), {
+  dtmf: field.of(field.oneOf(dtmfWays), {
     default: 'auto',
     about: 'How it takes digits: as RFC 4733 events in RTP, or as SIP INFO.',
   }),
 }
 
 /** The `media` of a carrier: it does not ask the tenant. */
-export const carrierMedia = field(
+export const carrierMedia = field.of(
   { body: mediaPolicy, view: mediaPolicy },
   { default: 'bypass', about: policyWords },
 )
@@ -129,7 +129,7 @@ const headerName = z
   .refine((name) => !neededHeaders.has(name.toLowerCase()), 'names a header that every call needs')
 
 /** Headers that are not sent to a carrier or an agent. */
-export const stripHeaders = field(
+export const stripHeaders = field.of(
   {
     body: z.array(headerName).max(maxHeaders),
     view: z.array(z.string()),

@@ -3,21 +3,7 @@ import { z } from 'zod'
 import type { Store } from '../../schema/open.ts'
 import { first } from '../../schema/sql/query.ts'
 import { prefix } from '../http/fields.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  idOf,
-  nameText,
-  numberFrom,
-  oneOf,
-  refersTo,
-  required,
-  shownAsText,
-  tenantField,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { badReference } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refusePlatformOnly } from './tenancy.ts'
@@ -27,44 +13,47 @@ const prepended = z
   .string()
   .regex(/^(?:[0-9*#]{0,20}|\+[0-9*#]{0,19})$/, 'must be up to 20 digits, *, # or a leading +')
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    name: required(nameText, { example: 'Germany' }),
-    tenant: tenantField(),
-    customer: refersTo('customer', { about: 'Absent: every customer.' }),
-    customer_id: idOf(),
-    carrier: refersTo('carrier', {
+    id: field.id,
+    name: field.required(field.name, { example: 'Germany' }),
+    tenant: field.tenant(),
+    customer: field.refersTo('customer', { about: 'Absent: every customer.' }),
+    customer_id: field.idOf(),
+    carrier: field.refersTo('carrier', {
       about: 'Required unless mode is "block".',
       example: 'transit',
     }),
-    carrier_id: idOf({ example: 1 }),
-    prefix: field(shownAsText(prefix), {
+    carrier_id: field.idOf({ example: 1 }),
+    prefix: field.of(field.asText(prefix), {
       default: '',
       about: 'Start of the called number; empty: every number.',
       example: '49',
     }),
-    priority: field(numberFrom(1, 100), { default: 10, about: 'A lower number is preferred.' }),
-    weight: field(numberFrom(1, 100), { default: 100 }),
-    mode: field(oneOf(['static', 'lcr', 'block']), {
+    priority: field.of(field.integer(1, 100), {
+      default: 10,
+      about: 'A lower number is preferred.',
+    }),
+    weight: field.of(field.integer(1, 100), { default: 100 }),
+    mode: field.of(field.oneOf(['static', 'lcr', 'block']), {
       default: 'static',
       about: 'Routes with mode "lcr" and the same prefix are tried in order of carrier price.',
     }),
-    strip: field(numberFrom(0, 32), {
+    strip: field.of(field.integer(0, 32), {
       default: 0,
       about: 'Number of digits removed from the start of the number.',
     }),
-    prepend: field(shownAsText(prepended), {
+    prepend: field.of(field.asText(prepended), {
       default: '',
       about: 'Added at the start of the number, after `strip`.',
     }),
-    is_active: field(yesOrNo, { default: true }),
-    emergency: field(yesOrNo, {
+    is_active: field.of(field.yesOrNo, { default: true }),
+    emergency: field.of(field.yesOrNo, {
       column: 'is_emergency',
       default: false,
       about: 'Emergency calls skip the wallet and all limits.',
     }),
-    created_at: createdAt,
+    created_at: field.createdAt,
   },
   { schemaId: 'OutboundRoute' },
 )

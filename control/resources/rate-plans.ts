@@ -4,30 +4,24 @@ import type { Store } from '../../schema/open.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency } from '../http/fields.ts'
 import { refuseUncounted } from './braked.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  nameText,
-  numberFrom,
-  required,
-  tenantField,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    name: required(nameText, { example: 'retail' }),
-    tenant: tenantField(),
-    currency: field({ body: currency, view: z.string().describe('ISO 4217.') }, { default: 'USD' }),
-    decimals: field(numberFrom(0, 6), {
+    id: field.id,
+    name: field.required(field.name, { example: 'retail' }),
+    tenant: field.tenant(),
+    currency: field.of(
+      { body: currency, view: z.string().describe('ISO 4217.') },
+      { default: 'USD' },
+    ),
+    decimals: field.of(field.integer(0, 6), {
       default: 4,
       about: 'Prices are rounded up to these decimals.',
     }),
-    created_at: createdAt,
+    created_at: field.createdAt,
   },
   { schemaId: 'RatePlan' },
 )
@@ -41,6 +35,7 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'rates',
   kind: 'rate_plan',
   fields,
+  hasOwnRoutes: true,
   search: ['rate_plan.name'],
   order: ['rate_plan.name'],
   limits: ['rate_plans'],

@@ -114,102 +114,112 @@ interface RateDeps extends ChangeDeps {
 }
 
 export function rateRoutes(deps: RateDeps) {
-  const { store, now, ocs, rateImports } = deps
   return new Hono<ControlEnv>()
     .route('/', resourceRoutes(deps, ratePlans))
-
-    .get(
-      '/rates/lookup',
-      describeRoute({
-        id: 'lookUpRate',
-        tag: 'Rates',
-        summary: 'Look up the price of a call, with its parts',
-        answer: data(priceView, examplePrice),
-        refusals: [404],
-      }),
-      requires('rates:read'),
-      validate('query', lookupQuery),
-      async (c) => {
-        const { number, duration, at = now(), ...plan } = c.req.valid('query')
-        const planId = await planFor(store, plan, requestScope(c.var.principal, now))
-        const quote = ocs.quote(planId, number, duration, at)
-        if (quote === undefined)
-          throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
-        return ok(c, {
-          number,
-          at: timeToText(at),
-          rate_plan_id: planId,
-          ...explanation(quote, duration),
-        })
-      },
-    )
-
-    .get(
-      '/rates/export',
-      describeRoute({
-        id: 'exportRates',
-        tag: 'Rates',
-        summary: 'Export the rates of a plan as CSV',
-        answer: text('text/csv', 'prefix,description,rate_per_minute\n49,Germany,0.10\n'),
-      }),
-      requires('rates:read'),
-      validate('query', z.strictObject(planQuery)),
-      async (c) => {
-        const scope = requestScope(c.var.principal, now)
-        const planId = await planFor(store, c.req.valid('query'), scope)
-        const pageAfter = (id: number) =>
-          readApart(store, scope.tenantId, () => ratesAfter(store, planId, id, exportSlice))
-        c.header('Content-Type', 'text/csv; charset=utf-8')
-        c.header('Content-Disposition', 'attachment; filename="rates.csv"')
-        return c.body(exported(pageAfter))
-      },
-    )
-
-    .post(
-      '/rates/import',
-      describeRoute({
-        id: 'importRates',
-        tag: 'Rates',
-        summary: 'Import rates from CSV. All rows are imported, or none.',
-        bodyType: 'text/csv',
-        body: 'prefix,rate_per_minute\n49,0.10\n',
-        answer: data(
-          z
-            .strictObject({
-              imported: count,
-              created: count,
-              updated: count,
-              removed: count,
-              warnings: z
-                .array(z.string())
-                .optional()
-                .describe('Such as a rate that prices every number. Absent: there are none.'),
-            })
-            .meta({ id: 'ImportReport' }),
-          { imported: 1, created: 1, updated: 0, removed: 0 },
-        ),
-        refusals: [409, 415],
-      }),
-      requires('rates:write'),
-      validate('query', importQuery),
-      async (c) => {
-        const { mode, dry_run, allow_default, ...plan } = c.req.valid('query')
-        refuseOtherType(c)
-        const isDryRun = dry_run === 'true'
-        const { report, changed } = await rateImports.run({
-          table: await readBody(c),
-          plan,
-          order: { mode, isDryRun, allowsDefault: allow_default === 'true' },
-          scope: requestScope(c.var.principal, now),
-        })
-        if (isDryRun) return ok(c, report)
-        c.get('budget')?.takeWork((await follow(ocs, changed)) * WORK_MS_PER_RATE)
-        c.set('change', { before: null, after: report })
-        return ok(c, report)
-      },
-    )
-
+    .route('/', lookUpRateRoute(deps))
+    .route('/', exportRatesRoute(deps))
+    .route('/', importRatesRoute(deps))
     .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
+}
+
+function lookUpRateRoute(deps: RateDeps) {
+  const { store, now, ocs } = deps
+  return new Hono<ControlEnv>().get(
+    '/rates/lookup',
+    describeRoute({
+      id: 'lookUpRate',
+      tag: 'Rates',
+      summary: 'Look up the price of a call, with its parts',
+      answer: data(priceView, examplePrice),
+      refusals: [404],
+    }),
+    requires('rates:read'),
+    validate('query', lookupQuery),
+    async (c) => {
+      const { number, duration, at = now(), ...plan } = c.req.valid('query')
+      const planId = await planFor(store, plan, requestScope(c.var.principal, now))
+      const quote = ocs.quote(planId, number, duration, at)
+      if (quote === undefined)
+        throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
+      return ok(c, {
+        number,
+        at: timeToText(at),
+        rate_plan_id: planId,
+        ...explanation(quote, duration),
+      })
+    },
+  )
+}
+
+function exportRatesRoute(deps: RateDeps) {
+  const { store, now } = deps
+  return new Hono<ControlEnv>().get(
+    '/rates/export',
+    describeRoute({
+      id: 'exportRates',
+      tag: 'Rates',
+      summary: 'Export the rates of a plan as CSV',
+      answer: text('text/csv', 'prefix,description,rate_per_minute\n49,Germany,0.10\n'),
+    }),
+    requires('rates:read'),
+    validate('query', z.strictObject(planQuery)),
+    async (c) => {
+      const scope = requestScope(c.var.principal, now)
+      const planId = await planFor(store, c.req.valid('query'), scope)
+      const pageAfter = (id: number) =>
+        readApart(store, scope.tenantId, () => ratesAfter(store, planId, id, exportSlice))
+      c.header('Content-Type', 'text/csv; charset=utf-8')
+      c.header('Content-Disposition', 'attachment; filename="rates.csv"')
+      return c.body(exported(pageAfter))
+    },
+  )
+}
+
+function importRatesRoute(deps: RateDeps) {
+  const { now, ocs, rateImports } = deps
+  return new Hono<ControlEnv>().post(
+    '/rates/import',
+    describeRoute({
+      id: 'importRates',
+      tag: 'Rates',
+      summary: 'Import rates from CSV. All rows are imported, or none.',
+      bodyType: 'text/csv',
+      body: 'prefix,rate_per_minute\n49,0.10\n',
+      answer: data(
+        z
+          .strictObject({
+            imported: count,
+            created: count,
+            updated: count,
+            removed: count,
+            warnings: z
+              .array(z.string())
+              .optional()
+              .describe('Such as a rate that prices every number. Absent: there are none.'),
+          })
+          .meta({ id: 'ImportReport' }),
+        { imported: 1, created: 1, updated: 0, removed: 0 },
+      ),
+      refusals: [409, 415],
+    }),
+    requires('rates:write'),
+    validate('query', importQuery),
+    async (c) => {
+      const { mode, dry_run, allow_default, ...plan } = c.req.valid('query')
+      refuseOtherType(c)
+      const isDryRun = dry_run === 'true'
+      const { report, changed } = await rateImports.run({
+        table: await readBody(c),
+        plan,
+        order: { mode, isDryRun, allowsDefault: allow_default === 'true' },
+        scope: requestScope(c.var.principal, now),
+      })
+      if (isDryRun) return ok(c, report)
+      c.get('budget')?.takeWork((await follow(ocs, changed)) * WORK_MS_PER_RATE)
+      c.set('change', { before: null, after: report })
+      return ok(c, report)
+    },
+  )
 }
 
 /**

@@ -10,18 +10,7 @@ import { quoted } from '../http/clean-text.ts'
 import { money as amount, prefix, reference, time as moment } from '../http/fields.ts'
 import { count, decimal } from '../http/view-fields.ts'
 import { exactMoney, money, type Row, time } from './columns.ts'
-import {
-  field,
-  fieldTable,
-  id,
-  optional,
-  required,
-  shown,
-  shownAsText,
-  textOf,
-  written,
-  yesOrNo,
-} from './fields.ts'
+import * as field from './fields.ts'
 import { refuseUncounted } from './braked.ts'
 import { refuseOneMorePrice } from './dated-prices.ts'
 import { patchOf } from './patch.ts'
@@ -39,39 +28,42 @@ const seconds = z.int().max(86_400)
 const pricePerMinute = { body: price, view: z.number(), stored: money }
 const timeOfValidity = { body: moment, view: z.iso.datetime(), stored: time }
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    rate_plan: required(shownAsText(reference.nullish()), {
+    id: field.id,
+    rate_plan: field.required(field.asText(reference.nullish()), {
       isStoredElsewhere: true,
       example: 'retail',
     }),
-    rate_plan_id: required({ body: reference.nullish(), view: z.int() }, { example: 1 }),
-    tenant: written(reference.nullish(), {
+    rate_plan_id: field.required({ body: reference.nullish(), view: z.int() }, { example: 1 }),
+    tenant: field.written(reference.nullish(), {
       about: 'The tenant of the plan; needed where several tenants have a plan of this name.',
     }),
-    prefix: required(shownAsText(prefix), {
+    prefix: field.required(field.asText(prefix), {
       about: 'Start of the called number; empty: every number.',
       example: '49',
     }),
-    description: optional(textOf(200), { example: 'Germany' }),
-    rate_per_minute: required(pricePerMinute, { column: 'rate_per_minute_micros', example: 0.1 }),
-    rate_per_minute_exact: shown(decimal, {
+    description: field.optional(field.text(200), { example: 'Germany' }),
+    rate_per_minute: field.required(pricePerMinute, {
+      column: 'rate_per_minute_micros',
+      example: 0.1,
+    }),
+    rate_per_minute_exact: field.shown(decimal, {
       column: 'rate_per_minute_micros',
       stored: exactMoney,
       example: '0.10',
     }),
-    connect_fee: field(pricePerMinute, {
+    connect_fee: field.of(pricePerMinute, {
       column: 'connect_fee_micros',
       default: 0,
       example: 0.4,
     }),
-    connect_fee_exact: shown(decimal, {
+    connect_fee_exact: field.shown(decimal, {
       column: 'connect_fee_micros',
       stored: exactMoney,
       example: '0.40',
     }),
-    first_increment: field(
+    first_increment: field.of(
       { body: seconds.min(0), view: count },
       {
         column: 'first_increment_seconds',
@@ -80,7 +72,7 @@ const fields = fieldTable(
         example: 60,
       },
     ),
-    first_rate_per_minute: required(
+    first_rate_per_minute: field.required(
       { body: price.optional(), view: z.number(), stored: money },
       {
         column: 'first_rate_per_minute_micros',
@@ -88,12 +80,12 @@ const fields = fieldTable(
         example: 0.2,
       },
     ),
-    first_rate_per_minute_exact: shown(decimal, {
+    first_rate_per_minute_exact: field.shown(decimal, {
       column: 'first_rate_per_minute_micros',
       stored: exactMoney,
       example: '0.20',
     }),
-    increment: field(
+    increment: field.of(
       { body: seconds.min(1), view: z.int().min(1) },
       {
         column: 'increment_seconds',
@@ -101,13 +93,13 @@ const fields = fieldTable(
         about: 'Seconds of each further step that is charged.',
       },
     ),
-    blocked: field(yesOrNo, {
+    blocked: field.of(field.yesOrNo, {
       column: 'is_blocked',
       default: false,
       about: 'Calls to this prefix are refused.',
     }),
-    effective_from: optional(timeOfValidity, { column: 'effective_from_at' }),
-    effective_to: optional(timeOfValidity, {
+    effective_from: field.optional(timeOfValidity, { column: 'effective_from_at' }),
+    effective_to: field.optional(timeOfValidity, {
       column: 'effective_to_at',
       about: 'The first moment at which the rate no longer applies.',
     }),
@@ -133,6 +125,7 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
   scope: 'rates',
   kind: 'rate',
   fields,
+  hasOwnRoutes: true,
   joins: sql`JOIN rate_plan ON rate_plan.id = rate.rate_plan_id`,
   selected: sql`rate_plan.name AS rate_plan`,
   owner: 'rate_plan.tenant_id',

@@ -45,164 +45,221 @@ export function resourceRoutes<
   View extends z.ZodObject,
   Live extends object = ViewOf<View>,
 >(deps: ChangeDeps, definition: Definition<Body, View>, options: RouteOptions<View, Live> = {}) {
-  const { store, engine, now } = deps
-  const { noun, path, kind, fields } = definition
-  const { body, view, onlyAtCreation } = fields
-  const resource = storeOf(definition, resourceDeps(deps))
+  const routes = routesOf(deps, definition, options)
+  return new Hono<ControlEnv>()
+    .route('/', createRoute(routes))
+    .route('/', listRoute(routes))
+    .route('/', getRoute(routes))
+    .route('/', updateRoute(routes))
+    .route('/', deleteRoute(routes))
+}
+
+type Routes<Body extends z.ZodObject, View extends z.ZodObject, Live extends object> = ReturnType<
+  typeof routesOf<Body, View, Live>
+>
+
+/** Parts that the five routes share. */
+function routesOf<Body extends z.ZodObject, View extends z.ZodObject, Live extends object>(
+  deps: ChangeDeps,
+  definition: Definition<Body, View>,
+  options: RouteOptions<View, Live>,
+) {
+  const { noun, path, scope, fields } = definition
   const { isBare = false, withOthers = async (_, views) => views } = options
+  const resource = storeOf(definition, resourceDeps(deps))
+  const described = { example: fields.example, ...definition.described }
   const show = (view: ViewOf<View>): WithoutPromises<Live> =>
     (options.show === undefined ? view : options.show(view)) as WithoutPromises<Live>
-  const showAll = async (c: Context<ControlEnv>, views: readonly ViewOf<View>[]) =>
-    (await withOthers(c, views.map(show))) as readonly WithoutPromises<Live>[]
-  const answer = <T extends object>(c: Context<ControlEnv>, data: WithoutPromises<T>) =>
-    isBare ? c.json(data) : ok(c, data)
-  const described = resourceOperations(
-    noun,
-    view,
-    { example: fields.example, ...definition.described },
-    isBare,
-  )
-  const read = requires(`${definition.scope}:read`)
-  const write = requires(`${definition.scope}:write`)
-  const writeScope = `${definition.scope}:write` as const
-  const patch = patchOf(body, onlyAtCreation).extend(options.patchFields ?? {})
   const beyond = (written: WrittenRow<ViewOf<View>>) => definition.beyond?.(written) ?? []
-  const lookedUp = (scope: RequestScope, whole: z.output<Body>) =>
-    withLookUp(scope, engine.lookUp, resource.destinations(whole))
-  /** One transaction, rolled back when the principal may not write what `work` wrote. */
-  const asAllowed = <T extends WrittenRow<ViewOf<View>>>(
-    principal: Principal,
-    work: () => Promise<T>,
-  ): Promise<T> =>
-    transaction(store, async () => {
-      const written = await work()
-      refuseBeyondScope(principal, beyond(written))
-      return written
-    })
-  const enterWrite = writesOf(deps, kind, noun)
-  const enterCreation = creationsOf(deps, kind, noun)
+  return {
+    deps,
+    definition,
+    options,
+    noun,
+    path,
+    isBare,
+    resource,
+    show,
+    beyond,
+    read: requires(`${scope}:read`),
+    write: requires(`${scope}:write`),
+    writeScope: `${scope}:write` as const,
+    described: resourceOperations(noun, fields.view, described, isBare),
+    showAll: async (c: Context<ControlEnv>, views: readonly ViewOf<View>[]) =>
+      (await withOthers(c, views.map(show))) as readonly WithoutPromises<Live>[],
+    answer: <T extends object>(c: Context<ControlEnv>, data: WithoutPromises<T>) =>
+      isBare ? c.json(data) : ok(c, data),
+    lookedUp: (asker: RequestScope, whole: z.output<Body>) =>
+      withLookUp(asker, deps.engine.lookUp, resource.destinations(whole)),
+    /** One transaction, rolled back when the principal may not write what `work` wrote. */
+    asAllowed: <T extends WrittenRow<ViewOf<View>>>(
+      principal: Principal,
+      work: () => Promise<T>,
+    ): Promise<T> =>
+      transaction(deps.store, async () => {
+        const written = await work()
+        refuseBeyondScope(principal, beyond(written))
+        return written
+      }),
+    existing: async (asker: RequestScope, rowId: number) =>
+      found(await resource.find(asker, rowId), noun),
+  }
+}
+
+function createRoute<Body extends z.ZodObject, View extends z.ZodObject, Live extends object>(
+  routes: Routes<Body, View, Live>,
+) {
+  const { deps, definition, noun, path, resource, show, existing } = routes
+  const enterCreation = creationsOf(deps, definition.kind, noun)
+  return new Hono<ControlEnv>().post(
+    path,
+    routes.write,
+    describeRoute(routes.described.create),
+    validate('query', writeQuery),
+    validate('json', routes.options.newBody ?? definition.fields.body),
+    repeatable(),
+    async (c) => {
+      const given = c.req.valid('json') as z.output<Body>
+      const { reason = null } = c.req.valid('query')
+      const { principal } = c.var
+      const secret = await resource.hashSecret(given)
+      const scope = await routes.lookedUp(requestScope(principal, deps.now), given)
+      const insertion = async () => {
+        const rowId = await inTermsOf(given, () => resource.insert(given, scope, secret))
+        return { given, id: rowId, after: await existing(scope, rowId) }
+      }
+      const { written, changeId } = await enterCreation(c, { given, reason }, async () => {
+        const inserted = await routes.asAllowed(principal, insertion)
+        return { id: inserted.id, written: inserted, scopes: [routes.writeScope] }
+      })
+      const { id: rowId, after } = written
+      await definition.follow?.(deps, { id: rowId, after })
+      recordChange(c, changeId, { before: null, after }, reason)
+      const location = `/api/v1${path}/${rowId}`
+      if (!routes.isBare) return created(c, location, show(after))
+      c.header('Location', location)
+      return c.json(show(after), 201)
+    },
+  )
+}
+
+function listRoute<Body extends z.ZodObject, View extends z.ZodObject, Live extends object>(
+  routes: Routes<Body, View, Live>,
+) {
+  const { deps, options, path, resource, isBare } = routes
   const query = z.strictObject({
     ...pageQuery,
     search: z.string().max(100).optional(),
     ...options.filters,
   })
-
-  return new Hono<ControlEnv>()
-    .post(
-      path,
-      write,
-      describeRoute(described.create),
-      validate('query', writeQuery),
-      validate('json', options.newBody ?? body),
-      repeatable(),
-      async (c) => {
-        const given = c.req.valid('json') as z.output<Body>
-        const { reason = null } = c.req.valid('query')
-        const { principal } = c.var
-        const secret = await resource.hashSecret(given)
-        const scope = await lookedUp(requestScope(principal, now), given)
-        const insertion = async () => {
-          const id = await inTermsOf(given, () => resource.insert(given, scope, secret))
-          return { given, id, after: found(await resource.find(scope, id), noun) }
-        }
-        const { written, changeId } = await enterCreation(c, { given, reason }, async () => {
-          const inserted = await asAllowed(principal, insertion)
-          return { id: inserted.id, written: inserted, scopes: [writeScope] }
-        })
-        const { id, after } = written
-        await definition.follow?.(deps, { id, after })
-        recordChange(c, changeId, { before: null, after }, reason)
-        const location = `/api/v1${path}/${id}`
-        if (!isBare) return created(c, location, show(after))
-        c.header('Location', location)
-        return c.json(show(after), 201)
-      },
-    )
-
-    .get(path, read, describeRoute(described.list), validate('query', query), async (c) => {
+  return new Hono<ControlEnv>().get(
+    path,
+    routes.read,
+    describeRoute(routes.described.list),
+    validate('query', query),
+    async (c) => {
       const { page, limit, search, ...filters } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), search, ...filters }
-      const scope = requestScope(c.var.principal, now)
+      const scope = requestScope(c.var.principal, deps.now)
       const list = () => resource.list(scope, slice)
-      const { rows, total } = await readApart(store, scope.tenantId, list)
-      const data = await showAll(c, rows)
+      const { rows, total } = await readApart(deps.store, scope.tenantId, list)
+      const data = await routes.showAll(c, rows)
       const meta = pageMeta({ page, limit }, total)
       return isBare ? c.json({ data, total, meta }) : ok(c, data, meta)
-    })
+    },
+  )
+}
 
-    .get(
-      `${path}/:id`,
-      read,
-      describeRoute(described.get),
-      validate('param', idParam(noun)),
-      async (c) => {
-        const view = await resource.find(
-          requestScope(c.var.principal, now),
-          c.req.valid('param').id,
-        )
-        const [whole] = await showAll(c, [found(view, noun)])
-        return answer(c, found(whole, noun))
-      },
-    )
+function getRoute<Body extends z.ZodObject, View extends z.ZodObject, Live extends object>(
+  routes: Routes<Body, View, Live>,
+) {
+  const { deps, noun, path } = routes
+  return new Hono<ControlEnv>().get(
+    `${path}/:id`,
+    routes.read,
+    describeRoute(routes.described.get),
+    validate('param', idParam(noun)),
+    async (c) => {
+      const asker = requestScope(c.var.principal, deps.now)
+      const view = await routes.existing(asker, c.req.valid('param').id)
+      const [whole] = await routes.showAll(c, [view])
+      return routes.answer(c, found(whole, noun))
+    },
+  )
+}
 
-    .patch(
-      `${path}/:id`,
-      write,
-      describeRoute(described.update),
-      validate('param', idParam(noun)),
-      validate('query', writeQuery),
-      validate('json', patch),
-      async (c) => {
-        const { id } = c.req.valid('param')
-        const given = c.req.valid('json')
-        const { reason = null } = c.req.valid('query')
-        const { principal } = c.var
-        const secret = await resource.hashSecret(given as z.output<Body>)
-        const asker = requestScope(principal, now)
-        const bodyNow = async () =>
-          patched(body, found(await resource.document(asker, id), noun), given)
-        const scope =
-          definition.destinations === undefined ? asker : await lookedUp(asker, await bodyNow())
-        const replacement = async () => {
-          const before = found(await resource.find(scope, id), noun)
-          // Read again: another request may have changed it meanwhile.
-          const whole = await bodyNow()
-          await inTermsOf(given, () => resource.replace(id, whole, scope, secret))
-          return { given, before, after: found(await resource.find(scope, id), noun) }
-        }
-        const { written, changeId } = await enterWrite(c, id, { given, reason }, async () => {
-          const replaced = await asAllowed(principal, replacement)
-          const scopes = scopesToUndo(principal, writeScope, replaced, beyond)
-          return { written: replaced, scopes }
-        })
-        const { before, after } = written
-        await definition.follow?.(deps, { id, before, after })
-        recordChange(c, changeId, { before, after }, reason)
-        return answer(c, show(after))
-      },
-    )
+function updateRoute<Body extends z.ZodObject, View extends z.ZodObject, Live extends object>(
+  routes: Routes<Body, View, Live>,
+) {
+  const { deps, definition, options, noun, path, resource, existing } = routes
+  const { body, onlyAtCreation } = definition.fields
+  const enterWrite = writesOf(deps, definition.kind, noun)
+  return new Hono<ControlEnv>().patch(
+    `${path}/:id`,
+    routes.write,
+    describeRoute(routes.described.update),
+    validate('param', idParam(noun)),
+    validate('query', writeQuery),
+    validate('json', patchOf(body, onlyAtCreation).extend(options.patchFields ?? {})),
+    async (c) => {
+      const { id: rowId } = c.req.valid('param')
+      const given = c.req.valid('json')
+      const { reason = null } = c.req.valid('query')
+      const { principal } = c.var
+      const secret = await resource.hashSecret(given as z.output<Body>)
+      const asker = requestScope(principal, deps.now)
+      const bodyNow = async () =>
+        patched(body, found(await resource.document(asker, rowId), noun), given)
+      const scope =
+        definition.destinations === undefined
+          ? asker
+          : await routes.lookedUp(asker, await bodyNow())
+      const replacement = async () => {
+        const before = await existing(scope, rowId)
+        // Read again: another request may have changed it meanwhile.
+        const whole = await bodyNow()
+        await inTermsOf(given, () => resource.replace(rowId, whole, scope, secret))
+        return { given, before, after: await existing(scope, rowId) }
+      }
+      const { written, changeId } = await enterWrite(c, rowId, { given, reason }, async () => {
+        const replaced = await routes.asAllowed(principal, replacement)
+        const scopes = scopesToUndo(principal, routes.writeScope, replaced, routes.beyond)
+        return { written: replaced, scopes }
+      })
+      const { before, after } = written
+      await definition.follow?.(deps, { id: rowId, before, after })
+      recordChange(c, changeId, { before, after }, reason)
+      return routes.answer(c, routes.show(after))
+    },
+  )
+}
 
-    .delete(
-      `${path}/:id`,
-      write,
-      describeRoute(described.remove),
-      validate('param', idParam(noun)),
-      validate('query', writeQuery),
-      async (c) => {
-        const { id } = c.req.valid('param')
-        const { reason = null } = c.req.valid('query')
-        const scope = requestScope(c.var.principal, now)
-        const removal = async () => {
-          const before = await resource.find(scope, id)
-          if ((await resource.remove(id, scope)) === 'absent') throw notFound(noun)
-          return { written: found(before, noun), scopes: [writeScope] }
-        }
-        const { written, changeId } = await enterWrite(c, id, { given: {}, reason }, removal)
-        await definition.follow?.(deps, { id, before: written })
-        recordChange(c, changeId, { before: written, after: null }, reason)
-        return answer(c, { id, deleted: true })
-      },
-    )
+function deleteRoute<Body extends z.ZodObject, View extends z.ZodObject, Live extends object>(
+  routes: Routes<Body, View, Live>,
+) {
+  const { deps, definition, noun, path, resource } = routes
+  const enterWrite = writesOf(deps, definition.kind, noun)
+  return new Hono<ControlEnv>().delete(
+    `${path}/:id`,
+    routes.write,
+    describeRoute(routes.described.remove),
+    validate('param', idParam(noun)),
+    validate('query', writeQuery),
+    async (c) => {
+      const { id: rowId } = c.req.valid('param')
+      const { reason = null } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, deps.now)
+      const removal = async () => {
+        const before = await resource.find(scope, rowId)
+        if ((await resource.remove(rowId, scope)) === 'absent') throw notFound(noun)
+        return { written: found(before, noun), scopes: [routes.writeScope] }
+      }
+      const { written, changeId } = await enterWrite(c, rowId, { given: {}, reason }, removal)
+      await definition.follow?.(deps, { id: rowId, before: written })
+      recordChange(c, changeId, { before: written, after: null }, reason)
+      return routes.answer(c, { id: rowId, deleted: true })
+    },
+  )
 }
 
 /** Adds the DNS results of these URIs to the scope. */

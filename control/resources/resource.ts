@@ -108,6 +108,8 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly kind: ChangeKind
   /** Its fields: what is written, what is shown, and where that stands. */
   readonly fields: FieldTable<Body, View>
+  /** A file of routes mounts the five with more; absent: the API mounts them. */
+  readonly hasOwnRoutes?: true
   /** The part of the OpenAPI document that does not follow from the fields. */
   readonly described: Omit<ResourceDescription, 'example'> & Partial<ResourceDescription>
   readonly children?: Readonly<Record<string, Children>>
@@ -161,6 +163,9 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
     },
   ): Promise<void>
 }
+
+/** Any noun. */
+export type AnyDefinition = Definition<z.ZodObject, z.ZodObject>
 
 /** The rows of a resource, in its own store where it has one. */
 export const storeOf = <Body extends z.ZodObject, View extends z.ZodObject>(

@@ -16,34 +16,15 @@ import { problemsOf, unknownField } from '../http/validate.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import type { OwnNetwork } from '../../schema/rules/gateways.ts'
 import { completed, patched } from './patch.ts'
-import { aiAgents } from './ai-agents.ts'
-import { carriers } from './carriers.ts'
-import { customers } from './customers.ts'
-import { dispatcherSets } from './dispatcher-sets.ts'
-import { extensions } from './extensions.ts'
-import { inboundRoutes } from './inbound-routes.ts'
-import { outboundRoutes } from './outbound-routes.ts'
 import { manyRates } from './bulk-rates.ts'
-import { ratePlans } from './rate-plans.ts'
-import { rates, type SeedRateBody, seedRateBody } from './rates.ts'
-import { tenants } from './tenants.ts'
-import { type Definition, type ResourceStore, storeOf } from './resource.ts'
+import { type SeedRateBody, seedRateBody } from './rates.ts'
+import { nouns } from './nouns.ts'
+import { type ResourceStore, storeOf } from './resource.ts'
 
-/** In the order in which they may refer to each other. */
-const sections = [
-  'tenants',
-  'rate_plans',
-  'rates',
-  'customers',
-  'dispatcher',
-  'carriers',
-  'outbound_routes',
-  'extensions',
-  'ai_agents',
-  'inbound_routes',
-] as const
+type Section = keyof typeof nouns
 
-type Section = (typeof sections)[number]
+// They are the names of the object: it has no others.
+const sections = Object.keys(nouns) as readonly Section[]
 
 /** How many elements of each section were created, updated and unchanged. */
 export type SeedReport = Readonly<
@@ -315,22 +296,9 @@ function lineOf(element: string, { path, message }: ErrorDetail): string {
 
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
-const definitions: Readonly<Record<Section, Definition<z.ZodObject, z.ZodObject>>> = {
-  tenants,
-  rate_plans: ratePlans,
-  rates,
-  customers,
-  dispatcher: dispatcherSets,
-  carriers,
-  outbound_routes: outboundRoutes,
-  extensions,
-  ai_agents: aiAgents,
-  inbound_routes: inboundRoutes,
-}
-
 function writersOf({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers {
   const deps = { store, ledger, hasMediaRelay, reserved: { networks: [], own } }
-  return bySection((section) => storeOf(definitions[section], deps))
+  return bySection((section) => storeOf<z.ZodObject, z.ZodObject>(nouns[section], deps))
 }
 
 function bySection<T>(make: (section: Section) => T): Record<Section, T> {

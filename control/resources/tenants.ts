@@ -5,7 +5,7 @@ import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
 import { domain, name, prefix } from '../http/fields.ts'
 import type { Row } from './columns.ts'
-import { createdAt, field, fieldTable, id, required, shownAsText, yesOrNo } from './fields.ts'
+import * as field from './fields.ts'
 import { mediaFields } from './media-fields.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
@@ -26,23 +26,23 @@ const listOf = <Element extends z.ZodType>(body: z.ZodArray<Element>) => ({
   view: z.array(z.string()),
 })
 
-const fields = fieldTable(
+const fields = field.table(
   {
-    id,
-    slug: required(shownAsText(slug), { example: 'acme' }),
-    name: required(shownAsText(name.optional()), {
+    id: field.id,
+    slug: field.required(field.asText(slug), { example: 'acme' }),
+    name: field.required(field.asText(name.optional()), {
       about: 'Display name. Defaults to the slug.',
       example: 'Acme',
     }),
-    is_active: field(yesOrNo, { default: true }),
-    domains: field(
+    is_active: field.of(field.yesOrNo, { default: true }),
+    domains: field.of(
       listOf(z.array(domain).max(100).refine(isUnique, 'contains a duplicate domain')),
       {
         default: [],
         example: ['acme.example'],
       },
     ),
-    numbers: field(
+    numbers: field.of(
       listOf(
         z
           .array(prefix.refine((start) => start !== '', 'is empty'))
@@ -58,7 +58,7 @@ const fields = fieldTable(
       },
     ),
     ...mediaFields,
-    created_at: createdAt,
+    created_at: field.createdAt,
   },
   { schemaId: 'Tenant' },
 )

@@ -1,0 +1,25 @@
+/** Every noun that is one definition. Routes, seed file, undo and console form follow from it. */
+import { aiAgents } from './ai-agents.ts'
+import { carriers } from './carriers.ts'
+import { customers } from './customers.ts'
+import { dispatcherSets } from './dispatcher-sets.ts'
+import { extensions } from './extensions.ts'
+import { inboundRoutes } from './inbound-routes.ts'
+import { outboundRoutes } from './outbound-routes.ts'
+import { ratePlans } from './rate-plans.ts'
+import { rates } from './rates.ts'
+import { tenants } from './tenants.ts'
+
+/** By their names in a seed file, in the order in which they may refer to each other. */
+export const nouns = {
+  tenants,
+  rate_plans: ratePlans,
+  rates,
+  customers,
+  dispatcher: dispatcherSets,
+  carriers,
+  outbound_routes: outboundRoutes,
+  extensions,
+  ai_agents: aiAgents,
+  inbound_routes: inboundRoutes,
+}
