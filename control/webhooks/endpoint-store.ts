@@ -9,18 +9,7 @@ import { all, execute, first, insert, readApart } from '../../schema/sql/query.t
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
-import {
-  createdAt,
-  field,
-  fieldTable,
-  id,
-  required,
-  shown,
-  textOf,
-  updatedAt,
-  written,
-  yesOrNo,
-} from '../resources/fields.ts'
+import * as field from '../resources/fields.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
 import { pageOf, write } from '../http/rows.ts'
@@ -249,22 +238,22 @@ const approvalLinks = z
  * The bodies, answers and example of endpoints follow from this table. Secrets are in none of them,
  * so endpoints are no `Definition`: their store seals and rotates what an undo could not restore.
  */
-export const endpointFields = fieldTable(
+export const endpointFields = field.table(
   {
-    id,
-    url: required(textOf(2_000), { example: 'https://crm.example/hook' }),
-    events: field({ body: eventNames, view: z.array(eventName) }, { default: ['*'] }),
-    description: field(
+    id: field.id,
+    url: field.required(field.text(2_000), { example: 'https://crm.example/hook' }),
+    events: field.of({ body: eventNames, view: z.array(eventName) }, { default: ['*'] }),
+    description: field.of(
       { body: text(500).nullable(), view: z.string().nullable() },
       { default: null },
     ),
-    is_active: field(yesOrNo, { default: true }),
-    approval_links: field({ body: approvalLinks, view: z.boolean() }, { default: false }),
-    tenant: written(reference.nullish()),
-    disabled_reason: shown(z.enum(['gone', 'backlog']).nullable(), { example: null }),
-    previous_secret_expires_at: shown(moment.nullable(), { example: null }),
-    created_at: createdAt,
-    updated_at: updatedAt,
+    is_active: field.of(field.yesOrNo, { default: true }),
+    approval_links: field.of({ body: approvalLinks, view: z.boolean() }, { default: false }),
+    tenant: field.written(reference.nullish()),
+    disabled_reason: field.shown(z.enum(['gone', 'backlog']).nullable(), { example: null }),
+    previous_secret_expires_at: field.shown(moment.nullable(), { example: null }),
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
   },
   { schemaId: 'WebhookEndpoint', first: ['id', 'url', 'description'] },
 )
