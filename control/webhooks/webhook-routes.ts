@@ -28,7 +28,7 @@ import {
   rotateBody,
   typesOf,
 } from './endpoint-store.ts'
-import { type EventType, eventTypes } from '../../schema/contracts/engine.ts'
+import type { EventType } from '../../schema/contracts/engine.ts'
 import type { Webhooks } from './webhooks.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
