@@ -117,9 +117,9 @@ export function createApi(
     ),
   )
   app.route('/api/v1', keyHealthRoute(version))
-  app.route('/api/v1', telemetryRoutes(telemetry, deps.others))
+  app.route('/api/v1', telemetryRoutes({ telemetry, others: deps.others }))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
-  app.route('/api/v1', userRoutes(store, access.users, now))
+  app.route('/api/v1', userRoutes({ store, users: access.users, now }))
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
   const changeDeps = { ...deps, kinds, keys, usage, tenants }
@@ -151,14 +151,14 @@ export function createApi(
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
-  app.route('/api/v1', proposalRoutes(proposals, deps.others))
+  app.route('/api/v1', proposalRoutes({ proposals, others: deps.others }))
   app.route('/', decisionRoutes(proposals, { ...deps, ...access }))
   if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, kinds, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app
 }
 
-/** On both listeners: the requests of customers and of their payment provider. */
+/** Mounts, on both listeners, the requests of customers and of their payment provider. */
 function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
   app.route('/api/client', clientRoutes(deps))
   app.route('/api/client', paymentWebhookRoutes(deps))

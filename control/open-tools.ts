@@ -77,7 +77,7 @@ export function agentToolRoutes(
   }
   return new Hono<ControlEnv>()
     .route('/', mcpRoutes(served))
-    .route('/api/v1', toolRoutes(toolbox, others))
+    .route('/api/v1', toolRoutes({ toolbox, others }))
 }
 
 const nextTurn = async (): Promise<void> => {

@@ -24,91 +24,99 @@ const packaged = new Map([
 
 const fileParam = z.strictObject({ file: z.string().max(50) })
 
+type DescribedApp = Pick<Hono<ControlEnv>, 'routes'>
+
 /**
  * @param app whose routes are described as they are mounted at the first request for the document.
  * @param files of the console, whose style the page of the reference has; undefined while it has
  * not been built.
  */
-export function openApiRoutes(
-  app: Pick<Hono<ControlEnv>, 'routes'>,
-  version: string,
-  files: ConsoleFiles | undefined,
-) {
-  const page = docsPage(assetPath(files, '.css'), assetPath(files, '.svg'))
+export function openApiRoutes(app: DescribedApp, version: string, files: ConsoleFiles | undefined) {
+  return new Hono<ControlEnv>()
+    .route('/', getOpenApiDocumentRoute(app, version))
+    .route('/', getDocsPageRoute(files))
+    .route('/', getDocsFileRoute())
+}
+
+function getOpenApiDocumentRoute(app: DescribedApp, version: string) {
   let document: string | undefined
   let packed: Uint8Array<ArrayBuffer> | undefined
   const describe = (): string => JSON.stringify(openApiDocument(routeNotes(app), version))
-
-  return new Hono<ControlEnv>()
-    .get(
-      '/openapi.json',
-      describeRoute({
-        id: 'getOpenApiDocument',
-        tag: 'System',
-        summary: 'Get this OpenAPI document',
-        answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
-      }),
-      openToAll(),
-      (c) => {
-        document ??= describe()
-        c.header('Content-Type', 'application/json')
-        c.header('Vary', 'Accept-Encoding')
-        if (encodingFor(requestHeader(c, 'accept-encoding') ?? '', ['gzip']) === 'plain')
-          return c.body(document)
-        c.header('Content-Encoding', 'gzip')
-        packed ??= new Uint8Array(gzipSync(document))
-        return c.body(packed)
-      },
-    )
-    .get(
-      '/docs',
-      describeRoute({
-        id: 'getDocsPage',
-        tag: 'System',
-        summary: 'Get the API reference as a web page',
-        answer: text('text/html', '<!doctype html>'),
-      }),
-      openToAll(),
-      (c) => {
-        c.header('Content-Security-Policy', pagePolicy)
-        return c.html(page)
-      },
-    )
-    .get(
-      '/docs/:file',
-      describeRoute({
-        id: 'getDocsFile',
-        tag: 'System',
-        summary: 'Get a file of the API reference page',
-        answer: either(text('text/javascript', ''), text('text/css', '')),
-        refusals: [404],
-      }),
-      openToAll(),
-      validate('param', fileParam),
-      async (c) => {
-        const { file } = c.req.valid('param')
-        if (file === 'start.js') {
-          c.header('Content-Type', 'text/javascript; charset=utf-8')
-          return c.body(docsScript)
-        }
-        const type = packaged.get(file)
-        if (type === undefined) throw notFound('File')
-        c.header('Content-Type', type)
-        // The file changes only with the program.
-        c.header('Cache-Control', 'public, max-age=3600')
-        return c.body(await readFile(pathOf(file)))
-      },
-    )
+  return new Hono<ControlEnv>().get(
+    '/openapi.json',
+    describeRoute({
+      id: 'getOpenApiDocument',
+      tag: 'System',
+      summary: 'Get this OpenAPI document',
+      answer: bare(z.looseObject({ openapi: z.string() }), { openapi: '3.1.0' }),
+    }),
+    openToAll(),
+    (c) => {
+      document ??= describe()
+      c.header('Content-Type', 'application/json')
+      c.header('Vary', 'Accept-Encoding')
+      if (encodingFor(requestHeader(c, 'accept-encoding') ?? '', ['gzip']) === 'plain')
+        return c.body(document)
+      c.header('Content-Encoding', 'gzip')
+      packed ??= new Uint8Array(gzipSync(document))
+      return c.body(packed)
+    },
+  )
 }
 
-/** Beside the bundle; for a run from the sources, in the package. */
+function getDocsPageRoute(files: ConsoleFiles | undefined) {
+  const page = docsPage(assetPath(files, '.css'), assetPath(files, '.svg'))
+  return new Hono<ControlEnv>().get(
+    '/docs',
+    describeRoute({
+      id: 'getDocsPage',
+      tag: 'System',
+      summary: 'Get the API reference as a web page',
+      answer: text('text/html', '<!doctype html>'),
+    }),
+    openToAll(),
+    (c) => {
+      c.header('Content-Security-Policy', pagePolicy)
+      return c.html(page)
+    },
+  )
+}
+
+const getDocsFileRoute = () =>
+  new Hono<ControlEnv>().get(
+    '/docs/:file',
+    describeRoute({
+      id: 'getDocsFile',
+      tag: 'System',
+      summary: 'Get a file of the API reference page',
+      answer: either(text('text/javascript', ''), text('text/css', '')),
+      refusals: [404],
+    }),
+    openToAll(),
+    validate('param', fileParam),
+    async (c) => {
+      const { file } = c.req.valid('param')
+      if (file === 'start.js') {
+        c.header('Content-Type', 'text/javascript; charset=utf-8')
+        return c.body(docsScript)
+      }
+      const type = packaged.get(file)
+      if (type === undefined) throw notFound('File')
+      c.header('Content-Type', type)
+      // The file changes only with the program.
+      c.header('Cache-Control', 'public, max-age=3600')
+      return c.body(await readFile(pathOf(file)))
+    },
+  )
+
+/** The file is beside the bundle; for a run from the sources, it is in the package. */
 function pathOf(file: string): string {
   const bundled = fileURLToPath(new URL(`docs/${file}`, import.meta.url))
   if (existsSync(bundled)) return bundled
   return createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
 }
 
-/** That of the page: assets of earlier builds are beside it. */
+/** The asset that the page names: those of earlier builds are beside it. */
 function assetPath(files: ConsoleFiles | undefined, ending: string): string | undefined {
   const names = [...(files?.assets.keys() ?? [])].filter((each) => each.endsWith(ending))
   const name = names.find((each) => files?.page.includes(each) === true)

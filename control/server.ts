@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net'
 import { createApi, createEdge, type ControlApp, type ControlDeps } from './app.ts'
 import { kinds } from './resources/kinds.ts'
 import { openAccess } from './access.ts'
-import { ChangeDuties, CHANGES_POLL_MS } from './changes/undo.ts'
+import { CHANGES_POLL_MS } from './changes/undo.ts'
+import { ChangeDuties } from './changes/change-duties.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
@@ -12,7 +13,6 @@ import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
 import {
-  ConnectionLimit,
   type ConnectionLimits,
   defaultLimits,
   httpServer,
@@ -20,6 +20,7 @@ import {
   type ServerCertificate,
   type Watch,
 } from './http/http-server.ts'
+import { ConnectionLimit } from './http/connection-limit.ts'
 import { isUnstored } from '../schema/storage/storage.ts'
 import { correlationIds } from './http/front.ts'
 import { describeRefused } from './auth/rate-limit.ts'
@@ -128,7 +129,7 @@ export async function startControl(
       edge: options.edge.certificate,
     })
   await access.prepare()
-  // Of several nodes another one may be at work.
+  // With several nodes, another one may be at work.
   if (deps.others === undefined) await changes.begin()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {

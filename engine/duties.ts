@@ -1,10 +1,10 @@
 /** What the serving process does at intervals, apart from calls and requests. */
 import {
   RECORDING_RETENTION_STEP_MS,
-  RecordingRetention,
   Retention,
   RETENTION_STEP_MS,
 } from '../control/observe/retention/retention.ts'
+import { RecordingRetention } from '../control/observe/retention/recording-retention.ts'
 import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'

@@ -10,7 +10,7 @@ import { ApiError } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import type { OtherNodes } from '../nodes/other-nodes.ts'
+import type { WithOthers } from '../nodes/other-nodes.ts'
 import { callerOf, type Toolbox } from './toolbox.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { data } from '../http/operation.ts'
@@ -56,78 +56,94 @@ const toolPath = z.strictObject({ name: z.string().max(100) })
 /** Any object: the tool validates it, so that a refusal is audited. */
 const toolArguments = z.record(z.string(), z.unknown())
 
-export function toolRoutes(toolbox: Toolbox, others: OtherNodes | undefined) {
-  const callTool = async (c: Context<ControlEnv>, name: string, given: object) => {
-    const answer = await toolbox.call(name, given, callerOf(c, others))
-    c.set('isAudited', true)
-    if (answer === undefined) throw unknownTool(name, toolbox)
-    if (answer.kind === 'refused') throw answer.error
-    return ok(c, answer.data)
-  }
+interface ToolRoutesDeps extends WithOthers {
+  readonly toolbox: Toolbox
+}
 
+export function toolRoutes(deps: ToolRoutesDeps) {
   return new Hono<ControlEnv>()
-    .get(
-      '/mcp/tools',
-      describeRoute({
-        id: 'listTools',
-        tag: 'Tools for AI agents',
-        summary: 'List the tools that MCP clients find at /mcp',
-        answer: data(z.strictObject({ tools: z.array(toolView), total: z.int() }), {
-          tools: [exampleTool],
-          total: 1,
-        }),
-      }),
-      requires('mcp:read'),
-      (c) => {
-        const tools = toolbox.list()
-        return ok(c, { tools, total: tools.length })
-      },
-    )
+    .route('/', listToolsRoute(deps))
+    .route('/', getToolRoute(deps))
+    .route('/', callToolRoute(deps))
+}
 
-    .get(
-      '/mcp/tools/:name',
-      describeRoute({
-        id: 'getTool',
-        tag: 'Tools for AI agents',
-        summary: 'Describe a tool, with its full schemas',
-        answer: data(toolView, exampleTool),
-        refusals: [400, 404],
+const listToolsRoute = ({ toolbox }: ToolRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/mcp/tools',
+    describeRoute({
+      id: 'listTools',
+      tag: 'Tools for AI agents',
+      summary: 'List the tools that MCP clients find at /mcp',
+      answer: data(z.strictObject({ tools: z.array(toolView), total: z.int() }), {
+        tools: [exampleTool],
+        total: 1,
       }),
-      requires('mcp:read'),
-      validate('param', toolPath),
-      (c) => {
-        const { name } = c.req.valid('param')
-        const tool = toolbox.list().find((each) => each.name === name)
-        if (tool === undefined) throw unknownTool(name, toolbox)
-        return ok(c, tool)
-      },
-    )
+    }),
+    requires('mcp:read'),
+    (c) => {
+      const tools = toolbox.list()
+      return ok(c, { tools, total: tools.length })
+    },
+  )
 
-    .post(
-      '/mcp/tools/:name',
-      describeRoute({
-        id: 'callTool',
-        tag: 'Tools for AI agents',
-        summary: 'Call a tool. The list has its input and output schemas.',
-        answer: data(z.record(z.string(), z.unknown()), {
-          message: 'The dispatcher sets were reloaded.',
-          status: 'synchronized',
-        }),
-        body: { setId: 1 },
-        refusals: [400, 404, 409, 503],
+const getToolRoute = ({ toolbox }: ToolRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/mcp/tools/:name',
+    describeRoute({
+      id: 'getTool',
+      tag: 'Tools for AI agents',
+      summary: 'Describe a tool, with its full schemas',
+      answer: data(toolView, exampleTool),
+      refusals: [400, 404],
+    }),
+    requires('mcp:read'),
+    validate('param', toolPath),
+    (c) => {
+      const { name } = c.req.valid('param')
+      const tool = toolbox.list().find((each) => each.name === name)
+      if (tool === undefined) throw unknownTool(name, toolbox)
+      return ok(c, tool)
+    },
+  )
+
+const callToolRoute = (deps: ToolRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    '/mcp/tools/:name',
+    describeRoute({
+      id: 'callTool',
+      tag: 'Tools for AI agents',
+      summary: 'Call a tool. The list has its input and output schemas.',
+      answer: data(z.record(z.string(), z.unknown()), {
+        message: 'The dispatcher sets were reloaded.',
+        status: 'synchronized',
       }),
-      requires('mcp:read'),
-      validate('param', toolPath),
-      validate('json', toolArguments),
-      // What was answered before is repeated only to who may still call the tool.
-      (c, next) => {
-        const { name } = c.req.valid('param')
-        if (toolbox.admits(name, c.get('principal'))) return next()
-        return callTool(c, name, c.req.valid('json'))
-      },
-      repeatable(),
-      (c) => callTool(c, c.req.valid('param').name, c.req.valid('json')),
-    )
+      body: { setId: 1 },
+      refusals: [400, 404, 409, 503],
+    }),
+    requires('mcp:read'),
+    validate('param', toolPath),
+    validate('json', toolArguments),
+    // An earlier answer is repeated only to those who may still call the tool.
+    (c, next) => {
+      const { name } = c.req.valid('param')
+      if (deps.toolbox.admits(name, c.get('principal'))) return next()
+      return callTool(c, deps, name, c.req.valid('json'))
+    },
+    repeatable(),
+    (c) => callTool(c, deps, c.req.valid('param').name, c.req.valid('json')),
+  )
+
+async function callTool(
+  c: Context<ControlEnv>,
+  { toolbox, others }: ToolRoutesDeps,
+  name: string,
+  given: object,
+): Promise<Response> {
+  const answer = await toolbox.call(name, given, callerOf(c, others))
+  c.set('isAudited', true)
+  if (answer === undefined) throw unknownTool(name, toolbox)
+  if (answer.kind === 'refused') throw answer.error
+  return ok(c, answer.data)
 }
 
 const unknownTool = (name: string, toolbox: Toolbox): ApiError =>

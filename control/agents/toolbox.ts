@@ -72,7 +72,7 @@ export class Toolbox {
     return tool.scopes
   }
 
-  /** Of a tool that there is. */
+  /** The scopes that an existing tool requires. */
   scopesOf(name: string): readonly Scope[] {
     return this.#tools.get(name)?.scopes ?? []
   }
@@ -253,7 +253,8 @@ function admit(
     'insufficient_scope',
     `${lackOf(name, lacking, principal)}. ${
       isChanging(tool) && principal.scopes.has('mcp:propose')
-        ? `Call propose_change with tool ${JSON.stringify(name)}, the same arguments and a reason: a person decides`
+        ? `Call propose_change with tool ${JSON.stringify(name)}, the same arguments and a ` +
+          'reason: a person decides'
         : 'Ask an administrator for a key with this scope. Retrying will not help'
     }`,
   )

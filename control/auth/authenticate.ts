@@ -87,7 +87,7 @@ function bearerToken(authorization: string): string | undefined {
 
 const MAX_JWT_LENGTH = 2_048
 
-/** By its form. */
+/** The kind of a credential follows from its form. */
 const isJwt = (token: string): boolean =>
   token.length <= MAX_JWT_LENGTH && /^[\w-]+\.[\w-]+\.[\w-]+$/.test(token)
 
@@ -163,7 +163,7 @@ export function isFromOwnPage(c: Context<ControlEnv>): boolean {
   return host !== undefined && hostOf(origin) === host.toLowerCase()
 }
 
-/** As `Host` has it; undefined for `null` and what is not an origin. */
+/** The host as `Host` has it; undefined for `null` and for a text that is not an origin. */
 const hostOf = (origin: string): string | undefined => /^https?:\/\/([^/]+)$/i.exec(origin)?.[1]
 
 type AddressOf = (c: Context<ControlEnv>) => string

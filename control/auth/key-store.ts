@@ -111,7 +111,7 @@ export class KeyStore {
     const { onWrite } = this.#events
     try {
       const done = await transaction(this.#store, work)
-      // In the transaction of a caller, others read the keys as they were until that is committed.
+      // Until the transaction of a caller is committed, others read the keys as they were.
       this.#store.statements.afterCommit(() => onWrite?.())
       return done
     } catch (error) {

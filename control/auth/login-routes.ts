@@ -10,15 +10,9 @@ import {
   isFromOwnPage,
   setSessionCookie,
 } from './authenticate.ts'
-import {
-  hashPassword,
-  type Lane,
-  MAX_PASSWORD_LENGTH,
-  newPassword,
-  type PasswordCheck,
-} from './passwords.ts'
+import { hashPassword, type Lane, MAX_PASSWORD_LENGTH, newPassword } from './passwords.ts'
+import type { PasswordCheck } from './password-check.ts'
 import type { Principal } from './principal.ts'
-import type { RequestWindow, RequestWindows } from './rate-window.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import {
@@ -32,10 +26,10 @@ import {
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
-import { recentlyUsed } from '../../schema/recently-used.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { moment } from '../http/view-fields.ts'
+import type { LoginGuard } from './login-guard.ts'
 
 const customerLogin = z
   .strictObject({
@@ -103,185 +97,189 @@ const clientLoginBody = z.strictObject({ email: z.string().min(1).max(254), pass
 
 /** Mounted under `/api/v1`. */
 export function loginRoutes(deps: LoginDeps) {
-  const { users, sessions } = deps
-  const userOf = async (c: Context<ControlEnv>, body: z.output<typeof loginBody>) => {
-    const { username: name, password } = body
-    const known = await users.byUsername(name, c.req.header('x-tenant-slug'))
-    const user = await check(c, deps, 'staff', { name, password }, known)
-    c.set('loginActor', actorOfUser(user))
-    return user
-  }
-  const endSession = async (principal: Principal) => {
-    if (principal.kind !== 'user')
-      throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
-    await sessions.end(principal, earliest(deps))
-  }
   return new Hono<ControlEnv>()
-    .post(
-      '/auth/login',
-      describeRoute({
-        id: 'login',
-        tag: 'Sessions',
-        summary: 'Log in as staff',
-        body: { username: 'ada', password: 'correct horse' },
-        answer: data(session(userSchema), exampleSession(exampleUser)),
-        refusals: [401],
-      }),
-      openToAll(),
-      validate('json', loginBody),
-      async (c) => {
-        const user = await userOf(c, c.req.valid('json'))
-        return tokenAnswer(c, await sessions.forUser(user, latest(deps)), userView(user))
-      },
-    )
-    .post(
-      '/auth/session',
-      describeRoute({
-        id: 'openSession',
-        tag: 'Sessions',
-        summary: 'Sign in to the console: the session is a cookie that scripts cannot read',
-        body: { username: 'ada', password: 'correct horse' },
-        answer: data(
-          z.strictObject({
-            user: userSchema,
-            expires_in: z.int().describe('Lifetime in seconds.'),
-          }),
-          {
-            user: exampleUser,
-            expires_in: 3_600,
-          },
-        ),
-        refusals: [401],
-      }),
-      openToAll(),
-      validate('json', loginBody),
-      async (c) => {
-        // A page of another site must not sign its visitor in as another user.
-        if (!isFromOwnPage(c))
-          throw new ApiError(
-            403,
-            'other_page',
-            'Only the page of this console may open its session',
-          )
-        const user = await userOf(c, c.req.valid('json'))
-        setSessionCookie(c, await sessions.renewableForUser(user, latest(deps)))
-        return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
-      },
-    )
-    .get(
-      '/auth/session',
-      describeRoute({
-        id: 'getSession',
-        tag: 'Sessions',
-        summary:
-          'Get the user of this session; null without a session. Renews a session by ' +
-          'cookie of which less than half is left.',
-        answer: data(z.strictObject({ profile: profileView.nullable() }), { profile: null }),
-      }),
-      openToAll(),
-      async (c) => {
-        const presented = c.get('presented')
-        if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
-          return ok(c, { profile: null })
-        const renewed = isBySessionCookie(c)
-          ? await sessions.renewed(presented.principal, latest(deps))
-          : undefined
-        if (renewed !== undefined) setSessionCookie(c, renewed)
-        return ok(c, { profile: await profile(presented.principal, users) })
-      },
-    )
-    .delete(
-      '/auth/session',
-      describeRoute({
-        id: 'closeSession',
-        tag: 'Sessions',
-        summary: 'Sign out of the console',
-        answer: data(loggedOut, { logged_out: true }),
-      }),
-      requiresCredential(),
-      async (c) => {
-        await endSession(c.var.principal)
-        clearSessionCookie(c)
-        return ok(c, { logged_out: true })
-      },
-    )
-    .put(
-      '/auth/password',
-      describeRoute({
-        id: 'changeOwnPassword',
-        tag: 'Sessions',
-        summary:
-          'Change the own password. It ends all sessions of the user but this one, which ' +
-          'goes on with a new token: in the cookie of the console, else in the answer.',
-        body: { old_password: 'correct horse', new_password: 'battery staple' },
-        answer: data(
-          z.strictObject({
-            user: userSchema,
-            token: z.string().nullable().describe('A JWT; null when the session is a cookie.'),
-            expires_in: z.int().describe('Lifetime in seconds.'),
-          }),
-          { user: exampleUser, token: 'eyJhbGciOiJIUzI1NiJ9.e30.x', expires_in: SESSION_SECONDS },
-        ),
-        refusals: [409],
-      }),
-      requiresCredential(),
-      validate('json', ownPasswordBody),
-      async (c) => {
-        const { principal } = c.var
-        if (principal.kind !== 'user')
-          throw new ApiError(400, 'not_a_session', 'An application key has no password')
-        const { old_password: old, new_password: next } = c.req.valid('json')
-        const before = await checkOwn(c, deps, principal.userId, old)
-        const passwordHash = await hashPassword(next)
-        const changed = await users.changePassword(before, passwordHash, deps.now())
-        if (changed === undefined)
-          throw conflict('password_changed', 'The password was changed at the same time')
-        c.set('change', { before: userView(before), after: userView(changed) })
-        const isCookie = isBySessionCookie(c)
-        const token = isCookie
-          ? await sessions.renewableForUser(changed, latest(deps))
-          : await sessions.forUser(changed, latest(deps))
-        if (isCookie) setSessionCookie(c, token)
-        return ok(c, {
-          user: userView(changed),
-          token: isCookie ? null : token,
-          expires_in: SESSION_SECONDS,
-        })
-      },
-    )
-    .get(
-      '/auth/me',
-      describeRoute({
-        id: 'getProfile',
-        tag: 'Sessions',
-        summary: 'Get the principal of the presented credential',
-        answer: data(profileView, {
-          kind: 'key',
-          uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
-          scopes: ['*:read'],
-          permissions: ['calls:read'],
-          tenant_slug: null,
-          domain: null,
-        }),
-      }),
-      requiresCredential(),
-      async (c) => ok(c, await profile(c.var.principal, users)),
-    )
-    .post(
-      '/auth/logout',
-      describeRoute({
-        id: 'logout',
-        tag: 'Sessions',
-        summary: 'Log out: end this session',
-        answer: data(loggedOut, { logged_out: true }),
-      }),
-      requiresCredential(),
-      async (c) => {
-        await endSession(c.var.principal)
-        return ok(c, { logged_out: true })
-      },
-    )
+    .route('/', loginRoute(deps))
+    .route('/', openSessionRoute(deps))
+    .route('/', getSessionRoute(deps))
+    .route('/', closeSessionRoute(deps))
+    .route('/', changeOwnPasswordRoute(deps))
+    .route('/', getProfileRoute(deps))
+    .route('/', logoutRoute(deps))
 }
+
+const loginRoute = (deps: LoginDeps) =>
+  new Hono<ControlEnv>().post(
+    '/auth/login',
+    describeRoute({
+      id: 'login',
+      tag: 'Sessions',
+      summary: 'Log in as staff',
+      body: { username: 'ada', password: 'correct horse' },
+      answer: data(session(userSchema), exampleSession(exampleUser)),
+      refusals: [401],
+    }),
+    openToAll(),
+    validate('json', loginBody),
+    async (c) => {
+      const user = await userOf(c, deps, c.req.valid('json'))
+      return tokenAnswer(c, await deps.sessions.forUser(user, latest(deps)), userView(user))
+    },
+  )
+
+const openSessionRoute = (deps: LoginDeps) =>
+  new Hono<ControlEnv>().post(
+    '/auth/session',
+    describeRoute({
+      id: 'openSession',
+      tag: 'Sessions',
+      summary: 'Sign in to the console: the session is a cookie that scripts cannot read',
+      body: { username: 'ada', password: 'correct horse' },
+      answer: data(
+        z.strictObject({
+          user: userSchema,
+          expires_in: z.int().describe('Lifetime in seconds.'),
+        }),
+        {
+          user: exampleUser,
+          expires_in: 3_600,
+        },
+      ),
+      refusals: [401],
+    }),
+    openToAll(),
+    validate('json', loginBody),
+    async (c) => {
+      // A page of another site must not sign its visitor in as another user.
+      if (!isFromOwnPage(c))
+        throw new ApiError(403, 'other_page', 'Only the page of this console may open its session')
+      const user = await userOf(c, deps, c.req.valid('json'))
+      setSessionCookie(c, await deps.sessions.renewableForUser(user, latest(deps)))
+      return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
+    },
+  )
+
+const getSessionRoute = (deps: LoginDeps) =>
+  new Hono<ControlEnv>().get(
+    '/auth/session',
+    describeRoute({
+      id: 'getSession',
+      tag: 'Sessions',
+      summary:
+        'Get the user of this session; null without a session. Renews a session by ' +
+        'cookie of which less than half is left.',
+      answer: data(z.strictObject({ profile: profileView.nullable() }), { profile: null }),
+    }),
+    openToAll(),
+    async (c) => {
+      const presented = c.get('presented')
+      if (presented.kind !== 'accepted' || presented.principal.kind !== 'user')
+        return ok(c, { profile: null })
+      const renewed = isBySessionCookie(c)
+        ? await deps.sessions.renewed(presented.principal, latest(deps))
+        : undefined
+      if (renewed !== undefined) setSessionCookie(c, renewed)
+      return ok(c, { profile: await profile(presented.principal, deps.users) })
+    },
+  )
+
+const closeSessionRoute = (deps: LoginDeps) =>
+  new Hono<ControlEnv>().delete(
+    '/auth/session',
+    describeRoute({
+      id: 'closeSession',
+      tag: 'Sessions',
+      summary: 'Sign out of the console',
+      answer: data(loggedOut, { logged_out: true }),
+    }),
+    requiresCredential(),
+    async (c) => {
+      await endSession(deps, c.var.principal)
+      clearSessionCookie(c)
+      return ok(c, { logged_out: true })
+    },
+  )
+
+const changeOwnPasswordRoute = (deps: LoginDeps) =>
+  new Hono<ControlEnv>().put(
+    '/auth/password',
+    describeRoute({
+      id: 'changeOwnPassword',
+      tag: 'Sessions',
+      summary:
+        'Change the own password. It ends all sessions of the user but this one, which ' +
+        'goes on with a new token: in the cookie of the console, else in the answer.',
+      body: { old_password: 'correct horse', new_password: 'battery staple' },
+      answer: data(
+        z.strictObject({
+          user: userSchema,
+          token: z.string().nullable().describe('A JWT; null when the session is a cookie.'),
+          expires_in: z.int().describe('Lifetime in seconds.'),
+        }),
+        { user: exampleUser, token: 'eyJhbGciOiJIUzI1NiJ9.e30.x', expires_in: SESSION_SECONDS },
+      ),
+      refusals: [409],
+    }),
+    requiresCredential(),
+    validate('json', ownPasswordBody),
+    async (c) => {
+      const { principal } = c.var
+      if (principal.kind !== 'user')
+        throw new ApiError(400, 'not_a_session', 'An application key has no password')
+      const { old_password: old, new_password: next } = c.req.valid('json')
+      const before = await checkOwn(c, deps, principal.userId, old)
+      const passwordHash = await hashPassword(next)
+      const changed = await deps.users.changePassword(before, passwordHash, deps.now())
+      if (changed === undefined)
+        throw conflict('password_changed', 'The password was changed at the same time')
+      c.set('change', { before: userView(before), after: userView(changed) })
+      const isCookie = isBySessionCookie(c)
+      const token = isCookie
+        ? await deps.sessions.renewableForUser(changed, latest(deps))
+        : await deps.sessions.forUser(changed, latest(deps))
+      if (isCookie) setSessionCookie(c, token)
+      return ok(c, {
+        user: userView(changed),
+        token: isCookie ? null : token,
+        expires_in: SESSION_SECONDS,
+      })
+    },
+  )
+
+const getProfileRoute = ({ users }: LoginDeps) =>
+  new Hono<ControlEnv>().get(
+    '/auth/me',
+    describeRoute({
+      id: 'getProfile',
+      tag: 'Sessions',
+      summary: 'Get the principal of the presented credential',
+      answer: data(profileView, {
+        kind: 'key',
+        uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+        scopes: ['*:read'],
+        permissions: ['calls:read'],
+        tenant_slug: null,
+        domain: null,
+      }),
+    }),
+    requiresCredential(),
+    async (c) => ok(c, await profile(c.var.principal, users)),
+  )
+
+const logoutRoute = (deps: LoginDeps) =>
+  new Hono<ControlEnv>().post(
+    '/auth/logout',
+    describeRoute({
+      id: 'logout',
+      tag: 'Sessions',
+      summary: 'Log out: end this session',
+      answer: data(loggedOut, { logged_out: true }),
+    }),
+    requiresCredential(),
+    async (c) => {
+      await endSession(deps, c.var.principal)
+      return ok(c, { logged_out: true })
+    },
+  )
 
 /** Mounted under `/api/client`. */
 export function clientLoginRoutes(deps: LoginDeps) {
@@ -341,6 +339,24 @@ export function clientLoginRoutes(deps: LoginDeps) {
         return ok(c, { logged_out: true })
       },
     )
+}
+
+/** Verifies the name and the password of a login body. */
+async function userOf(
+  c: Context<ControlEnv>,
+  deps: LoginDeps,
+  { username: name, password }: z.output<typeof loginBody>,
+): Promise<UserRow> {
+  const known = await deps.users.byUsername(name, c.req.header('x-tenant-slug'))
+  const user = await check(c, deps, 'staff', { name, password }, known)
+  c.set('loginActor', actorOfUser(user))
+  return user
+}
+
+async function endSession(deps: LoginDeps, principal: Principal): Promise<void> {
+  if (principal.kind !== 'user')
+    throw new ApiError(400, 'not_a_session', 'An application key cannot log out; revoke it')
+  await deps.sessions.end(principal, earliest(deps))
 }
 
 type Login = Pick<CustomerLogin, 'is_active' | 'password_hash' | 'tenant_id'>
@@ -466,57 +482,3 @@ async function profile(principal: Principal, users: UserStore) {
     expires_at: timeToText(principal.expiresAt),
   }
 }
-
-const MAX_FAILURES = 5
-const WINDOW_MS = 15 * 60_000
-const MAX_PAIRS = 20_000
-
-/**
- * Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2),
- * on all nodes of a database together.
- */
-export class LoginGuard {
-  readonly #failures = recentlyUsed<string, RequestWindow>(MAX_PAIRS, (window) => window.close?.())
-  readonly #windows: RequestWindows
-
-  constructor(windows: RequestWindows) {
-    this.#windows = windows
-  }
-
-  /** Rejects with 429 while the pair is locked, whether the password is correct or not. */
-  async refuseLocked(name: string, address: string, now: number): Promise<void> {
-    const window = this.#windowOf(name, address)
-    if (await window.isFull(now)) throw locked(window, now)
-  }
-
-  async isLocked(name: string, address: string, now: number): Promise<boolean> {
-    return this.#windowOf(name, address).isFull(now)
-  }
-
-  /**
-   * Counts a failure; rejects with 429 when the pair is locked already: of many attempts at once,
-   * only five may learn that they failed.
-   */
-  async failed(name: string, address: string, now: number): Promise<void> {
-    const window = this.#windowOf(name, address)
-    if (!(await window.admit(now))) throw locked(window, now)
-  }
-
-  succeeded(name: string, address: string): void {
-    this.#windowOf(name, address).clear()
-  }
-
-  #windowOf(name: string, address: string): RequestWindow {
-    const pair = `${sourceKey(address)} ${name.toLowerCase()}`
-    const known = this.#failures.get(pair)
-    if (known !== undefined) return known
-    const window = this.#windows.open('failed login', pair, MAX_FAILURES, WINDOW_MS)
-    this.#failures.set(pair, window)
-    return window
-  }
-}
-
-const locked = (window: RequestWindow, now: number): ApiError =>
-  new ApiError(429, 'login_locked', 'Too many failed logins', {
-    headers: { 'Retry-After': String(Math.max(1, Math.ceil((window.opensAt(now) - now) / 1_000))) },
-  })

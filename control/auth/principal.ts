@@ -16,7 +16,7 @@ interface Identity {
    * `customer:<id>`.
    */
   readonly actor: string
-  /** As granted, wildcards included. */
+  /** The scopes as they were granted, with wildcards. */
   readonly scopeLabels: readonly string[]
   readonly scopes: ReadonlySet<Scope>
   /** The only tenant whose rows exist for this request; null for all tenants. */
@@ -26,7 +26,7 @@ interface Identity {
   readonly isGlobal?: boolean
   /** The only SIP domain of that tenant; null for all its domains. */
   readonly domain: string | null
-  /** With a domain: whether it is the only domain of the tenant. */
+  /** Whether the domain of the credential is the only one of its tenant. */
   readonly isOnlyDomain?: boolean
 }
 
@@ -51,7 +51,7 @@ export interface UserPrincipal extends Identity {
   readonly expiresAt: number
   /** No renewal makes the session last longer. */
   readonly latestExpiresAt: number
-  /** Of the password with which the session began: no renewal makes it one of another password. */
+  /** Mark of the password with which the session began: a renewal never changes it. */
   readonly passwordMark: string
 }
 

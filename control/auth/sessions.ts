@@ -12,7 +12,7 @@ import { permissionsOf, roleScopes } from './scopes.ts'
 import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
 
 export const SESSION_SECONDS = 3_600
-/** From the login, however often the session is renewed. */
+/** Longest time from the login, however often the session is renewed. */
 const LONGEST_SESSION_SECONDS = 12 * 3_600
 
 const rejected: Presented = { kind: 'rejected' }

@@ -31,7 +31,7 @@ export class TenantScope {
   readonly #statements: ReturnType<typeof prepareAll>
   readonly #byId: RememberedRows<number, TenantRow>
   readonly #bySlug: RememberedRows<string, TenantRow>
-  /** Of a tenant: its domains, two of them at most. */
+  /** Domains of each tenant, two of them at most. */
   readonly #domains: RememberedRows<number, readonly string[]>
 
   /** @param unconfirmedMs as `KeyVerifier` has it. */
@@ -133,7 +133,7 @@ export interface RequestScope extends Partial<DnsAnswers> {
    * The only SIP domain of that tenant, for rows that have one; absent or null for all its domains.
    */
   readonly domain?: string | null
-  /** For the ledger and the audit: `key:<uuid>`, `user:<username>`, `seed`. */
+  /** Name in the ledger and the audit log: `key:<uuid>`, `user:<username>`, `seed`. */
   readonly actor: string
   /** Milliseconds UTC. */
   readonly now: number

@@ -65,7 +65,7 @@ export class UserStore {
     return this.#customer.get({ id })
   }
 
-  /** As `byUsername`. */
+  /** Finds customers as `byUsername` finds users. */
   customersByEmail(email: string, slug?: string): Promise<readonly CustomerLogin[]> {
     const query = this.#customers()
       .where('email', '=', email.toLowerCase())

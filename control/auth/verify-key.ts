@@ -34,7 +34,7 @@ interface KnownToken {
 export class KeyVerifier {
   readonly #keys: Pick<KeyStore, 'byId' | 'candidates'>
   readonly #isCurrent: () => boolean
-  /** By the SHA-256 of the token. */
+  /** The keys are found by the SHA-256 of the token. */
   readonly #known: RememberedRows<string, KnownToken>
   /** Unknown tokens, so that a client with a wrong token costs no database read per request. */
   readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)

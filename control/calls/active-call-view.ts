@@ -105,7 +105,7 @@ export function priceOf(ocs: PriceSource | undefined, callUuid: string): PriceVi
 
 export type PriceSource = Pick<OcsPort, 'costSoFar'>
 
-/** By destination. Calls on a node in maintenance continue until they end. */
+/** Lists states by destination. Calls on a node in maintenance continue until they end. */
 const nodeStates = ({ dispatcher }: Pick<Platform['engine'], 'dispatcher'>) =>
   new Map<string, NodeState>(
     dispatcher.status().flatMap(({ nodes }) => nodes.map((node) => [node.destination, node.state])),

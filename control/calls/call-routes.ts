@@ -134,108 +134,111 @@ const hangUpBody = z.strictObject({
 type CallDeps = ChangeDeps & Pick<Platform, 'steadyNow'> & WithOthers
 
 export function callRoutes(deps: CallDeps) {
-  const { calls } = deps.engine
-  const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
-
   return new Hono<ControlEnv>()
     .route('/', transferRoutes(deps))
-    .get(
-      '/pbx/calls/active',
-      describeRoute({
-        id: 'listActiveCalls',
-        tag: 'Calls',
-        summary: 'List live calls',
-        nodes: 'all',
-        answer: bare(z.array(activeCall), [
-          {
-            uuid: exampleCallUuid,
-            call_uuid: exampleCallUuid,
-            caller_id_number: '4930100',
-            destination_number: '4940200',
-            duration_seconds: 12,
-            state: 'ACTIVE',
-            direction: 'inbound',
-            start_stamp: exampleTime,
-            answer_stamp: exampleTime,
-            set_id: 1,
-            node: 'sip:10.0.0.11:5060;transport=udp',
-            node_state: 'active',
-            carrier: null,
-            instance: 'sbc-1',
-            caller_address: '203.0.113.7:5060',
-            callee_address: '10.0.0.11:5060',
-            customer_id: 7,
-            transfer: null,
-            recording: false,
-            cost: 0.6,
-            cost_exact: '0.60',
-            currency: 'USD',
-            price: {
-              currency: 'USD',
-              connect_fee: '0.00',
-              first_increment: 60,
-              first_rate_per_minute: '0.60',
-              increment: 1,
-              rate_per_minute: '0.60',
-              decimals: 4,
-            },
-          },
-        ]),
-      }),
-      requires('calls:read'),
-      validate('query', listQuery),
-      async (c) => {
-        const { node } = c.req.valid('query')
-        const shown = calls
-          .list()
-          .filter((call) => isVisible(call.tenantId, c.var.principal))
-          .filter((call) => node === undefined || call.node === node)
-        const own = listOf(shown, deps, c.var.principal)
-        const peers = deps.others?.of(c)
-        const list = peers === undefined ? await own : await listOfAll(c, own, peers)
-        return c.body(list, 200, { 'Content-Type': 'application/json' })
-      },
-    )
-
-    .post(
-      '/telephony/hangup',
-      describeRoute({
-        id: 'hangUpCall',
-        tag: 'Calls',
-        summary: 'Hang up a live call',
-        body: { call_uuid: exampleCallUuid, cause: 16 },
-        answer: data(z.strictObject({ call_uuid: z.string(), status: z.literal('ending') }), {
-          call_uuid: exampleCallUuid,
-          status: 'ending',
-        }),
-        nodes: 'call',
-        refusals: [404, 409],
-      }),
-      requires('calls:control'),
-      validate('query', writeQuery),
-      validate('json', hangUpBody),
-      repeatable(),
-      atNodeOfCall(deps),
-      async (c) => {
-        const { call_uuid: uuid, cause } = c.req.valid('json')
-        const { reason = null } = c.req.valid('query')
-        const { principal } = c.var
-        const before = activeCallView(deps, principal)(liveCallOf(deps.engine, uuid, principal))
-        const { tenantId } = principal
-        // A node asks its peers before it comes here.
-        const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
-        const order: ChangeOrder = {
-          principal,
-          tool: 'hangup_call',
-          scopes: ['calls:control'],
-          reason,
-        }
-        const { changeId } = await change(deps, order, plan)
-        recordChange(c, changeId, { before, after: null }, reason)
-        return ok(c, { call_uuid: uuid, status: 'ending' })
-      },
-    )
+    .route('/', listActiveCallsRoute(deps))
+    .route('/', hangUpCallRoute(deps))
 }
+
+const listActiveCallsRoute = (deps: CallDeps) =>
+  new Hono<ControlEnv>().get(
+    '/pbx/calls/active',
+    describeRoute({
+      id: 'listActiveCalls',
+      tag: 'Calls',
+      summary: 'List live calls',
+      nodes: 'all',
+      answer: bare(z.array(activeCall), [
+        {
+          uuid: exampleCallUuid,
+          call_uuid: exampleCallUuid,
+          caller_id_number: '4930100',
+          destination_number: '4940200',
+          duration_seconds: 12,
+          state: 'ACTIVE',
+          direction: 'inbound',
+          start_stamp: exampleTime,
+          answer_stamp: exampleTime,
+          set_id: 1,
+          node: 'sip:10.0.0.11:5060;transport=udp',
+          node_state: 'active',
+          carrier: null,
+          instance: 'sbc-1',
+          caller_address: '203.0.113.7:5060',
+          callee_address: '10.0.0.11:5060',
+          customer_id: 7,
+          transfer: null,
+          recording: false,
+          cost: 0.6,
+          cost_exact: '0.60',
+          currency: 'USD',
+          price: {
+            currency: 'USD',
+            connect_fee: '0.00',
+            first_increment: 60,
+            first_rate_per_minute: '0.60',
+            increment: 1,
+            rate_per_minute: '0.60',
+            decimals: 4,
+          },
+        },
+      ]),
+    }),
+    requires('calls:read'),
+    validate('query', listQuery),
+    async (c) => {
+      const { node } = c.req.valid('query')
+      const shown = deps.engine.calls
+        .list()
+        .filter((call) => isVisible(call.tenantId, c.var.principal))
+        .filter((call) => node === undefined || call.node === node)
+      const own = listOf(shown, deps, c.var.principal)
+      const peers = deps.others?.of(c)
+      const list = peers === undefined ? await own : await listOfAll(c, own, peers)
+      return c.body(list, 200, { 'Content-Type': 'application/json' })
+    },
+  )
+
+const hangUpCallRoute = (deps: CallDeps) =>
+  new Hono<ControlEnv>().post(
+    '/telephony/hangup',
+    describeRoute({
+      id: 'hangUpCall',
+      tag: 'Calls',
+      summary: 'Hang up a live call',
+      body: { call_uuid: exampleCallUuid, cause: 16 },
+      answer: data(z.strictObject({ call_uuid: z.string(), status: z.literal('ending') }), {
+        call_uuid: exampleCallUuid,
+        status: 'ending',
+      }),
+      nodes: 'call',
+      refusals: [404, 409],
+    }),
+    requires('calls:control'),
+    validate('query', writeQuery),
+    validate('json', hangUpBody),
+    repeatable(),
+    atNodeOfCall(deps),
+    async (c) => {
+      const { call_uuid: uuid, cause } = c.req.valid('json')
+      const { reason = null } = c.req.valid('query')
+      const { principal } = c.var
+      const before = activeCallView(deps, principal)(liveCallOf(deps.engine, uuid, principal))
+      const { tenantId } = principal
+      // A node asks its peers before it comes here.
+      const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
+      const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
+      const order: ChangeOrder = {
+        principal,
+        tool: 'hangup_call',
+        scopes: ['calls:control'],
+        reason,
+      }
+      const { changeId } = await change(deps, order, plan)
+      recordChange(c, changeId, { before, after: null }, reason)
+      return ok(c, { call_uuid: uuid, status: 'ending' })
+    },
+  )
 
 /** Rows written per slice: about 5 ms. There may be 20,000 calls, and SIP shares the thread. */
 const SLICE = 500
@@ -401,6 +404,6 @@ async function mergedRows(lists: readonly (readonly string[])[]): Promise<string
   return `[${merged.join(ROW_SEPARATOR)}]`
 }
 
-/** In a text of JSON, the name of a field stands between quotes that no string inside can have. */
+/** A text of JSON has the name of a field between quotes that no string inside can have. */
 const startOf = (row: string | undefined): string =>
   /"start_stamp":"([^"]*)"/.exec(row ?? '')?.[1] ?? ''

@@ -42,7 +42,9 @@ export async function planHangUp(
     before: call.state,
     after: null,
     undo: 'none',
-    effect: `The call from ${quoted(call.caller_id_number)} to ${quoted(call.destination_number)} ends for both parties.`,
+    effect:
+      `The call from ${quoted(call.caller_id_number)} to ${quoted(call.destination_number)} ` +
+      'ends for both parties.',
     affected: { live_calls: 1 },
     preview: { status: 'would_end', call },
     async apply() {
@@ -89,7 +91,7 @@ async function locate(order: HangUpOrder, deps: HangUpDeps): Promise<LocatedCall
   return { call, hangUp }
 }
 
-/** Of the engine of another node. */
+/** The answer of the engine of another node. */
 export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
 
 const notLive = (): ApiError =>

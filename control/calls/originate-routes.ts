@@ -244,7 +244,7 @@ export function testCallRoutes({
   steadyNow,
 }: Pick<Platform, 'store' | 'engine' | 'now' | 'steadyNow'>) {
   const resource = storeOf(carriers, { store })
-  /** By carrier and tenant of the extension. */
+  /** Counts are kept by carrier and by tenant of the extension. */
   const count = callsPerMinute(steadyNow)
 
   return new Hono<ControlEnv>().post(

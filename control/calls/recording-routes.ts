@@ -20,6 +20,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { atNodeOfCall, fileOfPeer, streamedBody } from '../nodes/peer-answers.ts'
 import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
 import { data, text } from '../http/operation.ts'
+import { RecordingReaders } from './recording-readers.ts'
 
 export const recordingPath = '/calls/:uuid/recording'
 
@@ -29,101 +30,113 @@ const controlBody = z.strictObject({
   action: z.enum(['start', 'stop']),
 })
 
-export function recordingRoutes(
-  deps: Pick<Platform, 'store' | 'engine' | 'settings' | 'schedule'> & WithOthers,
-) {
-  const { recordings } = deps.engine
-  const store = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
-  const readers = new RecordingReaders()
-  const find = async (principal: Principal, uuid: string): Promise<Recording> => {
-    const recording = await store.find(uuid)
-    if (recording === undefined || !isVisible(recording.tenant_id, principal))
-      throw notFound('recording')
-    return recording
-  }
+type RecordingDeps = Pick<Platform, 'store' | 'engine' | 'settings' | 'schedule'> & WithOthers
+
+export function recordingRoutes(deps: RecordingDeps) {
+  const stored = new RecordingStore(deps.store, deps.settings.recordingsPath ?? '')
 
   return new Hono<ControlEnv>()
-    .post(
-      '/telephony/recording',
-      describeRoute({
-        id: 'controlRecording',
-        tag: 'Calls',
-        nodes: 'call',
-        summary: 'Start or stop the recording of a live call',
-        body: { call_uuid: exampleCallUuid, action: 'start' },
-        answer: data(
-          z.strictObject({ call_uuid: z.string(), status: z.enum(['recording', 'stopped']) }),
-          { call_uuid: exampleCallUuid, status: 'recording' },
-        ),
-        refusals: [404, 409, 501, 503],
-      }),
-      requires('calls:record'),
-      validate('json', controlBody),
-      repeatable(),
-      atNodeOfCall(deps),
-      async (c) => {
-        const { call_uuid: uuid, action } = c.req.valid('json')
-        liveCallOf(deps.engine, uuid, c.var.principal)
-        const before = { recording: recordings.isRecording(uuid) }
-        const status = doneOrThrow(await recordings.control(uuid, action))
-        c.set('change', { before, after: { recording: status === 'recording' } })
-        return ok(c, { call_uuid: uuid, status })
-      },
-    )
+    .route('/', controlRecordingRoute(deps))
+    .route('/', getRecordingRoute(deps, stored))
+    .route('/', deleteRecordingRoute(deps, stored))
+}
 
-    .get(
-      recordingPath,
-      describeRoute({
-        id: 'getRecording',
-        tag: 'Calls',
-        summary: 'Get the recording of a call: WAV, the caller left, the callee right',
-        answer: text('audio/wav', 'RIFF…'),
-        hasRanges: true,
-        refusals: [416, 503],
-      }),
-      requires('recordings:listen'),
-      validate('param', path),
-      async (c) => {
-        const recording = await find(c.var.principal, c.req.valid('param').uuid)
-        return answerWith(c, recording, {
-          file: store.pathOf(recording),
-          readers,
-          others: deps.others,
-          schedule: deps.schedule,
-        })
-      },
-    )
+const controlRecordingRoute = (deps: RecordingDeps) =>
+  new Hono<ControlEnv>().post(
+    '/telephony/recording',
+    describeRoute({
+      id: 'controlRecording',
+      tag: 'Calls',
+      nodes: 'call',
+      summary: 'Start or stop the recording of a live call',
+      body: { call_uuid: exampleCallUuid, action: 'start' },
+      answer: data(
+        z.strictObject({ call_uuid: z.string(), status: z.enum(['recording', 'stopped']) }),
+        { call_uuid: exampleCallUuid, status: 'recording' },
+      ),
+      refusals: [404, 409, 501, 503],
+    }),
+    requires('calls:record'),
+    validate('json', controlBody),
+    repeatable(),
+    atNodeOfCall(deps),
+    async (c) => {
+      const { call_uuid: uuid, action } = c.req.valid('json')
+      liveCallOf(deps.engine, uuid, c.var.principal)
+      const before = { recording: deps.engine.recordings.isRecording(uuid) }
+      const status = doneOrThrow(await deps.engine.recordings.control(uuid, action))
+      c.set('change', { before, after: { recording: status === 'recording' } })
+      return ok(c, { call_uuid: uuid, status })
+    },
+  )
 
-    .delete(
-      recordingPath,
-      describeRoute({
-        id: 'deleteRecording',
-        tag: 'Calls',
-        summary: 'Delete the recording of a call',
-        answer: data(z.strictObject({ call_uuid: z.string(), deleted: z.literal(true) }), {
-          call_uuid: exampleCallUuid,
-          deleted: true,
-        }),
+const getRecordingRoute = (deps: RecordingDeps, stored: RecordingStore) => {
+  const readers = new RecordingReaders()
+  return new Hono<ControlEnv>().get(
+    recordingPath,
+    describeRoute({
+      id: 'getRecording',
+      tag: 'Calls',
+      summary: 'Get the recording of a call: WAV, the caller left, the callee right',
+      answer: text('audio/wav', 'RIFF…'),
+      hasRanges: true,
+      refusals: [416, 503],
+    }),
+    requires('recordings:listen'),
+    validate('param', path),
+    async (c) => {
+      const recording = await find(stored, c.var.principal, c.req.valid('param').uuid)
+      return answerWith(c, recording, {
+        file: stored.pathOf(recording),
+        readers,
+        others: deps.others,
+        schedule: deps.schedule,
+      })
+    },
+  )
+}
+
+const deleteRecordingRoute = (deps: RecordingDeps, stored: RecordingStore) =>
+  new Hono<ControlEnv>().delete(
+    recordingPath,
+    describeRoute({
+      id: 'deleteRecording',
+      tag: 'Calls',
+      summary: 'Delete the recording of a call',
+      answer: data(z.strictObject({ call_uuid: z.string(), deleted: z.literal(true) }), {
+        call_uuid: exampleCallUuid,
+        deleted: true,
       }),
-      requires('recordings:delete'),
-      validate('param', path),
-      async (c) => {
-        const recording = await find(c.var.principal, c.req.valid('param').uuid)
-        if (!(await store.isHere(recording))) {
-          const answer = await fileOfPeer(c, deps.others)
-          if (answer !== undefined) return answer
-          // Another node asks: the file may be with a further one.
-          if (c.get('nodeRequest') !== undefined) throw notFound('recording')
-        }
-        await store.remove(recording)
-        c.set('change', { before: recording, after: null })
-        return ok(c, { call_uuid: recording.call_uuid, deleted: true })
-      },
-    )
+    }),
+    requires('recordings:delete'),
+    validate('param', path),
+    async (c) => {
+      const recording = await find(stored, c.var.principal, c.req.valid('param').uuid)
+      if (!(await stored.isHere(recording))) {
+        const answer = await fileOfPeer(c, deps.others)
+        if (answer !== undefined) return answer
+        // Another node asks: the file may be with a further one.
+        if (c.get('nodeRequest') !== undefined) throw notFound('recording')
+      }
+      await stored.remove(recording)
+      c.set('change', { before: recording, after: null })
+      return ok(c, { call_uuid: recording.call_uuid, deleted: true })
+    },
+  )
+
+async function find(
+  stored: RecordingStore,
+  principal: Principal,
+  uuid: string,
+): Promise<Recording> {
+  const recording = await stored.find(uuid)
+  if (recording === undefined || !isVisible(recording.tenant_id, principal))
+    throw notFound('recording')
+  return recording
 }
 
 interface RecordingAccess {
-  /** On this disk. */
+  /** Path of the file on this disk. */
   readonly file: string | undefined
   readonly readers: RecordingReaders
   readonly others: OtherNodes | undefined
@@ -208,39 +221,9 @@ function doneOrThrow(result: RecordingResult): 'recording' | 'stopped' {
   }
 }
 
-/** How many recordings are read at the same time: a slow reader holds a file open. */
-const maxReaders = 64
-/** Limit of one tenant, so that it does not exclude all others. */
-const maxOfTenant = 16
-
-export class RecordingReaders {
-  readonly #ofTenants = new Map<number | null, number>()
-  #total = 0
-
-  /**
-   * @param tenantId of the reader; null: it belongs to no tenant, and only the whole number counts
-   * @returns what the reader calls once, at its end; undefined: there are too many
-   */
-  enter(tenantId: number | null): (() => void) | undefined {
-    const ofTenant = this.#ofTenants.get(tenantId) ?? 0
-    if (this.#total >= maxReaders || (tenantId !== null && ofTenant >= maxOfTenant))
-      return undefined
-    this.#total += 1
-    this.#ofTenants.set(tenantId, ofTenant + 1)
-    return () => this.#leave(tenantId)
-  }
-
-  #leave(tenantId: number | null): void {
-    this.#total -= 1
-    const left = (this.#ofTenants.get(tenantId) ?? 0) - 1
-    if (left > 0) this.#ofTenants.set(tenantId, left)
-    else this.#ofTenants.delete(tenantId)
-  }
-}
-
 /** The header `Range` of a request for bytes (RFC 9110 §14). */
 export type ByteRange =
-  /** Without a range, or with one that may be ignored: several, or another unit. */
+  /** There is no range, or one that may be ignored: several, or another unit. */
   | { readonly kind: 'whole' }
   /** Both are part of it. */
   | { readonly kind: 'part'; readonly start: number; readonly end: number }

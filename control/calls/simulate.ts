@@ -77,13 +77,15 @@ const simulationView = z
     other_sources: z
       .array(z.string())
       .describe(
-        'What `source` may name instead, where the request named none and it was chosen; at most 10.',
+        'What `source` may name instead, where the request named none and it was chosen; at ' +
+          'most 10.',
       ),
     payment: z.strictObject({
       kind: z
         .enum(['asked', 'free', 'not_asked', 'elsewhere'])
         .describe(
-          '`free`: no wallet is asked. `not_asked`: the call ends before. `elsewhere`: another system charges.',
+          '`free`: no wallet is asked. `not_asked`: the call ends before. `elsewhere`: ' +
+            'another system charges.',
         ),
       customer_id: z.int().nullable(),
       customer: z.string().nullable(),
@@ -113,7 +115,8 @@ const simulationView = z
     order: z
       .enum(['fixed', 'turn', 'drawn', 'call_id'])
       .describe(
-        'Of the candidates. `turn`: that of the next call. `drawn`: by chance; the most probable one is shown. `call_id`: that of this Call-ID.',
+        'Of the candidates. `turn`: that of the next call. `drawn`: by chance; the most ' +
+          'probable one is shown. `call_id`: that of this Call-ID.',
       ),
     set_id: z.int().nullable().describe('The dispatcher set that was asked.'),
     candidates: z.array(candidate).describe('In the order in which they are tried.'),
@@ -143,8 +146,10 @@ export const simulateBody = z.strictObject({
     .min(1)
     .optional()
     .describe(
-      'Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, or an extension as `100@acme.example`. ' +
-        'Absent: the extension `from`, or else the only carrier whose calls are taken, or else a program of the platform (`TRUSTED_SOURCES`).',
+      'Where the call comes from: the name of a carrier, an address such as `203.0.113.7:5060`, ' +
+        'or an extension as `100@acme.example`. ' +
+        'Absent: the extension `from`, or else the only carrier whose calls are taken, or else ' +
+        'a program of the platform (`TRUSTED_SOURCES`).',
     ),
   call_id: text(200)
     .min(1)
@@ -274,7 +279,7 @@ async function extensions(
   }))
 }
 
-/** By name; or else those whose calls are taken. */
+/** Finds carriers by name, or else those whose calls are taken. */
 async function carriers(
   { tenantId }: Principal,
   store: Store,
@@ -346,16 +351,17 @@ async function viewOf(
 export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
 
 const BANNED =
-  'The source is banned: its packets are dropped unread. An operator can lift the ban (`/guard/bans`).'
+  'The source is banned: its packets are dropped unread. An operator can lift the ban ' +
+  '(`/guard/bans`).'
 
-/** Of a call of one minute. */
+/** The price of a carrier for a call of one minute. */
 interface CarrierCost {
   readonly micros: number
   /** Undefined: the carrier has no price list any more. */
   readonly currency: string | undefined
 }
 
-/** By candidate; undefined: its carrier has no price for the number. */
+/** Costs by candidate; undefined: its carrier has no price for the number. */
 async function costsOf(
   { candidates, calledNumber }: Simulation,
   at: number,
@@ -456,6 +462,63 @@ function rateView(
   }
 }
 
+const exampleSimulation = {
+  verdict: 'goes_on',
+  sip_code: null,
+  reason: null,
+  code: null,
+  denial_text: null,
+  from: '4930100',
+  to: '4940200',
+  direction: 'inbound',
+  emergency: false,
+  source: { kind: 'carrier', id: 1, name: 'trunk' },
+  other_sources: [],
+  payment: {
+    kind: 'asked',
+    customer_id: 7,
+    customer: 'acme',
+    code: null,
+    rate: {
+      prefix: '49',
+      currency: 'USD',
+      connect_fee_exact: '0.00',
+      rate_per_minute_exact: '0.60',
+      first_increment: 1,
+      increment: 1,
+    },
+    price_exact: '0.60',
+    at: exampleTime,
+    longest_seconds: 1_000,
+  },
+  order: 'turn',
+  set_id: 1,
+  candidates: [
+    {
+      kind: 'node',
+      uri: 'sip:10.0.0.11:5060;transport=udp',
+      name: null,
+      id: 1,
+      number: null,
+      route: null,
+      phones: null,
+      withheld: null,
+      share: 1,
+      withheld_text: null,
+      carrier_price_exact: null,
+      margin_exact: null,
+    },
+  ],
+  passed_over: [
+    {
+      kind: 'node',
+      name: 'sip:10.0.0.12:5060;transport=udp',
+      uri: 'sip:10.0.0.12:5060;transport=udp',
+      why: 'drained',
+    },
+  ],
+}
+
 /** `POST /telephony/simulate`: the path that a call would take now. Nothing changes. */
 export const simulateRoutes = (deps: SimulateDeps) =>
   new Hono<ControlEnv>().post(
@@ -465,62 +528,7 @@ export const simulateRoutes = (deps: SimulateDeps) =>
       tag: 'Calls',
       summary: 'Tell what would happen to a call now: source, payer, price and destinations',
       body: { from: '4930100', to: '4940200', source: 'trunk' },
-      answer: data(simulationView, {
-        verdict: 'goes_on',
-        sip_code: null,
-        reason: null,
-        code: null,
-        denial_text: null,
-        from: '4930100',
-        to: '4940200',
-        direction: 'inbound',
-        emergency: false,
-        source: { kind: 'carrier', id: 1, name: 'trunk' },
-        other_sources: [],
-        payment: {
-          kind: 'asked',
-          customer_id: 7,
-          customer: 'acme',
-          code: null,
-          rate: {
-            prefix: '49',
-            currency: 'USD',
-            connect_fee_exact: '0.00',
-            rate_per_minute_exact: '0.60',
-            first_increment: 1,
-            increment: 1,
-          },
-          price_exact: '0.60',
-          at: exampleTime,
-          longest_seconds: 1_000,
-        },
-        order: 'turn',
-        set_id: 1,
-        candidates: [
-          {
-            kind: 'node',
-            uri: 'sip:10.0.0.11:5060;transport=udp',
-            name: null,
-            id: 1,
-            number: null,
-            route: null,
-            phones: null,
-            withheld: null,
-            share: 1,
-            withheld_text: null,
-            carrier_price_exact: null,
-            margin_exact: null,
-          },
-        ],
-        passed_over: [
-          {
-            kind: 'node',
-            name: 'sip:10.0.0.12:5060;transport=udp',
-            uri: 'sip:10.0.0.12:5060;transport=udp',
-            why: 'drained',
-          },
-        ],
-      }),
+      answer: data(simulationView, exampleSimulation),
       refusals: [404],
     }),
     requires('calls:read'),

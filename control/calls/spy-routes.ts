@@ -46,7 +46,8 @@ export function spyRoutes({
       tag: 'Calls',
       nodes: 'call',
       summary:
-        'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of the set), or, to listen, a media relay.',
+        'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of ' +
+        'the set), or, to listen, a media relay.',
       body: { call_uuid: exampleCallUuid, supervisor_extension: '100', mode: 'listen' },
       answer: data(
         z.strictObject({

@@ -115,90 +115,101 @@ async function endOfRecord(
   }
 }
 
-export function traceRoutes(deps: TraceDeps & WithOthers) {
-  /**
-   * `answer` with the trace, or the response of the node that has it, or `answer` with the result
-   * of `left`.
-   */
-  const answered = async (
-    c: Context<ControlEnv>,
-    uuid: string,
-    answer: (trace: Trace) => Response | Promise<Response>,
-    left: typeof endOfRecord | undefined,
-  ): Promise<Response> => {
-    const trace = await findTrace(deps.engine, uuid, c.var.principal)
-    if (trace !== undefined) return answer(trace)
-    const ofPeer = await answerOfPeer(c, deps.others)
-    if (ofPeer !== undefined) return ofPeer
-    // An asking node gets only the memory of this node: another may have more.
-    const isNode = c.get('nodeRequest') !== undefined
-    const ended = isNode ? undefined : await left?.(deps.store, uuid, c.var.principal)
-    if (ended === undefined) throw notFound('call')
-    return answer(ended)
-  }
-  return new Hono<ControlEnv>()
-    .get(
-      '/calls/:uuid/trace',
-      describeRoute({
-        id: 'traceCall',
-        tag: 'Calls',
-        nodes: 'call',
-        summary:
-          'Get the SIP trace of a call: the messages of all legs, and the decisions between them. Without `calls:control` the tags of its dialogs are hidden.',
-        answer: data(traceSchema, {
-          call_uuid: exampleCallUuid,
-          legs: ['a84b4c76e66710'],
-          is_complete: true,
-          peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],
-          entries: [
-            {
-              at: exampleTime,
-              kind: 'decision',
-              what: 'charged',
-              detail: {
-                verdict: 'granted',
-                granted_seconds: 60,
-                customer_id: 7,
-                customer: 'acme',
-                balance: '10.00',
-                available: '9.40',
-                currency: 'USD',
-              },
+type TraceRoutesDeps = TraceDeps & WithOthers
+
+export function traceRoutes(deps: TraceRoutesDeps) {
+  return new Hono<ControlEnv>().route('/', traceCallRoute(deps)).route('/', captureCallRoute(deps))
+}
+
+const traceCallRoute = (deps: TraceRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/calls/:uuid/trace',
+    describeRoute({
+      id: 'traceCall',
+      tag: 'Calls',
+      nodes: 'call',
+      summary:
+        'Get the SIP trace of a call: the messages of all legs, and the decisions between ' +
+        'them. Without `calls:control` the tags of its dialogs are hidden.',
+      answer: data(traceSchema, {
+        call_uuid: exampleCallUuid,
+        legs: ['a84b4c76e66710'],
+        is_complete: true,
+        peers: [{ role: 'caller', name: '4930100', address: '203.0.113.7:5060' }],
+        entries: [
+          {
+            at: exampleTime,
+            kind: 'decision',
+            what: 'charged',
+            detail: {
+              verdict: 'granted',
+              granted_seconds: 60,
+              customer_id: 7,
+              customer: 'acme',
+              balance: '10.00',
+              available: '9.40',
+              currency: 'USD',
             },
-          ],
-        }),
+          },
+        ],
       }),
-      requires('calls:read'),
-      validate('param', path),
-      async (c) => {
-        const { uuid } = c.req.valid('param')
-        const show = async (trace: Trace) =>
-          ok(c, await traceView(uuid, trace, c.var.principal, deps))
-        return answered(c, uuid, show, endOfRecord)
-      },
-    )
-    .get(
-      '/calls/:uuid/trace.pcap',
-      describeRoute({
-        id: 'captureCall',
-        tag: 'Calls',
-        nodes: 'call',
-        summary:
-          'Get the SIP messages of a call as a packet capture (libpcap). Each message is one UDP datagram, whatever transport carried it. Without `calls:control` the tags of its dialogs are hidden.',
-        answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
-      }),
-      requires('calls:read'),
-      validate('param', path),
-      async (c) => {
-        const { uuid } = c.req.valid('param')
-        const show = (trace: Trace) =>
-          c.body(pcapOf(trace), 200, {
-            'Content-Type': 'application/vnd.tcpdump.pcap',
-            'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
-          })
-        return answered(c, uuid, show, undefined)
-      },
-    )
+    }),
+    requires('calls:read'),
+    validate('param', path),
+    async (c) => {
+      const { uuid } = c.req.valid('param')
+      const show = async (trace: Trace) =>
+        ok(c, await traceView(uuid, trace, c.var.principal, deps))
+      return answered(c, deps, show, endOfRecord)
+    },
+  )
+
+const captureCallRoute = (deps: TraceRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/calls/:uuid/trace.pcap',
+    describeRoute({
+      id: 'captureCall',
+      tag: 'Calls',
+      nodes: 'call',
+      summary:
+        'Get the SIP messages of a call as a packet capture (libpcap). Each message is one ' +
+        'UDP datagram, whatever transport carried it. Without `calls:control` the tags of its ' +
+        'dialogs are hidden.',
+      answer: text('application/vnd.tcpdump.pcap', '\u00a1\u00b2\u00c3\u00d4…'),
+    }),
+    requires('calls:read'),
+    validate('param', path),
+    async (c) => {
+      const { uuid } = c.req.valid('param')
+      const show = (trace: Trace) =>
+        c.body(pcapOf(trace), 200, {
+          'Content-Type': 'application/vnd.tcpdump.pcap',
+          'Content-Disposition': `attachment; filename="${uuid}.pcap"`,
+        })
+      return answered(c, deps, show, undefined)
+    },
+  )
+
+/**
+ * Answers with the trace of this node, with the response of the node that has it, or with the end
+ * that `ifForgotten` reads from the call record.
+ */
+async function answered(
+  c: Context<ControlEnv>,
+  deps: TraceRoutesDeps,
+  answer: (trace: Trace) => Response | Promise<Response>,
+  ifForgotten: typeof endOfRecord | undefined,
+): Promise<Response> {
+  const uuid = c.req.param('uuid') ?? ''
+  const trace = await findTrace(deps.engine, uuid, c.var.principal)
+  if (trace !== undefined) return answer(trace)
+  const answerElsewhere = await answerOfPeer(c, deps.others)
+  if (answerElsewhere !== undefined) return answerElsewhere
+  // An asking node gets only the memory of this node: another may have more.
+  const isNode = c.get('nodeRequest') !== undefined
+  const ended = isNode ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
+  if (ended === undefined) throw notFound('call')
+  return answer(ended)
 }
 
 export type TraceDeps = Pick<Platform, 'store' | 'ocs'> & {

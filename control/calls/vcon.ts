@@ -43,7 +43,7 @@ const DIALOG = 0
 export interface CallFiles {
   /** Where the recording is served. */
   readonly recordingUrl: string
-  /** As `GET /calls/{uuid}/trace` shows it; undefined: not stored, or hidden from the principal. */
+  /** The trace that `GET /calls/{uuid}/trace` shows; undefined: not stored, or hidden. */
   readonly trace: object | undefined
 }
 
@@ -172,7 +172,7 @@ export function vconRoutes(deps: TraceDeps & WithOthers) {
   )
 }
 
-/** As `GET /calls/{uuid}/trace` shows it, of this node or of the one that has it. */
+/** The trace that `GET /calls/{uuid}/trace` shows, from this node or from the one that has it. */
 async function traceOf(
   c: Context<ControlEnv>,
   uuid: string,

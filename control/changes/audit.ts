@@ -58,7 +58,8 @@ const auditEntryView = z
       .string()
       .nullable()
       .describe(
-        'Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given again, and nothing was done.',
+        'Of a refusal; `idempotency_replayed`: the answer to an `Idempotency-Key` was given ' +
+          'again, and nothing was done.',
       ),
     before_digest: z.string().nullable().describe('SHA-256 of the resource as the API shows it.'),
     after_digest: z.string().nullable(),
@@ -75,7 +76,7 @@ export type AuditEntry = Omit<Selectable<AuditEntryTable>, 'id'>
 export interface AuditFilter {
   /** Only entries of this tenant's credentials; null for all. */
   readonly tenantId: number | null
-  /** As in the entry, or the name of a key. */
+  /** The actor as in the entry, or the name of a key. */
   readonly actor?: string | undefined
   readonly outcome?: AuditEntry['outcome'] | undefined
   /** Prefix of the action, such as `DELETE` or `tool revoke`. */
@@ -209,7 +210,7 @@ export class AuditLog {
     }
   }
 
-  /** By the id of the change. */
+  /** Reads effects by the id of the change. */
   async #effectsOf(entries: readonly ListedEntry[]): Promise<ReadonlyMap<string, string>> {
     const ids = [...new Set(entries.flatMap(({ change_id: id }) => id ?? []))]
     if (ids.length === 0) return new Map()

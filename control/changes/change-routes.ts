@@ -25,7 +25,8 @@ const changeSchema = z
     state: z
       .enum(changeStates)
       .describe(
-        '`made`: it stands. `superseded`: its time ran out after a later change. `unconfirmed`: the process ended while it was made.',
+        '`made`: it stands. `superseded`: its time ran out after a later change. ' +
+          '`unconfirmed`: the process ended while it was made.',
       ),
     actor: z.string().describe('As in the audit log.'),
     actor_name: z.string().nullable(),
@@ -41,7 +42,8 @@ const changeSchema = z
     is_state_kept: z
       .boolean()
       .describe(
-        'False: `before` and `after` have the names of the fields, and no values: they were too long, or have given way to later changes.',
+        'False: `before` and `after` have the names of the fields, and no values: they were ' +
+          'too long, or have given way to later changes.',
       ),
     expires_at: moment.nullable().describe('When the platform undoes it.'),
     undone_at: moment.nullable(),
@@ -113,82 +115,84 @@ const undoBody = z.strictObject({ reason: changeReason, dry_run: dryRun })
 
 export function changeRoutes(deps: ChangeDeps) {
   const entries = new ChangeStore(deps.store)
-  return (
-    new Hono<ControlEnv>()
-      .get(
-        '/changes',
-        describeRoute({
-          id: 'listChanges',
-          tag: 'Changes',
-          summary: 'List changes, newest first',
-          answer: list(changeSchema, exampleChange),
-        }),
-        requires('audit:read'),
-        validate('query', changeQuery),
-        async (c) => {
-          const query = c.req.valid('query')
-          const {
-            page,
-            limit,
-            start_date: from,
-            end_date: before,
-            target: target_id,
-            ...rest
-          } = query
-          const filter = { tenantId: c.var.principal.tenantId, from, before, target_id, ...rest }
-          const found = await entries.list(filter, { limit, offset: offsetOf({ page, limit }) })
-          return ok(c, found.entries.map(changeView), endingMeta({ page, limit }, found.total))
-        },
-      )
-
-      .get(
-        '/changes/:change_id',
-        describeRoute({
-          id: 'getChange',
-          tag: 'Changes',
-          summary: 'Get a change',
-          answer: data(changeSchema, exampleChange),
-        }),
-        requires('audit:read'),
-        validate('param', changePath),
-        async (c) => {
-          const { tenantId } = c.var.principal
-          const entry = await entries.find(c.req.valid('param').change_id, tenantId)
-          if (entry === undefined) throw notFound('Change')
-          return ok(c, changeView(entry))
-        },
-      )
-
-      // With the scopes of the tool that made the change, too.
-      .post(
-        '/changes/:change_id/undo',
-        describeRoute({
-          id: 'undoChange',
-          tag: 'Changes',
-          summary: 'Undo a change. Requires the scopes of the tool that made it, too.',
-          body: { reason: 'repaired' },
-          answer: data(undone, {
-            dry_run: false,
-            changed: true,
-            effect: `The dispatcher_node "1/sip:10.0.0.2:5060" gets back the state that it had before change ${exampleId} (set_dispatcher_state), whose effect was: Node "sip:10.0.0.2:5060" of set 1 goes from active to inactive: its live calls continue, and it gets no new ones.`,
-            change: exampleUndone,
-          }),
-          refusals: [409],
-        }),
-        requires('audit:read'),
-        validate('param', changePath),
-        validate('json', undoBody),
-        repeatable(),
-        async (c) => {
-          const { reason, dry_run: isDryRun } = c.req.valid('json')
-          const { change_id: changeId } = c.req.valid('param')
-          const order = { principal: c.var.principal, changeId, reason, isDryRun }
-          const { entry, isChanged, effect, state } = await undoChange(deps, order)
-          if (isChanged && !isDryRun)
-            c.set('change', { before: state, after: stateIn(entry.state_before), changeId, reason })
-          const shown = changeView(entry)
-          return ok(c, { dry_run: isDryRun, changed: isChanged, effect, change: shown })
-        },
-      )
-  )
+  return new Hono<ControlEnv>()
+    .route('/', listChangesRoute(entries))
+    .route('/', getChangeRoute(entries))
+    .route('/', undoChangeRoute(deps))
 }
+
+const listChangesRoute = (entries: ChangeStore) =>
+  new Hono<ControlEnv>().get(
+    '/changes',
+    describeRoute({
+      id: 'listChanges',
+      tag: 'Changes',
+      summary: 'List changes, newest first',
+      answer: list(changeSchema, exampleChange),
+    }),
+    requires('audit:read'),
+    validate('query', changeQuery),
+    async (c) => {
+      const query = c.req.valid('query')
+      const { page, limit, start_date: from, end_date: before, target: target_id, ...rest } = query
+      const filter = { tenantId: c.var.principal.tenantId, from, before, target_id, ...rest }
+      const found = await entries.list(filter, { limit, offset: offsetOf({ page, limit }) })
+      return ok(c, found.entries.map(changeView), endingMeta({ page, limit }, found.total))
+    },
+  )
+
+const getChangeRoute = (entries: ChangeStore) =>
+  new Hono<ControlEnv>().get(
+    '/changes/:change_id',
+    describeRoute({
+      id: 'getChange',
+      tag: 'Changes',
+      summary: 'Get a change',
+      answer: data(changeSchema, exampleChange),
+    }),
+    requires('audit:read'),
+    validate('param', changePath),
+    async (c) => {
+      const { tenantId } = c.var.principal
+      const entry = await entries.find(c.req.valid('param').change_id, tenantId)
+      if (entry === undefined) throw notFound('Change')
+      return ok(c, changeView(entry))
+    },
+  )
+
+// With the scopes of the tool that made the change, too.
+const undoChangeRoute = (deps: ChangeDeps) =>
+  new Hono<ControlEnv>().post(
+    '/changes/:change_id/undo',
+    describeRoute({
+      id: 'undoChange',
+      tag: 'Changes',
+      summary: 'Undo a change. Requires the scopes of the tool that made it, too.',
+      body: { reason: 'repaired' },
+      answer: data(undone, {
+        dry_run: false,
+        changed: true,
+        effect:
+          'The dispatcher_node "1/sip:10.0.0.2:5060" gets back the state that it had before ' +
+          `change ${exampleId} (set_dispatcher_state), whose effect was: Node ` +
+          '"sip:10.0.0.2:5060" of set 1 goes from active to inactive: its live calls continue, ' +
+          'and it gets no new ones.',
+        change: exampleUndone,
+      }),
+      refusals: [409],
+    }),
+    requires('audit:read'),
+    validate('param', changePath),
+    validate('json', undoBody),
+    repeatable(),
+    async (c) => {
+      const { reason, dry_run: isDryRun } = c.req.valid('json')
+      const { change_id: changeId } = c.req.valid('param')
+      const order = { principal: c.var.principal, changeId, reason, isDryRun }
+      const { entry, isChanged, effect, state } = await undoChange(deps, order)
+      if (isChanged && !isDryRun)
+        c.set('change', { before: state, after: stateIn(entry.state_before), changeId, reason })
+      const shown = changeView(entry)
+      return ok(c, { dry_run: isDryRun, changed: isChanged, effect, change: shown })
+    },
+  )

@@ -54,7 +54,7 @@ export class ChangeStore {
     this.#quota = quota
   }
 
-  /** In a transaction of the caller. */
+  /** Runs in a transaction of the caller. */
   async insert(entry: NewChangeEntry): Promise<void> {
     const admitted = await this.#quota.admit(entry)
     await execute(this.#store, this.#store.db.insertInto('change_entry').values(admitted))

@@ -84,7 +84,7 @@ export interface Plan<O> extends ChangeEffect {
    * its beginning.
    */
   readonly apply: () => Promise<O>
-  /** What is known only once it is applied: the id of a new row, and the state as it is stored. */
+  /** Facts that are known only after the change: the id of a new row, and its stored state. */
   readonly applied?: () => { readonly id: string; readonly after: Json }
 }
 
@@ -110,7 +110,7 @@ export interface ChangeOrder {
 export interface MadeChange<O> {
   readonly plan: Omit<Plan<O>, 'preview' | 'apply'>
   readonly isDryRun: boolean
-  /** In a dry run: whether it would be. */
+  /** Whether anything changes; in a dry run, whether it would. */
   readonly isChanged: boolean
   /** Null: nothing was changed. */
   readonly changeId: string | null
@@ -241,7 +241,7 @@ function changeOther<O>(
 interface Run<T> {
   readonly kind: RestorableKind | null
   readonly id: string
-  /** In the transaction. False: it cannot go on; throws an `ApiError` when it must not. */
+  /** Runs in the transaction. False: it cannot go on; throws an `ApiError` when it must not. */
   readonly check: () => Promise<boolean>
   /** Undefined: there was nothing to do. */
   readonly apply: () => Promise<T | undefined>
@@ -351,7 +351,9 @@ function inPlaceOf(earlier: ChangeEntry, state: Json | null, until: number | nul
   return {
     before,
     after: sharedFields(state, before),
-    effect: `It stays so ${until === null ? 'until it is undone' : `until ${timeToText(until)}`}, instead of until ${timeToText(earlier.expires_at ?? 0)}.`,
+    effect:
+      `It stays so ${until === null ? 'until it is undone' : `until ${timeToText(until)}`}, ` +
+      `instead of until ${timeToText(earlier.expires_at ?? 0)}.`,
   }
 }
 
@@ -404,7 +406,7 @@ interface EnteredWrite<T> {
   readonly changeId: string | null
 }
 
-/** For requests that write one kind of row. `write` may run again from its beginning. */
+/** Serves requests that write one kind of row. `write` may run again from its beginning. */
 export const writesOf =
   (deps: ChangeDeps, kind: ChangeKind, noun: string) =>
   <T>(
@@ -433,7 +435,7 @@ export const creationsOf =
 
 interface RowOrder extends WriteRequest {
   readonly kind: ChangeKind
-  /** Of the resource: `Customer`. */
+  /** Name of the resource: `Customer`. */
   readonly noun: string
   readonly isNew: boolean
 }
@@ -474,7 +476,7 @@ function writeRow<T>(
 interface Row {
   readonly kind: RestorableKind
   readonly target: Target
-  /** As in a sentence: `customer`. */
+  /** Name of the resource in a sentence: `customer`. */
   readonly noun: string
   /** The fields that the request names. */
   readonly given: Readonly<Record<string, unknown>>
@@ -562,7 +564,7 @@ async function subjectOf(
   return `The ${noun} ${quoted(named ?? target.id)}`
 }
 
-/** What costs or grants money is named, whatever else is changed. */
+/** Puts the fields that cost or grant money first: they are named, whatever else is changed. */
 const moneyFirst = (names: readonly string[]): readonly string[] => [
   ...names.filter(isMoney),
   ...names.filter((name) => !isMoney(name)),
@@ -591,7 +593,7 @@ const setsPassword = (given: unknown): boolean =>
     ([name, value]) => (name === 'password' && value !== undefined) || setsPassword(value),
   )
 
-/** For the audit trail, and the client. */
+/** Notes the change for the audit trail and for the client. */
 export function recordChange(
   c: Context<ControlEnv>,
   changeId: string | null,
@@ -624,7 +626,7 @@ export const dryRun = z
   .default(false)
   .describe('True: tells the effect, and changes nothing.')
 
-/** Of each request that writes a resource. */
+/** Query of each request that writes a resource. */
 export const writeQuery = z.strictObject({ reason: changeReason.optional() })
 
 /** The fields that the answers of all changes have, in tools and in the API. */

@@ -33,7 +33,7 @@ interface StateLimits {
 const MIB = 1_048_576
 /** About 32,768 small changes. */
 const limitsOfTenant: StateLimits = { bytes: 16 * MIB, temporary: 4_096 }
-/** For changes outside of tenants. */
+/** Limits for changes outside of tenants. */
 const limitsOfPlatform: StateLimits = { bytes: 64 * MIB, temporary: 16_384 }
 
 /** An entry has no less: so few give way to one. */
@@ -45,7 +45,7 @@ const LEAST_BYTES = 512
 const UNIT_BYTES = 4_096
 /** Entries that are read at once: they may have 64 kB each. */
 const BATCH = 8
-/** Of one write: 320 entries, where the largest takes the place of about 128 of the smallest. */
+/** Batches of one write: 320 entries, where the largest displaces about 128 of the smallest. */
 const MAX_BATCHES = 40
 
 /** Replaces each value of a state that is too long. */
@@ -217,7 +217,7 @@ const mustStay = ({ expires_at: expiresAt, state }: Pick<Entry, 'expires_at' | '
 const isPassed = ({ at, id }: Pick<Entry, 'at' | 'id'>, since: Space): boolean =>
   at < since.at || (at === since.at && id <= since.id)
 
-/** For how much an entry counts: always for the same. */
+/** Size for which an entry counts; it is always the same. */
 function weightOf({ change_id, ...states }: States & Pick<Entry, 'change_id'>): number {
   const bytes = bytesOf(states)
   if (bytes === 0 || bytes >= UNIT_BYTES) return bytes
@@ -272,5 +272,7 @@ export const namesOnly = (state: FieldState, why: string): FieldState =>
 const tooManyTemporary = (owner: number | null, { temporary }: StateLimits): ApiError =>
   conflict(
     'too_many_temporary_changes',
-    `${temporary} temporary changes of ${owner === null ? 'the platform' : 'this tenant'} are kept already. Nothing was changed: make this one without a duration, or undo others that still stand`,
+    `${temporary} temporary changes of ${owner === null ? 'the platform' : 'this tenant'} are ` +
+      'kept already. Nothing was changed: make this one without a duration, or undo others that ' +
+      'still stand',
   )

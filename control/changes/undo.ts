@@ -6,16 +6,13 @@
  */
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
-import type { Log } from '../../schema/contracts/log.ts'
 import { transaction } from '../../schema/sql/query.ts'
-import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
 import { admitScope } from '../auth/requires.ts'
 import { allScopes } from '../auth/scopes.ts'
-import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import { type ApiError, conflict, notFound } from '../http/api-error.ts'
 import { cleanText, quoted } from '../http/clean-text.ts'
-import { auditEntry, type AuditLog } from './audit.ts'
-import { type ChangeOrder, changeUnderWay, MAX_EFFECT, run, UNDER_WAY } from './change.ts'
+import { type ChangeOrder, changeUnderWay, MAX_EFFECT, run } from './change.ts'
 import {
   type ChangeEntry,
   ChangeStore,
@@ -34,7 +31,7 @@ import {
   type RestorableKind,
 } from './kinds.ts'
 import { lossOf } from './state-quota.ts'
-import { everywhere, requestScope, type RequestScope } from '../auth/tenants.ts'
+import { requestScope, type RequestScope } from '../auth/tenants.ts'
 
 export interface UndoOrder {
   readonly principal: Principal
@@ -49,7 +46,7 @@ export interface UndoOrder {
 }
 
 export interface UndoneChange {
-  /** In a dry run: as it stands. */
+  /** The entry after the undo; in a dry run, as it stands. */
   readonly entry: ChangeEntry
   /** False: it was undone before. In a dry run: whether it would be undone. */
   readonly isChanged: boolean
@@ -118,7 +115,7 @@ interface UndoableState {
 }
 
 /** Restores the state before a change, and ends its entry. Undefined: it has been undone before. */
-async function restore(
+export async function restore(
   entry: ChangeEntry,
   ended: ChangeEnd,
   restoring: RestoreContext,
@@ -140,7 +137,7 @@ async function restore(
       return found
     },
     note: () => entries.end(entry, ended),
-    // After a crash in between it is undone once more, which changes nothing.
+    // A crash in between makes it undone once more, which changes nothing.
     ...(!kind.isRow && {
       claim: {
         take: () => entries.claim(changeId, deps.now() + CLAIM_MS),
@@ -191,11 +188,15 @@ function effectOf(entry: ChangeEntry, kind: RestorableKind): string {
     state_before === null
       ? (kind.uncreated ?? 'is removed: it was not there')
       : 'gets back the state that it had'
-  return `The ${target_kind} ${quoted(target_id)} ${becomes} before change ${change_id} (${tool}), whose effect was: ${effect}`
+  return (
+    `The ${target_kind} ${quoted(target_id)} ${becomes} before change ${change_id} (${tool}), ` +
+    `whose effect was: ${effect}`
+  )
 }
 
 const endedEffect = ({ state, undone_at: at }: ChangeEntry): string =>
-  `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ${timeToText(at ?? 0)} already.`
+  `Nothing changes: it was ${state === 'expired' ? 'over' : 'undone'} at ` +
+  `${timeToText(at ?? 0)} already.`
 
 const isOver = ({ state }: ChangeEntry): boolean => state === 'undone' || state === 'expired'
 
@@ -208,7 +209,10 @@ const notReversible = (entry: ChangeEntry): ApiError =>
 function whyLost(entry: ChangeEntry): string {
   switch (lossOf(entry)) {
     case 'let_go':
-      return `: its earlier state was deleted to make room for later changes of ${entry.tenant_id === null ? 'the platform' : 'this tenant'}`
+      return (
+        ': its earlier state was deleted to make room for later changes of ' +
+        (entry.tenant_id === null ? 'the platform' : 'this tenant')
+      )
     case 'too_long':
       return ': its earlier state was too long to be stored'
     case null:
@@ -223,7 +227,7 @@ const unconfirmed = (): ApiError =>
       'Nothing was changed',
   )
 
-const CHANGED_SINCE = 'changed_since'
+export const CHANGED_SINCE = 'changed_since'
 
 const changedSince = (later: ChangeEntry | undefined): ApiError =>
   conflict(
@@ -231,133 +235,9 @@ const changedSince = (later: ChangeEntry | undefined): ApiError =>
     later === undefined
       ? 'The target no longer has the state that this change gave it. Nothing was changed: ' +
           'look at it, and set the state that you want'
-      : `The target has since been changed by change ${later.change_id} (${later.tool}). Nothing was changed: undo that change first, or set the state that you want`,
+      : `The target has since been changed by change ${later.change_id} (${later.tool}). ` +
+          'Nothing was changed: undo that change first, or set the state that you want',
   )
 
 /** Interval between calls of `poll`. */
 export const CHANGES_POLL_MS = 1_000
-/** Changes of one poll. */
-const BATCH = 20
-/**
- * How long one waits that cannot be undone now, such as for another node of its set to be in
- * service.
- */
-const RETRY_MS = 60_000
-
-const PLATFORM = 'platform'
-
-export interface ChangeDutiesDeps extends ChangeDeps {
-  readonly audit: AuditLog
-  readonly newCorrelationId: () => string
-  readonly log: Log
-}
-
-export class ChangeDuties {
-  readonly #deps: ChangeDutiesDeps
-  readonly #entries: ChangeStore
-  /**
-   * Changes that could not be undone, with the time of the next attempt: no more than fall due in
-   * `RETRY_MS`.
-   */
-  readonly #waiting = new Map<string, number>()
-  #isBusy = false
-  #isFailing = false
-
-  /** @param deps `now` is early rather than late: no change ends before its time. */
-  constructor(deps: ChangeDutiesDeps) {
-    this.#deps = deps
-    this.#entries = new ChangeStore(deps.store)
-  }
-
-  /**
-   * Called before the first request, unless another process serves: claims of a dead process end.
-   */
-  begin(): Promise<void> {
-    return this.#entries.endClaims()
-  }
-
-  /** Called every `CHANGES_POLL_MS`; the last call may still be at work. */
-  async poll(): Promise<void> {
-    if (this.#isBusy) return
-    this.#isBusy = true
-    try {
-      const now = this.#deps.now()
-      for (const entry of await this.#entries.abandoned(now, BATCH)) await this.#settle(entry)
-      for (const [changeId, retryAt] of this.#waiting)
-        if (retryAt <= now) this.#waiting.delete(changeId)
-      const waiting = [...this.#waiting.keys()]
-      for (const entry of await this.#entries.due(now, BATCH, waiting)) await this.#expire(entry)
-      this.#isFailing = false
-    } catch (error) {
-      if (!this.#isFailing && !isUnstored(error))
-        this.#deps.log('warn', 'expired changes could not be undone', { error: String(error) })
-      this.#isFailing = true
-    } finally {
-      this.#isBusy = false
-    }
-  }
-
-  /**
-   * Settles a change whose process has ended: the state of the target shows whether the change was
-   * made.
-   */
-  async #settle(entry: ChangeEntry): Promise<void> {
-    const kind = restorable(this.#deps.kinds, entry.target_kind)
-    const isMade =
-      kind !== null &&
-      isSameState(kind, await kind.read(entry.target_id, this.#deps), stateIn(entry.state_after))
-    await this.#entries.settle(entry.change_id, isMade ? 'made' : 'unconfirmed')
-  }
-
-  async #expire(entry: ChangeEntry): Promise<void> {
-    const kind = restorable(this.#deps.kinds, entry.target_kind)
-    if (kind === null) return
-    const { now, log } = this.#deps
-    const ended = { undone_at: now(), undone_by: PLATFORM, undo_reason: null }
-    const { change_id: changeId, tool, target_kind, target_id } = entry
-    const logged = { changeId, tool, target: `${target_kind} ${target_id}` }
-    try {
-      const restored = await restore(
-        entry,
-        { ...ended, state: 'expired' },
-        {
-          kind,
-          entries: this.#entries,
-          deps: this.#deps,
-          asker: { ...everywhere, actor: PLATFORM, now: now() },
-          admit: () => Promise.resolve(),
-        },
-      )
-      if (restored === undefined) return
-      log('info', 'a temporary change has expired and was undone', logged)
-      await this.#audit(entry)
-    } catch (error) {
-      if (!(error instanceof ApiError)) throw error
-      if (error.code === CHANGED_SINCE || error.status === 404)
-        return this.#entries.end(entry, { ...ended, state: 'superseded' })
-      if (error.code === UNDER_WAY) return undefined
-      this.#waiting.set(changeId, now() + RETRY_MS)
-      log('warn', 'a temporary change has expired, but cannot be undone yet', {
-        ...logged,
-        code: error.code,
-      })
-    }
-  }
-
-  #audit(entry: ChangeEntry): Promise<void> {
-    const { audit, newCorrelationId, now } = this.#deps
-    return audit.record(
-      auditEntry({
-        at: now(),
-        by: { actor: PLATFORM, tenant_id: entry.tenant_id },
-        address: PLATFORM,
-        action: `expire ${entry.tool}`,
-        target: `${entry.target_kind} ${entry.target_id}`,
-        status: 200,
-        correlationId: newCorrelationId(),
-        changeId: entry.change_id,
-        reason: entry.reason,
-      }),
-    )
-  }
-}

@@ -32,7 +32,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   html: 'text/html; charset=utf-8',
 }
 
-/** In the folder of the bundle; for a run from the sources, in the output of the last build. */
+/** The files are beside the bundle; for a run from the sources, in the output of the last build. */
 const folders = ['./console', '../../dist/console'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 )

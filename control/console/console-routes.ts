@@ -6,7 +6,7 @@ import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
-import { either, text } from '../http/operation.ts'
+import { either, type Operation, text } from '../http/operation.ts'
 
 /** Allows nothing inline, nothing of other origins, and no frames. */
 const policy = [
@@ -51,39 +51,10 @@ export function consoleRoutes(
       openToAll(),
       (c) => (files === undefined ? frontPage(c) : page(c)),
     )
-    .get(
-      '/console/assets/:file',
-      describeRoute({
-        id: 'getConsoleFile',
-        tag: 'System',
-        summary: 'Get a file of the console',
-        answer: either(
-          text('text/javascript', ''),
-          text('text/css', ''),
-          text('image/svg+xml', ''),
-        ),
-        refusals: [404],
-      }),
-      openToAll(),
-      validate('param', fileParam),
-      (c) => {
-        const asset = files?.assets.get(c.req.valid('param').file)
-        if (asset === undefined) throw notFound('File')
-        // The name changes with the content.
-        return assetAnswer(c, asset, {
-          'Cache-Control': 'public, max-age=31536000, immutable',
-        })
-      },
-    )
+    .route('/', assetRoute(files))
     .get(
       '/guide',
-      describeRoute({
-        id: 'getGuide',
-        tag: 'System',
-        summary: 'Get the guide for operators as a web page',
-        answer: text('text/html', '<!doctype html>'),
-        refusals: [404],
-      }),
+      describeRoute(pageOperation('getGuide', 'Get the guide for operators as a web page')),
       openToAll(),
       (c) => {
         if (files === undefined) throw notFound('Guide')
@@ -92,41 +63,53 @@ export function consoleRoutes(
     )
     .get(
       '/console',
-      describeRoute({
-        id: 'getConsole',
-        tag: 'System',
-        summary: 'Get the page of the console',
-        answer: text('text/html', '<!doctype html>'),
-        refusals: [404],
-      }),
+      describeRoute(pageOperation('getConsole', 'Get the page of the console')),
       openToAll(),
       page,
     )
     .get(
       '/console/:screen',
-      describeRoute({
-        id: 'getConsoleScreen',
-        tag: 'System',
-        summary: 'Get the page of the console at a screen',
-        answer: text('text/html', '<!doctype html>'),
-        refusals: [404],
-      }),
+      describeRoute(pageOperation('getConsoleScreen', 'Get the page of the console at a screen')),
       openToAll(),
       page,
     )
     .get(
       '/console/:screen/:item',
-      describeRoute({
-        id: 'getConsoleItem',
-        tag: 'System',
-        summary: 'Get the page of the console at one thing',
-        answer: text('text/html', '<!doctype html>'),
-        refusals: [404],
-      }),
+      describeRoute(pageOperation('getConsoleItem', 'Get the page of the console at one thing')),
       openToAll(),
       page,
     )
 }
+
+const assetRoute = (files: ConsoleFiles | undefined) =>
+  new Hono<ControlEnv>().get(
+    '/console/assets/:file',
+    describeRoute({
+      id: 'getConsoleFile',
+      tag: 'System',
+      summary: 'Get a file of the console',
+      answer: either(text('text/javascript', ''), text('text/css', ''), text('image/svg+xml', '')),
+      refusals: [404],
+    }),
+    openToAll(),
+    validate('param', fileParam),
+    (c) => {
+      const asset = files?.assets.get(c.req.valid('param').file)
+      if (asset === undefined) throw notFound('File')
+      // The name changes with the content.
+      return assetAnswer(c, asset, {
+        'Cache-Control': 'public, max-age=31536000, immutable',
+      })
+    },
+  )
+
+const pageOperation = (id: string, summary: string): Operation => ({
+  id,
+  tag: 'System',
+  summary,
+  answer: text('text/html', '<!doctype html>'),
+  refusals: [404],
+})
 
 function assetAnswer(
   c: Context<ControlEnv>,

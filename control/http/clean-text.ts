@@ -75,7 +75,7 @@ function describeValue(value: unknown): unknown {
 export const moneyText = (micros: number, currency: string | null): string =>
   `${moneyToDecimal(Math.round(micros / 10_000) * 10_000)} ${currency ?? ''}`.trim()
 
-/** To the last micro-unit: 0.0149 is no 0.01. */
+/** Writes an amount to the last micro-unit: 0.0149 is no 0.01. */
 export const exactMoneyText = (micros: number, currency: string | null): string =>
   `${moneyToDecimal(micros)} ${currency ?? ''}`.trim()
 

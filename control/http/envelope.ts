@@ -82,7 +82,7 @@ export const pageQuery = {
     .meta({ default: DEFAULT_LIMIT, description: `More than ${MAX_LIMIT} are never given.` }),
 }
 
-/** Of a list that goes on where an earlier answer ended. */
+/** Position in a list that goes on where an earlier answer ended. */
 export const cursorQuery = z
   .string()
   .regex(/^\d{1,6}$/, 'must be the cursor of an earlier answer')
@@ -112,7 +112,7 @@ export const offsetOf = ({ page, limit }: Page): number => (page - 1) * limit
 
 export const pageMeta = ({ page, limit }: Page, total: number): PageMeta => ({ page, limit, total })
 
-/** For a list that ends at `MAX_LISTED`: says whether there would be more. */
+/** Meta of a list that ends at `MAX_LISTED`: says whether there would be more. */
 export const endingMeta = (page: Page, counted: number): PageMeta =>
   counted > MAX_LISTED
     ? { ...pageMeta(page, MAX_LISTED), truncated: true }

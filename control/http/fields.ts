@@ -100,8 +100,11 @@ export const sipUri = z
     'must be a SIP URI such as "sip:user@host:5060;transport=tcp", over udp, tcp or tls',
   )
 
-const sipUriShape =
-  /^sip:(?:[\w.!~*'()&=+$,;?/%#-]{1,128}@)?(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})(?::[1-9]\d{0,4})?(?:;transport=(?:udp|tcp|tls))?$/i
+const sipUriShape = new RegExp(
+  String.raw`^sip:(?:[\w.!~*'()&=+$,;?/%#-]{1,128}@)?(\[[\da-f:.]{2,45}\]|[\w.-]{1,253})` +
+    String.raw`(?::[1-9]\d{0,4})?(?:;transport=(?:udp|tcp|tls))?$`,
+  'i',
+)
 
 /** A SIP domain, as in a Request-URI or a realm. */
 export const domain = z

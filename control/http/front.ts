@@ -190,7 +190,7 @@ const methodNotAllowed = (method: string, allowed: readonly string[]): ApiError 
     headers: { Allow: allowed.join(', ') },
   })
 
-/** For a path whose handler takes every method: refuses all but these. */
+/** Refuses all methods but these, at a path whose handler takes every method. */
 export const onlyMethods = (
   ...served: readonly (typeof methods)[number][]
 ): MiddlewareHandler<ControlEnv> => {

@@ -15,24 +15,24 @@ import {
 import { createServer as createTlsServer } from 'node:https'
 import type { Socket } from 'node:net'
 import type { SecureContextOptions } from 'node:tls'
-import { canonicalAddress, networkCheck, sourceKey } from '../../schema/net/ip-address.ts'
 import { ApiAnswer } from './api-answer.ts'
 import { ApiError } from './api-error.ts'
 import type { ControlEnv } from './control-env.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 
 export interface ConnectionLimits {
-  /** From the connection to the end of the headers. Milliseconds, as for the next three. */
+  /** Time from the connection to the end of the headers. Milliseconds, as for the next three. */
   readonly headersMs: number
-  /** From the first to the last byte of a request; 408 after that. */
+  /** Time from the first to the last byte of a request; 408 after that. */
   readonly requestMs: number
   /** Closes a connection without a request. */
   readonly idleMs: number
   /** Closes a connection without progress, such as that of a client that does not read. */
   readonly stalledMs: number
   readonly headerBytes: number
-  /** Per listener; further connections are closed immediately. */
+  /** Connections of a listener; further ones are closed immediately. */
   readonly connections: number
-  /** Per address; further connections get 503. Trusted proxies are limited per listener only. */
+  /** Connections of an address; further ones get 503. Trusted proxies have only the first limit. */
   readonly connectionsPerAddress: number
 }
 
@@ -67,7 +67,7 @@ export type OnRefused = (
 
 /** Observes requests and connections that no application sees. */
 export interface Watch {
-  /** For responses to requests that do not reach the application. */
+  /** Counts responses to requests that do not reach the application. */
   readonly unrouted: NonNullable<ApiAnswer['count']>
   readonly refused: OnRefused
   readonly perAddress: ConnectionLimit
@@ -214,50 +214,6 @@ function refusalBody(status: RefusedStatus, id: string): string {
 function statusOf(code: string | undefined): RefusedStatus {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return 408
   return code === 'HPE_HEADER_OVERFLOW' ? 431 : 400
-}
-
-/**
- * Limits the connections of one listener per address (per /64 network for IPv6). Without it, one
- * client could take all connections and send nothing. Proxies, which speak for many clients, are
- * exempt.
- */
-export class ConnectionLimit {
-  readonly #max: number
-  readonly #isExempt: (address: string) => boolean
-  readonly #open = new Map<string, number>()
-  readonly #refused = new WeakSet<Socket>()
-
-  /** `exempt`: CIDRs. */
-  constructor(max: number, exempt: readonly string[]) {
-    this.#max = max
-    this.#isExempt = exempt.length === 0 ? () => false : networkCheck(exempt)
-  }
-
-  /** Counts the connection until it closes. False when its address has reached the limit. */
-  admit(socket: Socket): boolean {
-    const address = canonicalAddress(socket.remoteAddress ?? '')
-    if (this.#isExempt(address)) return true
-    const source = sourceKey(address)
-    const open = this.#open.get(source) ?? 0
-    if (open >= this.#max) {
-      this.#refused.add(socket)
-      return false
-    }
-    this.#open.set(source, open + 1)
-    socket.once('close', () => this.#closed(source))
-    return true
-  }
-
-  /** Requests that it has sent meanwhile must not be carried out. */
-  isRefused(socket: Socket): boolean {
-    return this.#refused.has(socket)
-  }
-
-  #closed(source: string): void {
-    const rest = (this.#open.get(source) ?? 1) - 1
-    if (rest === 0) this.#open.delete(source)
-    else this.#open.set(source, rest)
-  }
 }
 
 interface HostAndPort {

@@ -68,7 +68,8 @@ export function openApiDocument(notes: readonly RouteNote[], version: string): J
       title: 'Tollgate',
       version,
       description:
-        'The control API of the telephony platform: keys, users, tenants, routing, calls and billing. Paths without `/api/v1` are aliases.',
+        'The control API of the telephony platform: keys, users, tenants, routing, calls and ' +
+        'billing. Paths without `/api/v1` are aliases.',
       license: { name: 'MIT', identifier: 'MIT' },
     },
     servers: [{ url: '/', description: 'This process.' }],
@@ -230,7 +231,8 @@ const commonHeaders = {
   },
   ChangeId: {
     description:
-      'The change that was entered, for `POST /changes/{change_id}/undo`. Absent when nothing was changed.',
+      'The change that was entered, for `POST /changes/{change_id}/undo`. Absent when nothing ' +
+      'was changed.',
     schema: { type: 'string', format: 'uuid' },
   },
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
@@ -258,7 +260,9 @@ const repetitionHeader = {
   required: false,
   schema: { type: 'string', maxLength: 255 },
   description:
-    'Makes the request safe to retry: a repeated request within 24 hours gets the first response again, without a token or secret. A POST without this parameter refuses the header: 400 `idempotency_not_supported`.',
+    'Makes the request safe to retry: a repeated request within 24 hours gets the first ' +
+    'response again, without a token or secret. A POST without this parameter refuses the ' +
+    'header: 400 `idempotency_not_supported`.',
 }
 
 const securitySchemes = {

@@ -2,7 +2,7 @@
 import type { z } from 'zod'
 import type { ErrorStatus } from './api-error.ts'
 
-/** In the order of the page. */
+/** The tags are in the order of the page. */
 export const tags = {
   System: 'Health, telemetry, audit log and SIP bans.',
   Changes: 'What operators and agents changed, and its undoing.',
@@ -38,7 +38,7 @@ export interface Operation {
    * `all`: about all nodes of the installation; `call`: about one call, on whichever node it is.
    */
   readonly nodes?: 'all' | 'call'
-  /** In addition to those that follow from access, schemas and method (`openapi-document.ts`). */
+  /** Statuses that do not already follow from access, schemas and method. */
   readonly refusals?: readonly ErrorStatus[]
   /** A valid example. */
   readonly body?: unknown
@@ -87,7 +87,7 @@ export const list = (element: z.ZodType, example: unknown): Answer =>
     meta: { page: 1, limit: 50, total: 1 },
   })
 
-/** Without the envelope. */
+/** Describes an answer without the envelope. */
 export const bare = (schema: z.ZodType, example: unknown, status: Status = 200): Answer =>
   json('bare', schema, status, example)
 

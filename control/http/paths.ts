@@ -48,11 +48,11 @@ export class KnownPathsRouter<T> implements Router<T> {
   readonly name = 'KnownPathsRouter'
   /** Hono's default router. */
   readonly #patterns = new SmartRouter<T>({ routers: [new RegExpRouter(), new TrieRouter()] })
-  /** Without patterns that have parameters. */
+  /** Routes whose patterns have no parameters. */
   readonly #literal = new SmartRouter<T>({ routers: [new RegExpRouter(), new TrieRouter()] })
-  /** As many as the program has routes without parameters. */
+  /** The set has as many entries as the program has routes without parameters. */
   readonly #known = new Set<string>()
-  /** By method, then path. */
+  /** The handlers are keyed by method, then by path. */
   readonly #results = new Map<string, Map<string, Result<T>>>()
 
   add(method: string, path: string, handler: T): void {

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod'
 
-/** By the field that a schema has, and documents: what a client may write instead. */
+/** Maps the documented field of a schema to the spelling that a client may use instead. */
 const otherSpellings = { tenant: 'tenant_slug', tenant_slug: 'tenant' } as const
 
 /** Both spellings at once are left to the schema, which refuses the one that it does not know. */

@@ -33,7 +33,8 @@ export const denialTextField = z
   .string()
   .nullable()
   .describe(
-    'Why the platform refused or ended the call, and what to do: one sentence. Null: it did not. `/guide#denial-<code>` is the entry of the guide.',
+    'Why the platform refused or ended the call, and what to do: one sentence. Null: it did ' +
+      'not. `/guide#denial-<code>` is the entry of the guide.',
   )
 
 export const timeOrNull = (ms: number | null): string | null =>

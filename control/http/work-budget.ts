@@ -13,7 +13,7 @@ import { recentlyUsed } from '../../schema/recently-used.ts'
 /** An amount that runs off at a steady rate. */
 interface Limit {
   readonly perSecond: number
-  /** At once; then the rest has to run off. */
+  /** Work that may be used at once; then the rest has to run off. */
   readonly most: number
 }
 

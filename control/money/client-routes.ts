@@ -89,117 +89,126 @@ const cdrQuery = z.strictObject({
 })
 
 /** Mounted under `/api/client`. */
-export function clientRoutes({ store, ocs, now }: ClientRoutesDeps) {
-  const self = (principal: Principal): number => customerOf(principal).customerId
-
+export function clientRoutes(deps: ClientRoutesDeps) {
   return new Hono<ControlEnv>()
-    .get(
-      '/wallet',
-      describeRoute({
-        id: 'getOwnWallet',
-        tag: 'Customer edge',
-        summary: 'Get the wallet',
-        answer: data(ownWallet, {
-          ...exampleBalance,
-          low_balance_threshold: 5,
-          is_balance_low: false,
-        }),
-        refusals: [404],
-      }),
-      requiresCustomer(),
-      async (c) => ok(c, await walletOf(store, ocs, self(c.get('principal')))),
-    )
-
-    .get(
-      '/ledger',
-      describeRoute({
-        id: 'listOwnLedgerEntries',
-        tag: 'Customer edge',
-        summary: 'List ledger entries: every change of the balance',
-        answer: list(ownEntry, {
-          id: 1,
-          kind: 'topup',
-          amount: 25,
-          amount_exact: '25.00',
-          balance_after: 25,
-          balance_after_exact: '25.00',
-          note: null,
-          call: null,
-          created_at: exampleTime,
-          call_uuid: null,
-        }),
-      }),
-      requiresCustomer(),
-      validate('query', ledgerQuery),
-      async (c) => {
-        const { page, limit, ...filter } = c.req.valid('query')
-        const slice = { limit, offset: offsetOf({ page, limit }) }
-        const id = self(c.get('principal'))
-        const list = () => listLedger(store, id, filter, slice)
-        const { rows, total } = await readApart(store, readerOf(id), list)
-        return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
-      },
-    )
-
-    .get(
-      '/cdrs',
-      describeRoute({
-        id: 'listOwnCalls',
-        tag: 'Customer edge',
-        summary: 'List calls, newest first',
-        answer: list(ownCall, {
-          call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
-          direction: 'outbound',
-          caller_id_number: '4930100',
-          destination_number: '4940200',
-          start_stamp: exampleTime,
-          answer_stamp: exampleTime,
-          end_stamp: exampleTime,
-          billsec: 20,
-          disposition: 'ANSWERED',
-          denial_code: null,
-          mos_score: null,
-          mos_source: null,
-          denial_text: null,
-          cost: 0.6,
-          cost_exact: '0.60',
-          currency: 'USD',
-          rate_prefix: '49',
-        }),
-      }),
-      requiresCustomer(),
-      validate('query', cdrQuery),
-      async (c) => {
-        const { page, limit, ...filter } = c.req.valid('query')
-        const id = self(c.get('principal'))
-        const slice = { limit, offset: offsetOf({ page, limit }) }
-        const list = () => callsOf(store, id, filter, slice)
-        const { rows, total } = await readApart(store, readerOf(id), list)
-        return ok(c, rows, endingMeta({ page, limit }, total))
-      },
-    )
-
-    .get(
-      '/rates/lookup',
-      describeRoute({
-        id: 'lookUpOwnRate',
-        tag: 'Customer edge',
-        summary: 'Look up the price of a call',
-        answer: data(priceView, examplePrice),
-        refusals: [404],
-      }),
-      requiresCustomer(),
-      validate('query', z.strictObject(lookupFields)),
-      async (c) => {
-        const { number, duration, at = now() } = c.req.valid('query')
-        const planId = (await customerRow(store, self(c.get('principal')))).rate_plan_id
-        const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at)
-        if (quote === undefined)
-          throw new ApiError(404, 'no_rate', 'There is no rate for this number at this time')
-        return ok(c, { number, at: timeToText(at), ...explanation(quote, duration) })
-      },
-    )
+    .route('/', getOwnWalletRoute(deps))
+    .route('/', listOwnLedgerEntriesRoute(deps))
+    .route('/', listOwnCallsRoute(deps))
+    .route('/', lookUpOwnRateRoute(deps))
 }
+
+const getOwnWalletRoute = ({ store, ocs }: ClientRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/wallet',
+    describeRoute({
+      id: 'getOwnWallet',
+      tag: 'Customer edge',
+      summary: 'Get the wallet',
+      answer: data(ownWallet, {
+        ...exampleBalance,
+        low_balance_threshold: 5,
+        is_balance_low: false,
+      }),
+      refusals: [404],
+    }),
+    requiresCustomer(),
+    async (c) => ok(c, await walletOf(store, ocs, self(c.get('principal')))),
+  )
+
+const listOwnLedgerEntriesRoute = ({ store }: ClientRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/ledger',
+    describeRoute({
+      id: 'listOwnLedgerEntries',
+      tag: 'Customer edge',
+      summary: 'List ledger entries: every change of the balance',
+      answer: list(ownEntry, {
+        id: 1,
+        kind: 'topup',
+        amount: 25,
+        amount_exact: '25.00',
+        balance_after: 25,
+        balance_after_exact: '25.00',
+        note: null,
+        call: null,
+        created_at: exampleTime,
+        call_uuid: null,
+      }),
+    }),
+    requiresCustomer(),
+    validate('query', ledgerQuery),
+    async (c) => {
+      const { page, limit, ...filter } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const id = self(c.get('principal'))
+      const list = () => listLedger(store, id, filter, slice)
+      const { rows, total } = await readApart(store, readerOf(id), list)
+      return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
+    },
+  )
+
+const listOwnCallsRoute = ({ store }: ClientRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/cdrs',
+    describeRoute({
+      id: 'listOwnCalls',
+      tag: 'Customer edge',
+      summary: 'List calls, newest first',
+      answer: list(ownCall, {
+        call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+        direction: 'outbound',
+        caller_id_number: '4930100',
+        destination_number: '4940200',
+        start_stamp: exampleTime,
+        answer_stamp: exampleTime,
+        end_stamp: exampleTime,
+        billsec: 20,
+        disposition: 'ANSWERED',
+        denial_code: null,
+        mos_score: null,
+        mos_source: null,
+        denial_text: null,
+        cost: 0.6,
+        cost_exact: '0.60',
+        currency: 'USD',
+        rate_prefix: '49',
+      }),
+    }),
+    requiresCustomer(),
+    validate('query', cdrQuery),
+    async (c) => {
+      const { page, limit, ...filter } = c.req.valid('query')
+      const id = self(c.get('principal'))
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const list = () => callsOf(store, id, filter, slice)
+      const { rows, total } = await readApart(store, readerOf(id), list)
+      return ok(c, rows, endingMeta({ page, limit }, total))
+    },
+  )
+
+const lookUpOwnRateRoute = ({ store, now, ocs }: ClientRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/rates/lookup',
+    describeRoute({
+      id: 'lookUpOwnRate',
+      tag: 'Customer edge',
+      summary: 'Look up the price of a call',
+      answer: data(priceView, examplePrice),
+      refusals: [404],
+    }),
+    requiresCustomer(),
+    validate('query', z.strictObject(lookupFields)),
+    async (c) => {
+      const { number, duration, at = now() } = c.req.valid('query')
+      const planId = (await customerRow(store, self(c.get('principal')))).rate_plan_id
+      const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at)
+      if (quote === undefined)
+        throw new ApiError(404, 'no_rate', 'There is no rate for this number at this time')
+      return ok(c, { number, at: timeToText(at), ...explanation(quote, duration) })
+    },
+  )
+
+const self = (principal: Principal): number => customerOf(principal).customerId
 
 /** Customers do not wait for each other's lists. */
 const readerOf = (customerId: number): string => `customer ${customerId}`

@@ -19,7 +19,7 @@ import { validate, describeRoute } from '../http/validate.ts'
 import { repeatable } from '../auth/idempotency.ts'
 import { money, queryTime, text } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
-import { requestScope } from '../auth/tenants.ts'
+import { requestScope, type RequestScope } from '../auth/tenants.ts'
 import { listLedger, type LedgerEntryView } from './ledger-store.ts'
 import { customers, type CustomerView } from '../resources/customers.ts'
 import { resourceDeps, storeOf } from '../resources/resource.ts'
@@ -69,6 +69,15 @@ export const exampleBalance = {
   open_calls: 0,
 }
 
+const walletMove = walletFields
+  .extend({
+    kind: z.enum(['topup', 'adjust', 'refund']),
+    amount,
+    amount_exact: decimal,
+    reason: z.string(),
+  })
+  .meta({ id: 'WalletMove' })
+
 const exampleWallet = { customer_id: 7, ...exampleBalance }
 
 const noun = 'Customer'
@@ -88,134 +97,132 @@ export const ledgerQuery = z.strictObject({
   end_date: queryTime.optional(),
 })
 
-export function customerRoutes(deps: ChangeDeps & { readonly ocs: OcsPort }) {
-  const { store, now, randomBytes, ocs } = deps
-  const resource = storeOf(customers, resourceDeps(deps))
+interface CustomerReader {
+  find(scope: RequestScope, id: number): Promise<CustomerView | undefined>
+}
+
+type CustomerRoutesDeps = ChangeDeps & { readonly ocs: OcsPort }
+
+export function customerRoutes(deps: CustomerRoutesDeps) {
+  const stored = storeOf(customers, resourceDeps(deps))
 
   return new Hono<ControlEnv>()
     .route('/', resourceRoutes(deps, customers))
-
-    .get(
-      '/customers/:id/wallet',
-      describeRoute({
-        id: 'getWallet',
-        tag: 'Customers',
-        summary: 'Get the wallet of a customer',
-        answer: data(wallet, exampleWallet),
-      }),
-      requires('wallets:read'),
-      validate('param', idParam(noun)),
-      async (c) => {
-        const scope = requestScope(c.var.principal, now)
-        return ok(
-          c,
-          walletView(found(await resource.find(scope, c.req.valid('param').id), noun), ocs),
-        )
-      },
-    )
-
-    .get(
-      '/customers/:id/ledger',
-      describeRoute({
-        id: 'listLedgerEntries',
-        tag: 'Customers',
-        summary: 'List ledger entries: every change of the balance',
-        answer: list(ledgerEntry, {
-          id: 1,
-          kind: 'topup',
-          amount: 25,
-          amount_exact: '25.00',
-          balance_after: 25,
-          balance_after_exact: '25.00',
-          ref: 'pi_1',
-          actor: 'payment',
-          note: null,
-          call: null,
-          created_at: exampleTime,
-        }),
-      }),
-      requires('wallets:read'),
-      validate('param', idParam(noun)),
-      validate('query', ledgerQuery),
-      async (c) => {
-        const { page, limit, ...filter } = c.req.valid('query')
-        const { id } = c.req.valid('param')
-        const scope = requestScope(c.var.principal, now)
-        found(await resource.find(scope, id), noun)
-        const slice = { limit, offset: offsetOf({ page, limit }) }
-        const list = () => listLedger(store, id, filter, slice)
-        const { rows, total } = await readApart(store, scope.tenantId, list)
-        return ok(c, rows, endingMeta({ page, limit }, total))
-      },
-    )
-
-    .post(
-      '/customers/:id/wallet/adjust',
-      describeRoute({
-        id: 'adjustWallet',
-        tag: 'Customers',
-        summary: 'Adjust the balance manually',
-        body: { amount: '10.00', kind: 'topup', reason: 'bank transfer 4711' },
-        answer: data(
-          walletFields
-            .extend({
-              kind: z.enum(['topup', 'adjust', 'refund']),
-              amount,
-              amount_exact: decimal,
-              reason: z.string(),
-            })
-            .meta({ id: 'WalletMove' }),
-          {
-            ...exampleWallet,
-            kind: 'topup',
-            amount: 10,
-            amount_exact: '10.00',
-            reason: 'bank transfer 4711',
-          },
-        ),
-        refusals: [409],
-      }),
-      requires('wallets:write'),
-      validate('param', idParam(noun)),
-      validate('json', adjustBody),
-      repeatable(),
-      async (c) => {
-        const { id } = c.req.valid('param')
-        const { amount, reason, kind } = c.req.valid('json')
-        if (amount < 0 && kind !== 'adjust')
-          throw new ApiError(400, 'validation_failed', `A ${kind} cannot be negative`, {
-            details: [{ path: 'amount', message: 'must be above 0' }],
-          })
-        const scope = requestScope(c.var.principal, now)
-        const before = walletView(found(await resource.find(scope, id), noun), ocs)
-        // The client's key is part of the reference, so the ledger refuses to move the money twice.
-        const key = c.req.header('idempotency-key')
-        const ref =
-          key === undefined
-            ? `adjust:${randomBytes(16).toString('hex')}`
-            : `adjust:${scope.actor}:${id}:${key}`
-        refuse(
-          await ocs.move({
-            customerId: id,
-            kind,
-            amountMicros: amount,
-            ref,
-            actor: scope.actor,
-            note: reason,
-          }),
-        )
-        const after = walletView(found(await resource.find(scope, id), noun), ocs)
-        c.set('change', { before, after })
-        return ok(c, {
-          ...after,
-          kind,
-          amount: moneyToNumber(amount),
-          amount_exact: moneyToDecimal(amount),
-          reason,
-        })
-      },
-    )
+    .route('/', getWalletRoute(deps, stored))
+    .route('/', listLedgerEntriesRoute(deps, stored))
+    .route('/', adjustWalletRoute(deps, stored))
 }
+
+const getWalletRoute = ({ now, ocs }: CustomerRoutesDeps, stored: CustomerReader) =>
+  new Hono<ControlEnv>().get(
+    '/customers/:id/wallet',
+    describeRoute({
+      id: 'getWallet',
+      tag: 'Customers',
+      summary: 'Get the wallet of a customer',
+      answer: data(wallet, exampleWallet),
+    }),
+    requires('wallets:read'),
+    validate('param', idParam(noun)),
+    async (c) => {
+      const scope = requestScope(c.var.principal, now)
+      return ok(c, walletView(found(await stored.find(scope, c.req.valid('param').id), noun), ocs))
+    },
+  )
+
+const listLedgerEntriesRoute = ({ store, now }: CustomerRoutesDeps, stored: CustomerReader) =>
+  new Hono<ControlEnv>().get(
+    '/customers/:id/ledger',
+    describeRoute({
+      id: 'listLedgerEntries',
+      tag: 'Customers',
+      summary: 'List ledger entries: every change of the balance',
+      answer: list(ledgerEntry, {
+        id: 1,
+        kind: 'topup',
+        amount: 25,
+        amount_exact: '25.00',
+        balance_after: 25,
+        balance_after_exact: '25.00',
+        ref: 'pi_1',
+        actor: 'payment',
+        note: null,
+        call: null,
+        created_at: exampleTime,
+      }),
+    }),
+    requires('wallets:read'),
+    validate('param', idParam(noun)),
+    validate('query', ledgerQuery),
+    async (c) => {
+      const { page, limit, ...filter } = c.req.valid('query')
+      const { id } = c.req.valid('param')
+      const scope = requestScope(c.var.principal, now)
+      found(await stored.find(scope, id), noun)
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const list = () => listLedger(store, id, filter, slice)
+      const { rows, total } = await readApart(store, scope.tenantId, list)
+      return ok(c, rows, endingMeta({ page, limit }, total))
+    },
+  )
+
+const adjustWalletRoute = ({ now, randomBytes, ocs }: CustomerRoutesDeps, stored: CustomerReader) =>
+  new Hono<ControlEnv>().post(
+    '/customers/:id/wallet/adjust',
+    describeRoute({
+      id: 'adjustWallet',
+      tag: 'Customers',
+      summary: 'Adjust the balance manually',
+      body: { amount: '10.00', kind: 'topup', reason: 'bank transfer 4711' },
+      answer: data(walletMove, {
+        ...exampleWallet,
+        kind: 'topup',
+        amount: 10,
+        amount_exact: '10.00',
+        reason: 'bank transfer 4711',
+      }),
+      refusals: [409],
+    }),
+    requires('wallets:write'),
+    validate('param', idParam(noun)),
+    validate('json', adjustBody),
+    repeatable(),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      const { amount, reason, kind } = c.req.valid('json')
+      if (amount < 0 && kind !== 'adjust')
+        throw new ApiError(400, 'validation_failed', `A ${kind} cannot be negative`, {
+          details: [{ path: 'amount', message: 'must be above 0' }],
+        })
+      const scope = requestScope(c.var.principal, now)
+      const before = walletView(found(await stored.find(scope, id), noun), ocs)
+      // The client's key is part of the reference, so the ledger refuses to move the money twice.
+      const key = c.req.header('idempotency-key')
+      const ref =
+        key === undefined
+          ? `adjust:${randomBytes(16).toString('hex')}`
+          : `adjust:${scope.actor}:${id}:${key}`
+      refuse(
+        await ocs.move({
+          customerId: id,
+          kind,
+          amountMicros: amount,
+          ref,
+          actor: scope.actor,
+          note: reason,
+        }),
+      )
+      const after = walletView(found(await stored.find(scope, id), noun), ocs)
+      c.set('change', { before, after })
+      return ok(c, {
+        ...after,
+        kind,
+        amount: moneyToNumber(amount),
+        amount_exact: moneyToDecimal(amount),
+        reason,
+      })
+    },
+  )
 
 function refuse(moved: MoneyMoveResult): void {
   switch (moved.kind) {

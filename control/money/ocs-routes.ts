@@ -31,135 +31,146 @@ const grantFields = {
   reserved: amount,
 }
 
-export function ocsRoutes(
-  ocs: OcsPort,
-  { now, randomBytes }: Pick<Platform, 'now' | 'randomBytes'>,
-) {
-  // Authorizing reserves money, so even the GET needs the scope to write.
-  // A node asks for calls of every tenant, so its key is global.
-  const node = requiresGlobal('ocs:write')
+type OcsRoutesDeps = Pick<Platform, 'now' | 'randomBytes'>
+
+/**
+ * Authorizing reserves money, so even the GET needs the scope to write. A node asks for calls of
+ * every tenant, so its key is global.
+ */
+const node = requiresGlobal('ocs:write')
+
+export function ocsRoutes(ocs: OcsPort, deps: OcsRoutesDeps) {
   return new Hono<ControlEnv>()
-    .get(
-      '/authorize',
-      describeRoute({
-        id: 'authorizeCall',
-        tag: 'Charging',
-        summary: 'Authorize a call and reserve money for it',
-        answer: bare(
-          z
-            .strictObject({
-              authorized: z.literal(true),
-              call_uuid: z.string(),
-              customer_id: z.int().nullable(),
-              rate_prefix: z.string().nullable(),
-              rate_per_minute: amount,
-              connect_fee: amount,
-              currency: currency.nullable(),
-              max_duration_seconds: z.int().nullable(),
-              ...grantFields,
-            })
-            .meta({ id: 'Authorization' }),
-          {
-            authorized: true,
-            call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
-            customer_id: 7,
-            rate_prefix: '49',
-            rate_per_minute: 0.1,
-            connect_fee: 0.4,
-            currency: 'USD',
-            max_duration_seconds: 14_700,
-            granted_seconds: 60,
-            reserved: 0.6,
-          },
-        ),
-        refusals: [402, 404, 503],
-      }),
-      node,
-      validate('query', authorizeQuery),
-      async (c) => {
-        const { caller, callee, call_uuid, customer_id } = c.req.valid('query')
-        const verdict = await ocs.authorizeForNode({
-          callUuid: call_uuid ?? newUuid(randomBytes),
-          caller,
-          callee,
-          customerId: customer_id ?? null,
-          startedAt: now(),
-        })
-        if (verdict.kind === 'overloaded') throw overloaded(verdict.by)
-        if (verdict.kind === 'denied') throw denied(verdict.code, verdict.detail)
-        return c.json(authorizedView(verdict))
-      },
-    )
-    .post(
-      '/extend',
-      describeRoute({
-        id: 'extendCall',
-        tag: 'Charging',
-        summary: 'Extend the grant of a live call',
-        body: { call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', used_seconds: 50 },
-        answer: bare(z.strictObject({ call_uuid: z.string(), ...grantFields }), {
-          call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
-          granted_seconds: 120,
-          reserved: 0.7,
-        }),
-        refusals: [402, 404],
-      }),
-      node,
-      validate('json', extendBody),
-      async (c) => {
-        const { call_uuid, used_seconds } = c.req.valid('json')
-        const answer = await ocs.extendForNode(call_uuid, used_seconds)
-        if (answer.kind === 'denied') throw denied(answer.code)
-        return c.json({ call_uuid, ...grantView(answer) })
-      },
-    )
-    .post(
-      '/cdr',
-      describeRoute({
-        id: 'reportCall',
-        tag: 'Charging',
-        summary: 'Report an ended call. Safe to repeat.',
-        body: {
-          call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
-          caller: '4930100',
-          callee: '4940200',
-          billsec: 20,
-        },
-        answer: bare(
-          z
-            .strictObject({
-              call_uuid: z.string(),
-              cost: amount,
-              cost_exact: decimal,
-              currency: currency.nullable(),
-              balance_after: amount.nullable(),
-              duplicate: z.boolean(),
-            })
-            .meta({ id: 'ChargedCall' }),
-          {
-            call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
-            cost: 0.6,
-            cost_exact: '0.60',
-            currency: 'USD',
-            balance_after: 24.4,
-            duplicate: false,
-          },
-        ),
-        refusals: [409],
-      }),
-      node,
-      validate('json', cdrBody),
-      async (c) => {
-        const body = c.req.valid('json')
-        const record = reportedRecord(body, now())
-        const answer = await ocs.reportFromNode(record, JSON.stringify(body))
-        if (answer.kind === 'unstored') throw overloaded('records_waiting')
-        if (answer.kind === 'conflict')
-          throw conflict('cdr_conflict', 'The call was already reported with another duration')
-        return c.json(settledView(body.call_uuid, answer))
-      },
-    )
+    .route('/', authorizeCallRoute(ocs, deps))
+    .route('/', extendCallRoute(ocs))
+    .route('/', reportCallRoute(ocs, deps))
 }
+
+const authorizeCallRoute = (ocs: OcsPort, { now, randomBytes }: OcsRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/authorize',
+    describeRoute({
+      id: 'authorizeCall',
+      tag: 'Charging',
+      summary: 'Authorize a call and reserve money for it',
+      answer: bare(
+        z
+          .strictObject({
+            authorized: z.literal(true),
+            call_uuid: z.string(),
+            customer_id: z.int().nullable(),
+            rate_prefix: z.string().nullable(),
+            rate_per_minute: amount,
+            connect_fee: amount,
+            currency: currency.nullable(),
+            max_duration_seconds: z.int().nullable(),
+            ...grantFields,
+          })
+          .meta({ id: 'Authorization' }),
+        {
+          authorized: true,
+          call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+          customer_id: 7,
+          rate_prefix: '49',
+          rate_per_minute: 0.1,
+          connect_fee: 0.4,
+          currency: 'USD',
+          max_duration_seconds: 14_700,
+          granted_seconds: 60,
+          reserved: 0.6,
+        },
+      ),
+      refusals: [402, 404, 503],
+    }),
+    node,
+    validate('query', authorizeQuery),
+    async (c) => {
+      const { caller, callee, call_uuid, customer_id } = c.req.valid('query')
+      const verdict = await ocs.authorizeForNode({
+        callUuid: call_uuid ?? newUuid(randomBytes),
+        caller,
+        callee,
+        customerId: customer_id ?? null,
+        startedAt: now(),
+      })
+      if (verdict.kind === 'overloaded') throw overloaded(verdict.by)
+      if (verdict.kind === 'denied') throw denied(verdict.code, verdict.detail)
+      return c.json(authorizedView(verdict))
+    },
+  )
+
+const extendCallRoute = (ocs: OcsPort) =>
+  new Hono<ControlEnv>().post(
+    '/extend',
+    describeRoute({
+      id: 'extendCall',
+      tag: 'Charging',
+      summary: 'Extend the grant of a live call',
+      body: { call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11', used_seconds: 50 },
+      answer: bare(z.strictObject({ call_uuid: z.string(), ...grantFields }), {
+        call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+        granted_seconds: 120,
+        reserved: 0.7,
+      }),
+      refusals: [402, 404],
+    }),
+    node,
+    validate('json', extendBody),
+    async (c) => {
+      const { call_uuid, used_seconds } = c.req.valid('json')
+      const answer = await ocs.extendForNode(call_uuid, used_seconds)
+      if (answer.kind === 'denied') throw denied(answer.code)
+      return c.json({ call_uuid, ...grantView(answer) })
+    },
+  )
+
+const reportCallRoute = (ocs: OcsPort, { now }: OcsRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    '/cdr',
+    describeRoute({
+      id: 'reportCall',
+      tag: 'Charging',
+      summary: 'Report an ended call. Safe to repeat.',
+      body: {
+        call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+        caller: '4930100',
+        callee: '4940200',
+        billsec: 20,
+      },
+      answer: bare(
+        z
+          .strictObject({
+            call_uuid: z.string(),
+            cost: amount,
+            cost_exact: decimal,
+            currency: currency.nullable(),
+            balance_after: amount.nullable(),
+            duplicate: z.boolean(),
+          })
+          .meta({ id: 'ChargedCall' }),
+        {
+          call_uuid: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11',
+          cost: 0.6,
+          cost_exact: '0.60',
+          currency: 'USD',
+          balance_after: 24.4,
+          duplicate: false,
+        },
+      ),
+      refusals: [409],
+    }),
+    node,
+    validate('json', cdrBody),
+    async (c) => {
+      const body = c.req.valid('json')
+      const record = reportedRecord(body, now())
+      const answer = await ocs.reportFromNode(record, JSON.stringify(body))
+      if (answer.kind === 'unstored') throw overloaded('records_waiting')
+      if (answer.kind === 'conflict')
+        throw conflict('cdr_conflict', 'The call was already reported with another duration')
+      return c.json(settledView(body.call_uuid, answer))
+    },
+  )
 
 const statuses: Readonly<Record<DenialCode, ErrorStatus>> = {
   insufficient_funds: 402,
@@ -201,7 +212,7 @@ const callee = calleeText.transform((user, context) => {
   context.addIssue({ code: 'custom', message: 'must be a telephone number or a user name' })
   return z.NEVER
 })
-/** Of an ended call: no record is refused for its spelling. */
+/** The called number of an ended call: no record is refused for its spelling. */
 const endedCallee = calleeText.transform((user) => {
   const { text } = readUserPart(user)
   return withoutSeparators(text) || text

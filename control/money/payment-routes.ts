@@ -136,74 +136,83 @@ const alertQuery = z.strictObject({
  * sees alerts.
  */
 export function alertRoutes(deps: PaymentsDeps) {
-  const { store, now } = deps
-  const alerts = new AlertStore(store)
-  const payments = new Payments(deps)
+  const alerts = new AlertStore(deps.store)
   return new Hono<ControlEnv>()
-    .get(
-      '/billing/alerts',
-      describeRoute({
-        id: 'listBillingAlerts',
-        tag: 'Payments',
-        summary: 'List billing alerts: payments that need attention',
-        answer: list(alertView, exampleAlert),
-      }),
-      requiresGlobal('wallets:read'),
-      validate('query', alertQuery),
-      async (c) => {
-        const { page, limit, ...filter } = c.req.valid('query')
-        const slice = { limit, offset: offsetOf({ page, limit }) }
-        const { rows, total } = await alerts.list(filter, slice)
-        return ok(c, rows, pageMeta({ page, limit }, total))
-      },
-    )
-    .post(
-      '/billing/alerts/:id/resolve',
-      describeRoute({
-        id: 'resolveBillingAlert',
-        tag: 'Payments',
-        summary: 'Resolve a billing alert',
-        answer: data(alertView, settledAlert),
-      }),
-      requiresGlobal('wallets:write'),
-      validate('param', idParam('Alert')),
-      repeatable(),
-      async (c) => {
-        const alert = await alerts.resolve(c.req.valid('param').id, c.var.principal.actor, now())
-        if (alert === undefined) throw notFound('Alert')
-        return ok(c, alert)
-      },
-    )
-    .post(
-      '/billing/alerts/:id/assign',
-      describeRoute({
-        id: 'assignPayment',
-        tag: 'Payments',
-        summary: 'Assign an uncredited payment to a customer, who is credited once',
-        body: { customer: 7 },
-        answer: data(alertView, settledAlert),
-        refusals: [409],
-      }),
-      requiresGlobal('wallets:write'),
-      validate('param', idParam('Alert')),
-      validate('json', assignBody),
-      repeatable(),
-      async (c) => {
-        const { id } = c.req.valid('param')
-        const { customer, amount = null } = c.req.valid('json')
-        const scope = requestScope(c.var.principal, now)
-        const customerId = await resolve(store, 'customer', customer, { tenantId: 'any', scope })
-        if (customerId === null) throw badReference('customer', 'is required')
-        const before = await alerts.view(id)
-        const order = { customerId, amountMicros: amount, actor: scope.actor }
-        const assigned = await payments.assign(id, order)
-        if (assigned === undefined) throw notFound('Alert')
-        const alert = assignedAlert(assigned)
-        if (assigned.kind === 'assigned' && assigned.isNew)
-          c.set('change', { before, after: { ...alert, customer_id: customerId } })
-        return ok(c, alert)
-      },
-    )
+    .route('/', listBillingAlertsRoute(alerts))
+    .route('/', resolveBillingAlertRoute(deps, alerts))
+    .route('/', assignPaymentRoute(deps, alerts))
+}
+
+const listBillingAlertsRoute = (alerts: AlertStore) =>
+  new Hono<ControlEnv>().get(
+    '/billing/alerts',
+    describeRoute({
+      id: 'listBillingAlerts',
+      tag: 'Payments',
+      summary: 'List billing alerts: payments that need attention',
+      answer: list(alertView, exampleAlert),
+    }),
+    requiresGlobal('wallets:read'),
+    validate('query', alertQuery),
+    async (c) => {
+      const { page, limit, ...filter } = c.req.valid('query')
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const { rows, total } = await alerts.list(filter, slice)
+      return ok(c, rows, pageMeta({ page, limit }, total))
+    },
+  )
+
+const resolveBillingAlertRoute = ({ now }: PaymentsDeps, alerts: AlertStore) =>
+  new Hono<ControlEnv>().post(
+    '/billing/alerts/:id/resolve',
+    describeRoute({
+      id: 'resolveBillingAlert',
+      tag: 'Payments',
+      summary: 'Resolve a billing alert',
+      answer: data(alertView, settledAlert),
+    }),
+    requiresGlobal('wallets:write'),
+    validate('param', idParam('Alert')),
+    repeatable(),
+    async (c) => {
+      const alert = await alerts.resolve(c.req.valid('param').id, c.var.principal.actor, now())
+      if (alert === undefined) throw notFound('Alert')
+      return ok(c, alert)
+    },
+  )
+
+function assignPaymentRoute(deps: PaymentsDeps, alerts: AlertStore) {
+  const payments = new Payments(deps)
+  return new Hono<ControlEnv>().post(
+    '/billing/alerts/:id/assign',
+    describeRoute({
+      id: 'assignPayment',
+      tag: 'Payments',
+      summary: 'Assign an uncredited payment to a customer, who is credited once',
+      body: { customer: 7 },
+      answer: data(alertView, settledAlert),
+      refusals: [409],
+    }),
+    requiresGlobal('wallets:write'),
+    validate('param', idParam('Alert')),
+    validate('json', assignBody),
+    repeatable(),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      const { customer, amount = null } = c.req.valid('json')
+      const scope = requestScope(c.var.principal, deps.now)
+      const customerId = await resolve(deps.store, 'customer', customer, { tenantId: 'any', scope })
+      if (customerId === null) throw badReference('customer', 'is required')
+      const before = await alerts.view(id)
+      const order = { customerId, amountMicros: amount, actor: scope.actor }
+      const assigned = await payments.assign(id, order)
+      if (assigned === undefined) throw notFound('Alert')
+      const alert = assignedAlert(assigned)
+      if (assigned.kind === 'assigned' && assigned.isNew)
+        c.set('change', { before, after: { ...alert, customer_id: customerId } })
+      return ok(c, alert)
+    },
+  )
 }
 
 const assignBody = z.strictObject({
@@ -231,17 +240,20 @@ function assignedAlert(assigned: Assigned) {
     case 'resolved_before':
       throw conflict(
         'resolved_before',
-        `${assigned.by} has resolved the alert. Nothing was changed: adjust the wallet, if the payment was not credited by hand`,
+        `${assigned.by} has resolved the alert. Nothing was changed: adjust the wallet, if ` +
+          'the payment was not credited by hand',
       )
     case 'other_currency':
       throw conflict(
         'currency_mismatch',
-        `The wallet is in ${assigned.walletCurrency ?? 'no currency'}: give the amount in that currency`,
+        `The wallet is in ${assigned.walletCurrency ?? 'no currency'}: give the amount in ` +
+          'that currency',
       )
     case 'refunded':
       throw conflict(
         'payment_refunded',
-        `${moneyToDecimal(assigned.refundMicros)} of the payment was refunded: give the amount to credit`,
+        `${moneyToDecimal(assigned.refundMicros)} of the payment was refunded: give the ` +
+          'amount to credit',
       )
     case 'balance_out_of_range':
       throw conflict(

@@ -23,7 +23,7 @@ export type PaymentsDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
 
 export type PaymentOutcome = PaymentEventTable['outcome']
 
-/** In the ledger, and of alerts that a later event resolves. */
+/** Actor in the ledger, and of alerts that a later event resolves. */
 const actor = 'payment'
 
 export class Payments {
@@ -86,7 +86,7 @@ export class Payments {
     if (credited !== undefined) return this.#again(event, payment, credited)
     if (paid === null) return 'ignored'
     const outcome = await this.#credit(event, { ...payment, paid })
-    // What is not credited now may be by a later event.
+    // A payment that is not credited now may be credited by a later event.
     if (outcome === 'alert') await this.#open.put(payment, this.#deps.now())
     return outcome
   }

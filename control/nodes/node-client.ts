@@ -54,7 +54,7 @@ export interface NodeClientDeps extends Membership {
   readonly schedule: Schedule
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
-  /** Of `http:`; undefined: one over sockets. */
+  /** Agent of `http:`; undefined: one over sockets. */
   readonly agent?: HttpAgent | undefined
 }
 
@@ -191,7 +191,7 @@ export class NodeClient {
 
 const pooled = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_MS, noDelay: true }
 
-/** As many as recordings are read at once, and what follows events. */
+/** Connections: as many as recordings are read at once, and those that follow events. */
 const streaming = { ...pooled, maxSockets: 80 }
 
 const stranger =

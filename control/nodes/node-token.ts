@@ -7,7 +7,7 @@ import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } fr
 import { z } from 'zod'
 import { parseJson } from '../http/body.ts'
 
-/** In requests, the token; in responses, the proof that a node has read it. */
+/** Header: the token in requests; in responses, the proof that a node has read it. */
 export const NODE_HEADER = 'x-tollgate-node'
 
 const NONCE_BYTES = 16
@@ -93,7 +93,7 @@ export function openToken(
   return checked.success ? { claims: checked.data, nonce: nonce.toString('base64url') } : undefined
 }
 
-/** Of the node that has opened the token with this nonce. */
+/** Proof of the node that has opened the token with this nonce. */
 export const proofOf = (key: Buffer, nonce: string): string =>
   createHmac('sha256', key).update('tollgate node, answer\0').update(nonce).digest('base64url')
 

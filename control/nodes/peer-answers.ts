@@ -9,7 +9,7 @@ import { type ChangeDigests, type ControlEnv, setAnswerHeader } from '../http/co
 import type { PeerAnswer } from './node-client.ts'
 import type { OtherNodes } from './other-nodes.ts'
 
-/** In responses to nodes: the digests of what changed, for their audit log. */
+/** Header of responses to nodes: the digests of what changed, for their audit log. */
 const CHANGE_HEADER = 'x-tollgate-change'
 
 /** Headers of a node's response that the client gets. */
@@ -126,7 +126,7 @@ function passOn(c: Context<ControlEnv>, { status, headers, body }: PeerAnswer): 
   return new Response(new Uint8Array(body), { status, headers: picked(headers, passed) })
 }
 
-/** Of an error envelope. */
+/** Reads the code of an error envelope. */
 function codeOf(body: Buffer): string {
   const parsed = parseJson(body.toString('utf8'))
   const { code } = Object(parsed.kind === 'value' ? parsed.value : undefined) as { code?: unknown }

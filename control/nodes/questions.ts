@@ -52,6 +52,6 @@ export type Question = z.output<typeof question>
 
 export const guardedAnswer = z.object({ calls: z.int().min(0) })
 
-/** By id. */
+/** The counts are keyed by id. */
 export const countsAnswer = z.record(z.string(), z.int().min(0))
 export type Counts = z.output<typeof countsAnswer>

@@ -61,7 +61,7 @@ interface ProbeDeps {
   readonly store: Pick<Store, 'storage'>
   readonly disk?: Pick<Store['storage'], 'problem'> | undefined
   readonly nodes: Pick<NodesPort, 'condition' | 'differingSettings'>
-  /** Of the last run; absent: it is not. */
+  /** Whether the journal of the last run is lost; absent: it is not. */
   readonly isJournalLost?: boolean | undefined
 }
 
@@ -72,77 +72,78 @@ interface ProbeDeps {
  * Nodes whose settings differ are ready: such a setting is changed on one after the other. So is
  * one that misses the journal of its last run: calls of today are none of it.
  */
-export const probeRoutes = (
-  engine: Pick<EnginePort, 'isReady' | 'isDraining'>,
-  { store: { storage }, disk, nodes, isJournalLost }: ProbeDeps,
-) =>
-  new Hono<ControlEnv>()
-    .get(
-      '/livez',
-      describeRoute({
-        id: 'getLiveness',
-        tag: 'System',
-        summary: 'Check that the process is alive',
-        answer: data(z.strictObject({ status: z.literal('ok') }), { status: 'ok' }),
-      }),
-      openToAll(),
-      (c) => ok(c, { status: 'ok' }),
-    )
-    .get(
-      '/readyz',
-      describeRoute({
-        id: 'getReadiness',
-        tag: 'System',
-        summary:
-          'Check that this node accepts calls. Returns 503 during startup, while draining, ' +
-          'while storage fails, and when another process has its name.',
-        answer: data(
-          z.strictObject({
-            status: z.literal('ready'),
-            database: z
-              .enum(['available', 'unavailable'])
-              .describe(
-                '`unavailable`: calls go on without the server of the database for a while.',
-              ),
-            settings: z
-              .enum(['same', 'different'])
-              .describe('Of the nodes that live, where they must be the same.'),
-            journal: z
-              .enum(['whole', 'lost'])
-              .describe(
-                '`lost`: the journal of the last run was missing, empty or overwritten at the start; calls that were open then may have no record.',
-              ),
-          }),
-          { status: 'ready', database: 'available', settings: 'same', journal: 'whole' },
-        ),
-        refusals: [503],
-      }),
-      openToAll(),
-      (c) => {
-        if (engine.isDraining())
-          throw new ApiError(503, 'draining', 'New calls are not accepted: the process is draining')
-        if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not ready yet')
-        if (nodes.condition === 'fenced')
-          throw new ApiError(
-            503,
-            'node_fenced',
-            'Another process has taken over the name of this node',
-          )
-        if (nodes.condition === 'unheard')
-          throw new ApiError(503, 'node_unheard', 'The database server does not answer this node')
-        // Calls go on without the server until then.
-        const problem = disk?.problem ?? storage.problem
-        if (problem && problem.code !== 'server_unavailable')
-          throw storageUnavailable(problem.reason)
-        const settings = nodes.differingSettings.size > 0 ? 'different' : 'same'
-        return ok(c, {
-          status: 'ready',
-          database: problem ? 'unavailable' : 'available',
-          settings,
-          journal: isJournalLost === true ? 'lost' : 'whole',
-        })
-      },
-    )
+type ReadyEngine = Pick<EnginePort, 'isReady' | 'isDraining'>
+
+export const probeRoutes = (engine: ReadyEngine, deps: ProbeDeps) =>
+  new Hono<ControlEnv>().route('/', getLivenessRoute()).route('/', getReadinessRoute(engine, deps))
+
+const getLivenessRoute = () =>
+  new Hono<ControlEnv>().get(
+    '/livez',
+    describeRoute({
+      id: 'getLiveness',
+      tag: 'System',
+      summary: 'Check that the process is alive',
+      answer: data(z.strictObject({ status: z.literal('ok') }), { status: 'ok' }),
+    }),
+    openToAll(),
+    (c) => ok(c, { status: 'ok' }),
+  )
+
+const getReadinessRoute = (engine: ReadyEngine, { store, disk, nodes, isJournalLost }: ProbeDeps) =>
+  new Hono<ControlEnv>().get(
+    '/readyz',
+    describeRoute({
+      id: 'getReadiness',
+      tag: 'System',
+      summary:
+        'Check that this node accepts calls. Returns 503 during startup, while draining, ' +
+        'while storage fails, and when another process has its name.',
+      answer: data(
+        z.strictObject({
+          status: z.literal('ready'),
+          database: z
+            .enum(['available', 'unavailable'])
+            .describe('`unavailable`: calls go on without the server of the database for a while.'),
+          settings: z
+            .enum(['same', 'different'])
+            .describe('Of the nodes that live, where they must be the same.'),
+          journal: z
+            .enum(['whole', 'lost'])
+            .describe(
+              '`lost`: the journal of the last run was missing, empty or overwritten at the ' +
+                'start; calls that were open then may have no record.',
+            ),
+        }),
+        { status: 'ready', database: 'available', settings: 'same', journal: 'whole' },
+      ),
+      refusals: [503],
+    }),
+    openToAll(),
+    (c) => {
+      if (engine.isDraining())
+        throw new ApiError(503, 'draining', 'New calls are not accepted: the process is draining')
+      if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not ready yet')
+      if (nodes.condition === 'fenced')
+        throw new ApiError(
+          503,
+          'node_fenced',
+          'Another process has taken over the name of this node',
+        )
+      if (nodes.condition === 'unheard')
+        throw new ApiError(503, 'node_unheard', 'The database server does not answer this node')
+      // Calls go on without the server until then.
+      const problem = disk?.problem ?? store.storage.problem
+      if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
+      const settings = nodes.differingSettings.size > 0 ? 'different' : 'same'
+      return ok(c, {
+        status: 'ready',
+        database: problem ? 'unavailable' : 'available',
+        settings,
+        journal: isJournalLost === true ? 'lost' : 'whole',
+      })
+    },
+  )
 
 /** `GET /api/v1/health`: success for a valid key. Mounted under `/api/v1`. */
 export const keyHealthRoute = (version: string) =>

@@ -36,7 +36,7 @@ export type Dimension = MemberDimension | 'customer' | 'minute' | 'tenant_minute
 /** Digits of a called number that its group has, without a leading `+`. */
 export const PREFIX_LENGTH = 4
 
-/** In `customer_id` and `tenant_id` of sums. */
+/** Stands for all in `customer_id` and `tenant_id` of sums. */
 export const ALL = -1
 export const NONE = 0
 
@@ -82,7 +82,7 @@ export interface CallFilters {
 
 type Condition = RawBuilder<SqlBool>
 
-/** Of records of `cdr`. */
+/** Conditions on records of `cdr`. */
 export function conditionsOf(
   filters: CallFilters,
   tenantId: number | null,
@@ -145,7 +145,7 @@ export interface CallSources {
  */
 export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
-/** Of the tables in the file; one of another version is made again. */
+/** Version of the tables in the file; a file of another version is made again. */
 const VERSION = 2
 
 /**

@@ -8,8 +8,8 @@ import { all, first } from '../../schema/sql/query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 
 /**
- * Of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were answered,
- * and their mean length.
+ * Sums of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were
+ * answered, and their mean length.
  */
 export interface DirectionSums {
   readonly calls: number
@@ -23,7 +23,7 @@ export interface DirectionSums {
 
 export interface CarrierSums {
   readonly carrier: string
-  /** To the carrier, and from it. */
+  /** Sums of the calls to the carrier, and of those from it. */
   readonly outbound: DirectionSums
   readonly inbound: DirectionSums
 }
@@ -81,7 +81,7 @@ const withRatios = ({ calls, answered, billsec }: CallCounts): DirectionSums => 
   acd_seconds: answered === 0 ? null : Math.round((billsec / answered) * 10) / 10,
 })
 
-/** After so many records of `start` or later; at least a millisecond later. */
+/** The time after so many records of `start` or later; at least a millisecond later. */
 async function sliceEnd(
   store: Pick<Store, 'statements' | 'db'>,
   start: number,

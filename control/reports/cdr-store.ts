@@ -111,7 +111,7 @@ export const recordingAt = 35
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
-/** As a tenant may see them. */
+/** The records as a tenant may see them. */
 const ownColumns = columns.map((column) => {
   if (column !== 'cost_micros' && column !== 'currency' && column !== 'denial_text') return column
   const shown = sql.ref(`cdr.${column}`)
@@ -272,7 +272,7 @@ export async function findRecord(uuid: string, reader: RecordReader): Promise<Cd
   return row && seenBy(reader, row)
 }
 
-/** In the order of the ids; those that the reader may not see, or that are gone, are left out. */
+/** Reads in the order of the ids, without records that are gone or hidden from the reader. */
 export async function recordsOf(
   ids: readonly number[],
   reader: RecordReader,
@@ -305,7 +305,8 @@ function seenBy(
  * same in every database. Bench: `reports`.
  */
 export const recordingOfCall = sql<string | null>`(
-  SELECT '{"duration":' || ((duration_ms + 500) / 1000) || ',"bytes":' || bytes || ',"sha256":"' || sha256 || '"}'
+  SELECT '{"duration":' || ((duration_ms + 500) / 1000)
+    || ',"bytes":' || bytes || ',"sha256":"' || sha256 || '"}'
   FROM recording WHERE recording.call_uuid = cdr.call_uuid
 )`.as('recording')
 

@@ -40,7 +40,8 @@ export class CdrText {
   json(row: CdrValues): string {
     const slug = this.#slugOf(row)
     return (
-      `{"call_uuid":${quoted(row[at.call_uuid])},"caller_id_number":${quoted(row[at.caller_id_number])}` +
+      `{"call_uuid":${quoted(row[at.call_uuid])}` +
+      `,"caller_id_number":${quoted(row[at.caller_id_number])}` +
       `,"destination_number":${quoted(row[at.destination_number])}` +
       `,"start_stamp":"${this.#times.of(row[at.start_stamp])}","billsec":${row[at.billsec]}` +
       `,"disposition":"${row[at.disposition]}","mos_score":${row[at.mos_score]}` +
@@ -80,7 +81,8 @@ export class CdrText {
       `,${csvCell(row[at.call_id])},${row[at.post_dial_delay_ms] ?? ''}` +
       `,${flag(row[at.is_recovered])},${flag(row[at.is_unauthorized_by_ocs])}` +
       `,${csvCell(storedDenialText(row[at.denial_code], row[at.denial_text]) ?? '')}` +
-      `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''},${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
+      `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''}` +
+      `,${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
@@ -96,7 +98,7 @@ export class CdrText {
     return text === null ? 'null' : quoted(text)
   }
 
-  /** For values that repeat in many records. */
+  /** Writes a value that repeats in many records. */
   #word(text: string | null): string {
     return text === null ? 'null' : this.#words.of(text)
   }

@@ -25,7 +25,7 @@ const ABOVE_GREATEST = 1.5
 
 interface Judgement {
   readonly isUnusual: boolean
-  /** Per day of the past. */
+  /** Mean of a day of the past. */
   readonly mean: number
   readonly greatest: number
 }
@@ -115,7 +115,7 @@ export const withoutSampled = (taker: DayTaker): DayTaker => ({
 const MIN_CARRIER_CALLS = 20
 /** Answered less than this part of what was usual. */
 const DROP = 0.5
-/** By at least these percentage points. */
+/** The share has to change by at least these percentage points. */
 const MIN_POINTS = 20
 
 export interface CarrierFinding {
@@ -441,7 +441,9 @@ function spendFinding(total: Total): MoneyFinding | undefined {
     severity: severityOf(total, mean),
     prefix: null,
     ...commonOf(total, total),
-    what: `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')}, ${usual} in these hours`,
+    what:
+      `spent ${moneyText(costMicros, currency)} on ${plural(calls, 'call')}, ${usual} in these ` +
+      'hours',
   }
 }
 

@@ -6,7 +6,7 @@ import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 
 /**
- * Of a row of `cdr`: whether its tenant may see what it costs. A customer with records cannot be
+ * Whether the tenant of a row of `cdr` may see what it costs. A customer with records cannot be
  * removed.
  */
 export const hasOwnPrice: RawBuilder<SqlBool> = sql`NOT EXISTS (
@@ -14,13 +14,13 @@ export const hasOwnPrice: RawBuilder<SqlBool> = sql`NOT EXISTS (
     AND (customer.tenant_id IS NULL OR customer.tenant_id <> cdr.tenant_id)
 )`
 
-/** What the call costs for a reader of this tenant; null: of all tenants. */
+/** The cost of the call for a reader of this tenant; null: for one of all tenants. */
 export const costFor = (tenantId: number | null): RawBuilder<number> =>
   tenantId === null
     ? sql`cdr.cost_micros`
     : sql`CASE WHEN ${hasOwnPrice} THEN cdr.cost_micros ELSE 0 END`
 
-/** In front of a currency in sums: only the platform sees the cost. */
+/** Stands before a currency in sums: only the platform sees the cost. */
 const PLATFORMS = '*'
 
 /** The currency of a sum of calls with the price of their tenant, or of others. */

@@ -98,7 +98,7 @@ export async function* reportChunks(
   yield writer.take()
 }
 
-/** As `v8` serializes them: JSON has no bytes. */
+/** The values as `v8` serializes them: JSON has no bytes. */
 async function rowsOf({ store }: CallSources, { sql, values, how }: RowsRequest): Promise<Bytes> {
   const statement = store.statements.prepare<unknown>(sql)
   return Uint8Array.from(serialize(await statement[how](values)))
@@ -202,7 +202,7 @@ async function* positionOf(
   return undefined
 }
 
-/** Over all matching records, whichever part is shown. */
+/** Totals over all matching records, whichever part is shown. */
 async function* totalsOf(cdrs: CdrStore): AsyncGenerator<Bytes, CdrTotals, undefined> {
   let calls = 0
   let billsec = 0

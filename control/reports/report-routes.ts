@@ -74,7 +74,10 @@ const recording = z
 const recordingError = z
   .enum(recordingErrors)
   .describe(
-    'Why a call that was to be recorded has no recording: its media passed no relay (`not_relayed`), the relay did not start the recording (`relay_failed`), it has captured nothing, or no codec that can be decoded, or the file could not be written for a week. Null when it has one, was not to be recorded, or is still being written.',
+    'Why a call that was to be recorded has no recording: its media passed no relay ' +
+      '(`not_relayed`), the relay did not start the recording (`relay_failed`), it has captured ' +
+      'nothing, or no codec that can be decoded, or the file could not be written for a week. ' +
+      'Null when it has one, was not to be recorded, or is still being written.',
   )
 
 const callRecord: z.ZodType<CdrView> = z
@@ -236,102 +239,107 @@ const MAX_SUMMED_DAYS = 31
 
 const sumsQuery = z.strictObject({ start_date: queryTime, end_date: queryTime })
 
-export function reportRoutes({
-  reports,
-  store,
-  now,
-}: Pick<Platform, 'store' | 'now'> & WithReports) {
+type ReportRoutesDeps = Pick<Platform, 'store' | 'now'> & WithReports
+
+export function reportRoutes(deps: ReportRoutesDeps) {
   return new Hono<ControlEnv>()
-    .get(
-      '/reports/calls',
-      describeRoute({
-        id: 'summarizeCalls',
-        tag: 'Calls',
-        summary:
-          'Count the calls of a period of 100 days at most by customer, tenant, caller, ' +
-          'first digits of the called number, node, carrier, denial code, minute or hour',
-        answer: data(summary.meta({ id: 'CallSummary' }), {
-          start: exampleTime,
-          end: '2026-01-02T00:00:00.000Z',
-          complete: true,
-          cursor: null,
-          source: 'sums',
-          totals: { groups: 1, ...exampleFigures },
-          other_calls: 0,
-          groups: [{ group: '7', name: 'Acme', ...exampleFigures, call_uuids: [exampleUuid] }],
-        }),
-        refusals: [503],
-      }),
-      requires('cdrs:read'),
-      validate('query', summaryQuery),
-      async (c) => {
-        const { start_date: from, end_date: before, ...asked } = c.req.valid('query')
-        const scope = requestScope(c.var.principal, now)
-        return ok(c, await askSummary({ ...asked, from, before }, { store, reports }, scope))
-      },
-    )
-
-    .get(
-      '/reports/carriers',
-      describeRoute({
-        id: 'listCarrierSums',
-        tag: 'Calls',
-        summary: 'Get calls, answer-seizure ratio and mean length by carrier, of 31 days at most',
-        answer: data(z.array(carrierSums), [
-          {
-            carrier: 'telco',
-            outbound: { calls: 20, answered: 12, billsec: 900, asr_percent: 60, acd_seconds: 75 },
-            inbound: { calls: 0, answered: 0, billsec: 0, asr_percent: null, acd_seconds: null },
-          },
-        ]),
-        refusals: [503],
-      }),
-      requires('cdrs:read'),
-      validate('query', sumsQuery),
-      async (c) => {
-        const { start_date: from, end_date: before } = c.req.valid('query')
-        refuseBackwards(from, before)
-        if (before - from > MAX_SUMMED_DAYS * DAY_MS)
-          throw badRequest('The period is too long', [
-            {
-              path: 'start_date',
-              message: `must be at most ${MAX_SUMMED_DAYS} days before end_date`,
-            },
-          ])
-        const { tenantId } = c.var.principal
-        const filter = { tenantId, from, before, disposition: undefined }
-        const body = await bodyOf(reports, { filter, format: 'carriers', page: undefined })
-        return c.body(body, 200, { 'Content-Type': 'application/json' })
-      },
-    )
-
-    .get(
-      '/reports/cdrs',
-      describeRoute({
-        id: 'listCallRecords',
-        tag: 'Calls',
-        summary: 'List the call records of a period. CSV and NDJSON have no length limit.',
-        answer: either(
-          bare(reportView, { total_calls: 1, total_billsec: 20, records: [exampleRecord] }),
-          text('text/csv', 'call_uuid,caller_id_number\r\n'),
-          text('application/x-ndjson', '{"call_uuid":"0b4c1c1e"}\n'),
-        ),
-        refusals: [503],
-      }),
-      requires('cdrs:read'),
-      validate('query', reportQuery),
-      async (c) => {
-        const query = c.req.valid('query')
-        refuseBackwards(query.start_date, query.end_date)
-        const { tenantId } = c.var.principal
-        const { start_date: from, end_date: before, disposition, order } = query
-        const format = query.format ?? formatOf(c.req.header('accept'))
-        const filter = { tenantId, from, before, disposition, match: matchOf(query), order }
-        const body = await bodyOf(reports, { filter, format, page: pageOf(query) })
-        return c.body(body, 200, headersOf(format))
-      },
-    )
+    .route('/', summarizeCallsRoute(deps))
+    .route('/', listCarrierSumsRoute(deps))
+    .route('/', listCallRecordsRoute(deps))
 }
+
+const summarizeCallsRoute = ({ store, now, reports }: ReportRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/reports/calls',
+    describeRoute({
+      id: 'summarizeCalls',
+      tag: 'Calls',
+      summary:
+        'Count the calls of a period of 100 days at most by customer, tenant, caller, ' +
+        'first digits of the called number, node, carrier, denial code, minute or hour',
+      answer: data(summary.meta({ id: 'CallSummary' }), {
+        start: exampleTime,
+        end: '2026-01-02T00:00:00.000Z',
+        complete: true,
+        cursor: null,
+        source: 'sums',
+        totals: { groups: 1, ...exampleFigures },
+        other_calls: 0,
+        groups: [{ group: '7', name: 'Acme', ...exampleFigures, call_uuids: [exampleUuid] }],
+      }),
+      refusals: [503],
+    }),
+    requires('cdrs:read'),
+    validate('query', summaryQuery),
+    async (c) => {
+      const { start_date: from, end_date: before, ...asked } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, now)
+      return ok(c, await askSummary({ ...asked, from, before }, { store, reports }, scope))
+    },
+  )
+
+const listCarrierSumsRoute = ({ reports }: ReportRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/reports/carriers',
+    describeRoute({
+      id: 'listCarrierSums',
+      tag: 'Calls',
+      summary: 'Get calls, answer-seizure ratio and mean length by carrier, of 31 days at most',
+      answer: data(z.array(carrierSums), [
+        {
+          carrier: 'telco',
+          outbound: { calls: 20, answered: 12, billsec: 900, asr_percent: 60, acd_seconds: 75 },
+          inbound: { calls: 0, answered: 0, billsec: 0, asr_percent: null, acd_seconds: null },
+        },
+      ]),
+      refusals: [503],
+    }),
+    requires('cdrs:read'),
+    validate('query', sumsQuery),
+    async (c) => {
+      const { start_date: from, end_date: before } = c.req.valid('query')
+      refuseBackwards(from, before)
+      if (before - from > MAX_SUMMED_DAYS * DAY_MS)
+        throw badRequest('The period is too long', [
+          {
+            path: 'start_date',
+            message: `must be at most ${MAX_SUMMED_DAYS} days before end_date`,
+          },
+        ])
+      const { tenantId } = c.var.principal
+      const filter = { tenantId, from, before, disposition: undefined }
+      const body = await bodyOf(reports, { filter, format: 'carriers', page: undefined })
+      return c.body(body, 200, { 'Content-Type': 'application/json' })
+    },
+  )
+
+const listCallRecordsRoute = ({ reports }: ReportRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/reports/cdrs',
+    describeRoute({
+      id: 'listCallRecords',
+      tag: 'Calls',
+      summary: 'List the call records of a period. CSV and NDJSON have no length limit.',
+      answer: either(
+        bare(reportView, { total_calls: 1, total_billsec: 20, records: [exampleRecord] }),
+        text('text/csv', 'call_uuid,caller_id_number\r\n'),
+        text('application/x-ndjson', '{"call_uuid":"0b4c1c1e"}\n'),
+      ),
+      refusals: [503],
+    }),
+    requires('cdrs:read'),
+    validate('query', reportQuery),
+    async (c) => {
+      const query = c.req.valid('query')
+      refuseBackwards(query.start_date, query.end_date)
+      const { tenantId } = c.var.principal
+      const { start_date: from, end_date: before, disposition, order } = query
+      const format = query.format ?? formatOf(c.req.header('accept'))
+      const filter = { tenantId, from, before, disposition, match: matchOf(query), order }
+      const body = await bodyOf(reports, { filter, format, page: pageOf(query) })
+      return c.body(body, 200, headersOf(format))
+    },
+  )
 
 function refuseBackwards(from: number, before: number): void {
   if (before < from)

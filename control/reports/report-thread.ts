@@ -7,13 +7,8 @@ import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
 import { DatabaseUnavailable } from '../../schema/sql/failure.ts'
 import { ApiError } from '../http/api-error.ts'
-import { FairTurns } from '../http/fair-turns.ts'
-import type { ReportMaker, ThreadRequest, RowsRequest } from './report-chunks.ts'
+import type { ReportMaker, ThreadRequest } from './report-chunks.ts'
 import type { PieceRequest, ReportDatabase, PieceReply } from './report-worker.ts'
-import { deserialize } from 'node:v8'
-import type { Reader, ReadingThread } from '../../schema/sql/query.ts'
-import type { PreparedStatement, SqlValue } from '../../schema/sql/statements.ts'
-import { tooManySearches } from './searches.ts'
 
 interface PendingReply {
   readonly resolve: (reply: PieceReply) => void
@@ -21,7 +16,7 @@ interface PendingReply {
 }
 
 /** The thread was restarted, or failed. */
-class ThreadEnded extends Error {
+export class ThreadEnded extends Error {
   override readonly name = 'ThreadEnded'
 }
 
@@ -38,7 +33,7 @@ export class ReportThread implements ReportMaker {
   readonly #database: ReportDatabase
   readonly #log: Log
   #worker: Worker | undefined
-  /** By report; responses have the order of the requests. */
+  /** The requests that wait, by report; responses have the order of the requests. */
   readonly #waiting = new Map<number, PendingReply[]>()
   #lastReport = 0
 
@@ -140,42 +135,3 @@ const tooLong = (): ApiError =>
     'The database server ended the search, because it took too long: ask for a shorter ' +
       'period, or with more filters',
   )
-
-/** While one is sent, another one runs. */
-const AT_A_TIME = 2
-/** Of one reader. */
-const MAX_WAITING = 100
-
-/** Runs statements that read in the thread of reports, a few at a time. */
-export class StatementThread implements ReadingThread {
-  readonly #thread: Pick<ReportThread, 'piece'>
-  readonly #turns = new FairTurns<Reader>(AT_A_TIME, MAX_WAITING, tooManySearches)
-
-  constructor(thread: Pick<ReportThread, 'piece'>) {
-    this.#thread = thread
-  }
-
-  prepare<R>(sql: string, reader: Reader): PreparedStatement<R> {
-    const ask = (how: RowsRequest['how'], values: readonly SqlValue[]): Promise<unknown> =>
-      this.#turns.run(reader, () => this.#ask({ sql, values, how }))
-    // The thread gives what the same statement gives here.
-    return {
-      all: async (values) => (await ask('all', values)) as R[],
-      get: async (values) => (await ask('get', values)) as R | undefined,
-      arrays: async (values) => (await ask('arrays', values)) as unknown[],
-      run: () => Promise.reject(new TypeError('what runs apart only reads')),
-    }
-  }
-
-  /** Repeats the read once when the thread ends meanwhile: a read changes nothing. */
-  async #ask(rows: RowsRequest): Promise<unknown> {
-    const once = async (): Promise<unknown> =>
-      deserialize(await this.#thread.piece({ format: 'rows', rows }))
-    try {
-      return await once()
-    } catch (error) {
-      if (error instanceof ThreadEnded) return once()
-      throw error
-    }
-  }
-}

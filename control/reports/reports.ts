@@ -25,7 +25,8 @@ import {
   type ReportRequest,
   type ThreadRequest,
 } from './report-chunks.ts'
-import { ReportThread, StatementThread } from './report-thread.ts'
+import { ReportThread } from './report-thread.ts'
+import { StatementThread } from './statement-thread.ts'
 import type { ReportDatabase } from './report-worker.ts'
 
 export interface ReportsDeps {
@@ -42,7 +43,7 @@ export interface ReportsDeps {
 /** Next to the bundle; absent when the program runs from its sources. */
 const threadFile = new URL('./report-worker.js', import.meta.url)
 
-/** From then on, `readApart` reads in the thread, too. */
+/** Opens the reports. From then on, `readApart` reads in their thread, too. */
 export function openReports(deps: ReportsDeps): Reports {
   const database = databaseOf(deps)
   if (database === undefined || !existsSync(threadFile))

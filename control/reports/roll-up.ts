@@ -69,7 +69,7 @@ const GAP_MS = 3_600_000
 const OLD_GAPS = 10_000
 /** Groups of one dimension and tenant that a day keeps. */
 const MAX_GROUPS = 5_000
-/** Of one dimension and customer. */
+/** Groups of one dimension and customer. */
 const MAX_GROUPS_OF_CUSTOMER = 500
 /** Rows of one statement that copies. */
 const COPIED = 100
@@ -128,7 +128,7 @@ async function* addSlice(
   return done.kind === 'elsewhere' ? 0 : done.result
 }
 
-/** Without yielding. */
+/** Runs the work without yielding. */
 export async function inOneTurn<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {
   let step = await work.next()
   while (step.done !== true) step = await work.next()
@@ -196,7 +196,7 @@ async function* groupSlice(
 const run = ({ statements }: CallSources['sums'], text: string): Promise<number> =>
   statements.prepare(text).run([])
 
-/** By what the records of a slice are grouped, in the order of the columns of `call_slice`. */
+/** Columns by which the records of a slice are grouped, in the order of `call_slice`. */
 const keys: Readonly<Record<string, RawBuilder<unknown>>> = {
   day: sql`cdr.start_stamp - cdr.start_stamp % ${sql.lit(DAY_MS)}`,
   tenant_id: sql`coalesce(cdr.tenant_id, ${sql.lit(NONE)})`,
@@ -342,7 +342,8 @@ const groupings = [
 ]
 
 const scopeColumns = groupColumns.slice(0, 4).join(', ')
-const mostGroups = `CASE customer_id WHEN ${ALL} THEN ${MAX_GROUPS} ELSE ${MAX_GROUPS_OF_CUSTOMER} END`
+const mostGroups = `CASE customer_id WHEN ${ALL} THEN ${MAX_GROUPS}
+  ELSE ${MAX_GROUPS_OF_CUSTOMER} END`
 const touchedDays = 'day IN (SELECT day FROM call_part)'
 
 /** Whether some day may get more groups than it keeps. */
@@ -390,7 +391,7 @@ const adding = (groups: string): string =>
     SELECT ${groups}
     ON CONFLICT (${groupColumns.join(', ')}) DO UPDATE SET ${conflicting.join(', ')}`
 const addGroups = adding('* FROM call_part WHERE 1 = 1')
-/** Of the others there are many. */
+/** Adds the groups of the other dimensions, of which there are many. */
 const addFolded = adding(
   `${groupColumns.join(', ')}, ${foldedFigures} FROM call_part GROUP BY 1, 2, 3, 4, 5, 6`,
 )
@@ -402,7 +403,7 @@ interface Gap {
 }
 
 /**
- * Of ids that were missing, those that still are; and those that are missing among the new ones.
+ * Keeps the missing ids that are still missing, and adds those that are missing among the new ones.
  */
 async function keepGaps(
   sums: CallSources['sums'],
@@ -488,7 +489,7 @@ async function keepWatermark(
   const row = {
     records_up_to: upTo,
     last_uuid: (await uuidOf(store, upTo)) ?? known.lastUuid,
-    // On a server, changes are removed instead: their ids are committed out of order, too.
+    // A server has changes removed instead: their ids are committed out of order, too.
     changes_up_to: isInFile(sources) ? changesUpTo : 0,
     gaps_after: known.gapsAfter,
   }
@@ -565,7 +566,7 @@ const LEAST_RECORDS = 40_000
 const LONGEST_WAIT_MS = 600_000
 /** Between two steps of many. */
 const BUSY_MS = 100
-/** After a failure. */
+/** Time until the next attempt after a failure. */
 const RETRY_MS = 60_000
 /** More new records than this are logged as progress. */
 const MANY = 200_000

@@ -57,7 +57,7 @@ export interface SummaryRequest {
   readonly offset?: number
 }
 
-/** Of all currencies together; `cost` is by currency. */
+/** Sums of all currencies together; `cost` is by currency. */
 export interface GroupSum {
   readonly member: string
   readonly figures: Figures
@@ -342,7 +342,7 @@ async function readTail(
   ]
 }
 
-/** Of all tenants, no cost is hidden. */
+/** Marks hidden costs; a reader of all tenants sees every cost. */
 const currencyFor = (tenantId: number | null, column: RawBuilder<unknown>): RawBuilder<unknown> =>
   tenantId === null ? column : markedCurrency(column)
 
@@ -425,7 +425,7 @@ function byWeight({ figures: one }: GroupSum, { figures: other }: GroupSum): num
   return other.calls - one.calls
 }
 
-/** Over all groups, listed or not. */
+/** Totals over all groups, listed or not. */
 export function totalOf({ groups, others }: SummedGroups): GroupSum {
   const total = emptyGroup('')
   for (const group of others === undefined ? groups : [...groups, others]) addGroup(total, group)

@@ -29,7 +29,7 @@ import {
 export interface UnusualRequest extends Window {
   /** Null for all tenants. */
   readonly tenantId: number | null
-  /** Of findings; `trunk` for carriers. */
+  /** Kinds of findings; `trunk` for carriers. */
   readonly kinds: readonly string[]
 }
 
@@ -210,7 +210,7 @@ async function* takeRecords(
   return calls
 }
 
-/** Of unknown sources, which belong to no tenant. */
+/** Counts the calls of unknown sources, which belong to no tenant. */
 async function takeSampled(
   { store }: CallSources,
   tenantId: number | null,
@@ -239,7 +239,7 @@ interface Findings {
   readonly carriers: UnusualCalls['carriers'][number][]
 }
 
-/** With evidence. Yields after each. */
+/** Adds the evidence to each finding, and yields after it. */
 async function* addFindings(
   { store }: CallSources,
   { kinds, from, before, tenantId }: UnusualRequest,
@@ -369,14 +369,16 @@ async function tailOf(
     .where(isNew)
     .groupBy(sql`1`)
     .groupBy(['customer_id', 'carrier', 'rate_prefix', 'denial_code', 'currency'])
+  const shownCost =
+    tenantId === null
+      ? sql`change.cost_micros`
+      : sql`CASE WHEN ${hasOwnPrice} THEN change.cost_micros ELSE 0 END`
   let changes = db
     .selectFrom('cdr_cost_change as change')
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
     .select([day, 'cdr.customer_id as customerId', 'cdr.rate_prefix as prefix', 'change.currency'])
     .select([
-      sql<number>`CAST(sum(${tenantId === null ? sql`change.cost_micros` : sql`CASE WHEN ${hasOwnPrice} THEN change.cost_micros ELSE 0 END`}) AS double precision)`.as(
-        'costMicros',
-      ),
+      sql<number>`CAST(sum(${shownCost}) AS double precision)`.as('costMicros'),
       sql<number>`min(cdr.start_stamp)`.as('firstAt'),
       sql<number>`max(cdr.start_stamp)`.as('lastAt'),
     ])

@@ -48,145 +48,162 @@ const userPatch = z.strictObject({
 const userPath = z.strictObject({ id: z.string().max(20) })
 const userQuery = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
 
-export function userRoutes(store: Store, users: UserStore, now: () => number) {
-  const find = async (id: string, { tenantId }: Principal): Promise<UserRow> => {
-    const user = /^[1-9]\d{0,14}$/.test(id) ? await users.byId(Number(id)) : undefined
-    if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
-      throw notFound('User')
-    return user
-  }
+interface UserRoutesDeps {
+  readonly store: Store
+  readonly users: UserStore
+  readonly now: () => number
+}
 
+export function userRoutes(deps: UserRoutesDeps) {
   return new Hono<ControlEnv>()
-    .post(
-      '/users',
-      describeRoute({
-        id: 'createUser',
-        tag: 'Users',
-        summary: 'Create a staff account',
-        body: { username: 'ada', password: 'correct horse', role: 'operator' },
-        answer: data(userSchema, exampleUser, 201),
-        refusals: [409],
-      }),
-      requires('users:write'),
-      validate('json', newUserBody),
-      repeatable(),
-      async (c) => {
-        const body = c.req.valid('json')
-        const { principal } = c.var
-        refuseEscalation(principal, body.role)
-        refusePersonBy(principal)
-        const passwordHash = await hashPassword(body.password)
-        const user = await writeWithinLimits(store, principal, ['users'], async () =>
-          users.insert({
-            username: body.username,
-            role: body.role,
-            tenant_id: await tenantFor(store, body.tenant_slug, principal),
-            is_active: toFlag(body.is_active),
-            password_hash: passwordHash,
-            created_at: now(),
-            updated_at: now(),
-          }),
-        )
-        if (user === undefined)
-          throw conflict('username_taken', 'A user with this name already exists')
-        c.set('change', { before: null, after: userView(user) })
-        return created(c, `/api/v1/users/${user.id}`, userView(user))
-      },
-    )
+    .route('/', createUserRoute(deps))
+    .route('/', listUsersRoute(deps))
+    .route('/', getUserRoute(deps))
+    .route('/', updateUserRoute(deps))
+    .route('/', deleteUserRoute(deps))
+}
 
-    .get(
-      '/users',
-      describeRoute({
-        id: 'listUsers',
-        tag: 'Users',
-        summary: 'List staff accounts',
-        answer: list(userSchema, exampleUser),
-      }),
-      requires('users:read'),
-      validate('query', userQuery),
-      async (c) => {
-        const { search, ...page } = c.req.valid('query')
-        const filter = { tenantId: c.var.principal.tenantId, search }
-        const slice = { limit: page.limit, offset: offsetOf(page) }
-        const { rows, total } = await users.list(filter, slice)
-        return ok(c, rows.map(userView), pageMeta(page, total))
-      },
-    )
+const createUserRoute = ({ store, users, now }: UserRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    '/users',
+    describeRoute({
+      id: 'createUser',
+      tag: 'Users',
+      summary: 'Create a staff account',
+      body: { username: 'ada', password: 'correct horse', role: 'operator' },
+      answer: data(userSchema, exampleUser, 201),
+      refusals: [409],
+    }),
+    requires('users:write'),
+    validate('json', newUserBody),
+    repeatable(),
+    async (c) => {
+      const body = c.req.valid('json')
+      const { principal } = c.var
+      refuseEscalation(principal, body.role)
+      refusePersonBy(principal)
+      const passwordHash = await hashPassword(body.password)
+      const user = await writeWithinLimits(store, principal, ['users'], async () =>
+        users.insert({
+          username: body.username,
+          role: body.role,
+          tenant_id: await tenantFor(store, body.tenant_slug, principal),
+          is_active: toFlag(body.is_active),
+          password_hash: passwordHash,
+          created_at: now(),
+          updated_at: now(),
+        }),
+      )
+      if (user === undefined)
+        throw conflict('username_taken', 'A user with this name already exists')
+      c.set('change', { before: null, after: userView(user) })
+      return created(c, `/api/v1/users/${user.id}`, userView(user))
+    },
+  )
 
-    .get(
-      '/users/:id',
-      describeRoute({
-        id: 'getUser',
-        tag: 'Users',
-        summary: 'Get a staff account',
-        answer: data(userSchema, exampleUser),
-      }),
-      requires('users:read'),
-      validate('param', userPath),
-      async (c) => ok(c, userView(await find(c.req.valid('param').id, c.var.principal))),
-    )
+const listUsersRoute = ({ users }: UserRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/users',
+    describeRoute({
+      id: 'listUsers',
+      tag: 'Users',
+      summary: 'List staff accounts',
+      answer: list(userSchema, exampleUser),
+    }),
+    requires('users:read'),
+    validate('query', userQuery),
+    async (c) => {
+      const { search, ...page } = c.req.valid('query')
+      const filter = { tenantId: c.var.principal.tenantId, search }
+      const slice = { limit: page.limit, offset: offsetOf(page) }
+      const { rows, total } = await users.list(filter, slice)
+      return ok(c, rows.map(userView), pageMeta(page, total))
+    },
+  )
 
-    .patch(
-      '/users/:id',
-      describeRoute({
-        id: 'updateUser',
-        tag: 'Users',
-        summary: 'Update a staff account',
-        body: { role: 'auditor' },
-        answer: data(userSchema, exampleUser),
-        refusals: [409],
-      }),
-      requires('users:write'),
-      validate('param', userPath),
-      validate('json', userPatch),
-      async (c) => {
-        const { principal } = c.var
-        const { password, role, is_active: isActive } = c.req.valid('json')
-        const passwordHash = password === undefined ? undefined : await hashPassword(password)
-        const { user, changed } = await transaction(store, async () => {
-          const user = await find(c.req.valid('param').id, principal)
-          refuseEscalation(principal, user.role)
-          if (role !== undefined) refuseEscalation(principal, role)
-          // Deactivating a user grants nothing.
-          if (password !== undefined || role !== undefined || isActive === true)
-            refusePersonBy(principal)
-          const change = {
-            ...(passwordHash !== undefined && { password_hash: passwordHash }),
-            ...(role !== undefined && { role }),
-            ...(isActive !== undefined && { is_active: toFlag(isActive) }),
-            updated_at: now(),
-          }
-          return { user, changed: await users.update(user.id, change) }
-        })
-        if (changed === 'last_admin') throw lastAdmin()
-        if (changed === undefined) throw notFound('User')
-        c.set('change', { before: userView(user), after: userView(changed) })
-        return ok(c, userView(changed))
-      },
-    )
+const getUserRoute = ({ users }: UserRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/users/:id',
+    describeRoute({
+      id: 'getUser',
+      tag: 'Users',
+      summary: 'Get a staff account',
+      answer: data(userSchema, exampleUser),
+    }),
+    requires('users:read'),
+    validate('param', userPath),
+    async (c) => ok(c, userView(await find(users, c.req.valid('param').id, c.var.principal))),
+  )
 
-    .delete(
-      '/users/:id',
-      describeRoute({
-        id: 'deleteUser',
-        tag: 'Users',
-        summary: 'Delete a staff account',
-        answer: data(deleted, { id: 1, deleted: true }),
-        refusals: [409],
-      }),
-      requires('users:write'),
-      validate('param', userPath),
-      async (c) => {
-        const user = await transaction(store, async () => {
-          const found = await find(c.req.valid('param').id, c.var.principal)
-          refuseEscalation(c.var.principal, found.role)
-          if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
-          return found
-        })
-        c.set('change', { before: userView(user), after: null })
-        return ok(c, { id: user.id, deleted: true })
-      },
-    )
+const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
+  new Hono<ControlEnv>().patch(
+    '/users/:id',
+    describeRoute({
+      id: 'updateUser',
+      tag: 'Users',
+      summary: 'Update a staff account',
+      body: { role: 'auditor' },
+      answer: data(userSchema, exampleUser),
+      refusals: [409],
+    }),
+    requires('users:write'),
+    validate('param', userPath),
+    validate('json', userPatch),
+    async (c) => {
+      const { principal } = c.var
+      const { password, role, is_active: isActive } = c.req.valid('json')
+      const passwordHash = password === undefined ? undefined : await hashPassword(password)
+      const { user, changed } = await transaction(store, async () => {
+        const user = await find(users, c.req.valid('param').id, principal)
+        refuseEscalation(principal, user.role)
+        if (role !== undefined) refuseEscalation(principal, role)
+        // Deactivating a user grants nothing.
+        if (password !== undefined || role !== undefined || isActive === true)
+          refusePersonBy(principal)
+        const change = {
+          ...(passwordHash !== undefined && { password_hash: passwordHash }),
+          ...(role !== undefined && { role }),
+          ...(isActive !== undefined && { is_active: toFlag(isActive) }),
+          updated_at: now(),
+        }
+        return { user, changed: await users.update(user.id, change) }
+      })
+      if (changed === 'last_admin') throw lastAdmin()
+      if (changed === undefined) throw notFound('User')
+      c.set('change', { before: userView(user), after: userView(changed) })
+      return ok(c, userView(changed))
+    },
+  )
+
+const deleteUserRoute = ({ store, users }: UserRoutesDeps) =>
+  new Hono<ControlEnv>().delete(
+    '/users/:id',
+    describeRoute({
+      id: 'deleteUser',
+      tag: 'Users',
+      summary: 'Delete a staff account',
+      answer: data(deleted, { id: 1, deleted: true }),
+      refusals: [409],
+    }),
+    requires('users:write'),
+    validate('param', userPath),
+    async (c) => {
+      const user = await transaction(store, async () => {
+        const found = await find(users, c.req.valid('param').id, c.var.principal)
+        refuseEscalation(c.var.principal, found.role)
+        if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
+        return found
+      })
+      c.set('change', { before: userView(user), after: null })
+      return ok(c, { id: user.id, deleted: true })
+    },
+  )
+
+async function find(users: UserStore, id: string, { tenantId }: Principal): Promise<UserRow> {
+  const user = /^[1-9]\d{0,14}$/.test(id) ? await users.byId(Number(id)) : undefined
+  if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
+    throw notFound('User')
+  return user
 }
 
 /** Rejects creating, changing or deleting a user with more permissions than the credential has. */

@@ -29,7 +29,7 @@ export interface DelivererDeps extends Clocks {
   readonly complete?: Complete
   /** Receivers may be in private networks: tenants do not see their answers. */
   readonly allowPrivate: boolean
-  /** From 0 (inclusive) to 1 (exclusive). */
+  /** Draws a number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   readonly schedule: Schedule
   /** The receiver has unsubscribed (410); runs in the transaction that records its response. */
@@ -196,7 +196,7 @@ export class Deliverer {
     const room = before === undefined ? 0 : this.#roomFor(before)
     // A response calls `wake` again.
     if (room <= 0) return
-    // As they were before the read: one whose result is stored meanwhile is still read as waiting.
+    // This set is older than the read: a result that is stored meanwhile still reads as waiting.
     const busy = new Set(this.#inFlight.get(endpointId))
     const now = steadyNow()
     const claim = { node, now, until: now + claimMs }
@@ -246,7 +246,9 @@ export class Deliverer {
     return sent.kind === 'answered' && body !== delivery.body ? { ...sent, excerpt: '' } : sent
   }
 
-  /** In flight until its new state is committed: until then the stored state is outdated. */
+  /**
+   * It stays in flight until its new state is committed: the stored state is outdated until then.
+   */
   #note(endpoint: EndpointRow, delivery: DueDelivery, sent: SendResult): void {
     const isGone = sent.kind === 'answered' && sent.status === 410
     const attempt = this.#judge(endpoint, delivery, sent)

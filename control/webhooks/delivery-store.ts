@@ -42,7 +42,7 @@ export interface Attempt {
 }
 
 export interface WebhookBacklog {
-  /** At most `maxCounted`. */
+  /** Number of waiting deliveries, at most `maxCounted`. */
   readonly pending: number
   /** Age of the oldest event; null when nothing waits. */
   readonly oldestMs: number | null
@@ -62,7 +62,7 @@ export class DeliveryStore {
     this.#statements = prepareAll(store)
   }
 
-  /** At most `limit`, longest overdue first, without those that this process is sending. */
+  /** Takes at most `limit`, longest overdue first, without those that this process is sending. */
   take(
     endpointId: number,
     claim: Claim,
@@ -243,7 +243,10 @@ const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
       .$if(by === 'its node', (query) => query.where(isTakenBy(store, param('node')))),
   )
 
-function prepareAll(store: Store) {
+const prepareAll = (store: Store) => ({ ...prepareSending(store), ...prepareBacklog(store) })
+
+/** The statements that find what is due, and note what became of it. */
+function prepareSending(store: Store) {
   return {
     take: prepareTake<{ endpointId: number }, 'id', DueDelivery>(
       store,
@@ -281,6 +284,12 @@ function prepareAll(store: Store) {
     ),
     record: prepareRecord(store, 'any node'),
     recordFailed: prepareRecord(store, 'its node'),
+  }
+}
+
+/** The statements that tell how much waits, and since when. */
+function prepareBacklog(store: Store) {
+  return {
     pendingAt: prepare(store, (db, param: Param<{ endpointId: number; count: number }>) =>
       db
         .selectFrom('webhook_delivery')

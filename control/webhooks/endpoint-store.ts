@@ -9,12 +9,13 @@ import { all, execute, first, insert, readApart } from '../../schema/sql/query.t
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
+import * as field from '../resources/fields.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
 import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
-import { timeOrNull } from '../http/view-fields.ts'
+import { moment, timeOrNull } from '../http/view-fields.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
@@ -23,7 +24,7 @@ export type EndpointChange = Omit<EndpointPatch, 'approval_links'> & {
   readonly approver_id?: number | null
 }
 
-/** Of one tenant or of the platform: each event is written once per subscribed owner. */
+/** Endpoints of one tenant or of the platform: each subscribed owner costs one write an event. */
 const maxEndpoints = 200
 
 export class EndpointStore {
@@ -48,7 +49,7 @@ export class EndpointStore {
     return first(this.#store, this.#visible(tenantId).selectAll().where('id', '=', id))
   }
 
-  /** With decrypted secrets; an endpoint with an unreadable secret is left out and reported. */
+  /** Reads the endpoints and decrypts their secrets; one with an unreadable secret is reported. */
   async active(onDamaged: (endpointId: number) => void = () => undefined): Promise<EndpointRow[]> {
     const rows = await all(this.#store, this.#visible(null).selectAll().where('is_active', '=', 1))
     return rows.flatMap((row) => {
@@ -218,47 +219,67 @@ export const endpointView = (row: EndpointRow) => ({
   updated_at: timeToText(row.updated_at),
 })
 
-const events = z
-  .array(z.enum(['*', ...eventTypes]))
+const eventName = z.enum(['*', ...eventTypes])
+
+const eventNames = z
+  .array(eventName)
   .min(1)
   .max(eventTypes.length + 1)
   .transform((types) => [...new Set(types)])
 
-const url = (allowPrivate: boolean) =>
-  text(2_000).superRefine((value, context) => {
+const approvalLinks = z
+  .boolean()
+  .describe(
+    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of ' +
+      'the user who has set this.',
+  )
+
+/**
+ * The bodies, answers and example of endpoints follow from this table. Secrets are in none of them,
+ * so endpoints are no `Definition`: their store seals and rotates what an undo could not restore.
+ */
+export const endpointFields = field.table(
+  {
+    id: field.id,
+    url: field.required(field.text(2_000), { example: 'https://crm.example/hook' }),
+    events: field.of({ body: eventNames, view: z.array(eventName) }, { default: ['*'] }),
+    description: field.of(
+      { body: text(500).nullable(), view: z.string().nullable() },
+      { default: null },
+    ),
+    is_active: field.of(field.yesOrNo, { default: true }),
+    approval_links: field.of({ body: approvalLinks, view: z.boolean() }, { default: false }),
+    tenant: field.written(reference.nullish()),
+    disabled_reason: field.shown(z.enum(['gone', 'backlog']).nullable(), { example: null }),
+    previous_secret_expires_at: field.shown(moment.nullable(), { example: null }),
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
+  },
+  { schemaId: 'WebhookEndpoint', first: ['id', 'url', 'description'] },
+)
+
+const reachableUrl = (allowPrivate: boolean) =>
+  endpointFields.body.shape.url.superRefine((value, context) => {
     const message = problemOfUrl(value, allowPrivate)
     if (message !== undefined) context.addIssue({ code: 'custom', message })
   })
 
-const approvalLinks = z
-  .boolean()
-  .describe(
-    'Whether `proposal.created` has `approve_url`: who follows it decides with the rights of the user who has set this.',
-  )
-
-const fields = (allowPrivate: boolean) => ({
-  url: url(allowPrivate),
-  events,
-  description: text(500).nullable(),
-  is_active: z.boolean(),
-  approval_links: approvalLinks,
-})
-
-export function newEndpointBody(allowPrivate: boolean) {
-  const { events, description, ...given } = fields(allowPrivate)
-  return z.strictObject({
-    url: given.url,
-    events: events.default(['*']),
-    description: description.default(null),
-    is_active: given.is_active.default(true),
-    approval_links: given.approval_links.default(false),
-    tenant: reference.nullish(),
-  })
-}
+export const newEndpointBody = (allowPrivate: boolean) =>
+  endpointFields.body.extend({ url: reachableUrl(allowPrivate) })
 type NewEndpoint = z.output<ReturnType<typeof newEndpointBody>>
 
-export const endpointPatch = (allowPrivate: boolean) =>
-  z.strictObject(fields(allowPrivate)).partial()
+export function endpointPatch(allowPrivate: boolean) {
+  const { events, description, is_active, approval_links } = endpointFields.body.shape
+  return z
+    .strictObject({
+      url: reachableUrl(allowPrivate),
+      events: events.unwrap(),
+      description: description.unwrap(),
+      is_active: is_active.unwrap(),
+      approval_links: approval_links.unwrap(),
+    })
+    .partial()
+}
 export type EndpointPatch = z.output<ReturnType<typeof endpointPatch>>
 
 const daySeconds = 86_400

@@ -32,7 +32,7 @@ export type Send = (
   body: string,
 ) => Promise<SendResult>
 
-/** From the request to the end of the response, including DNS and connection. */
+/** Time from the request to the end of the response, with DNS and connection. */
 const defaultTimeoutMs = 10_000
 /**
  * The part of a response body that is stored for people; and how long it may take after the status.

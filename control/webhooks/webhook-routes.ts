@@ -1,4 +1,4 @@
-/** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
+/** `/webhooks`: endpoints of accounting webhooks, and their webhooks.deliveries. */
 import { requestScope } from '../auth/tenants.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -16,6 +16,7 @@ import { tenantOf } from '../resources/references.ts'
 import { found, id, idParam } from '../resources/resource-routes.ts'
 import {
   deliveryQuery,
+  endpointFields,
   type EndpointChange,
   type EndpointPatch,
   endpointPatch,
@@ -27,28 +28,15 @@ import {
   rotateBody,
   typesOf,
 } from './endpoint-store.ts'
-import { type EventType, eventTypes } from '../../schema/contracts/engine.ts'
+import type { EventType } from '../../schema/contracts/engine.ts'
 import type { Webhooks } from './webhooks.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
 import { deleted } from '../http/resource-operations.ts'
 
-const endpointFields = z.strictObject({
-  id: z.int(),
-  url: z.string(),
-  description: z.string().nullable(),
-  events: z.array(z.enum(['*', ...eventTypes])),
-  is_active: z.boolean(),
-  approval_links: z.boolean(),
-  disabled_reason: z.enum(['gone', 'backlog']).nullable(),
-  previous_secret_expires_at: moment.nullable(),
-  created_at: moment,
-  updated_at: moment,
-})
+const { view: endpointShown, example: exampleEndpoint } = endpointFields
 
-const endpointShown = endpointFields.meta({ id: 'WebhookEndpoint' })
-
-const withSecret = endpointFields
+const withSecret = endpointShown
   .extend({
     secret: z
       .string()
@@ -78,19 +66,6 @@ const deliveryView = z
   })
   .meta({ id: 'WebhookDelivery' })
 
-const exampleEndpoint = {
-  id: 1,
-  url: 'https://crm.example/hook',
-  description: null,
-  events: ['*'],
-  is_active: true,
-  approval_links: false,
-  disabled_reason: null,
-  previous_secret_expires_at: null,
-  created_at: exampleTime,
-  updated_at: exampleTime,
-}
-
 const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
 
 const exampleDelivery = {
@@ -117,222 +92,259 @@ const path = '/webhooks'
 const deliveryParam = z.strictObject({ id: id(noun), deliveryId: id('Delivery') })
 
 export function webhookRoutes(deps: WebhookRoutesDeps) {
-  const { store, webhooks, now, randomBytes } = deps
-  const { endpoints, deliveries, allowPrivate } = webhooks
-  const read = requires('webhooks:read')
-  const write = requires('webhooks:write')
-  const one = async (principal: Principal, id: number): Promise<EndpointRow> =>
-    found(await endpoints.find(requestScope(principal, now), id), noun)
-  /** Changes an endpoint as it is now, and puts the change into effect. */
-  const changed = async (
-    c: Context<ControlEnv>,
-    id: number,
-    work: (before: EndpointRow) => Promise<void>,
-  ): Promise<EndpointView> => {
-    const change = await transaction(store, async () => {
-      const before = await one(c.var.principal, id)
-      await work(before)
-      return {
-        before: endpointView(before),
-        after: endpointView(await one(c.var.principal, id)),
-      }
-    })
-    await webhooks.reload()
-    c.set('change', change)
-    return change.after
-  }
-
   return new Hono<ControlEnv>()
-    .post(
-      path,
-      describeRoute({
-        id: 'createWebhookEndpoint',
-        tag: 'Webhooks',
-        summary: 'Create an endpoint',
-        body: { url: 'https://crm.example/hook', events: ['call.ended'] },
-        answer: data(withSecret, exampleSecret, 201),
-        refusals: [409],
-      }),
-      write,
-      validate('json', newEndpointBody(allowPrivate)),
-      repeatable({ shownOnce: 'secret' }),
-      async (c) => {
-        const body = c.req.valid('json')
-        const scope = requestScope(c.var.principal, now)
-        refuseUnreadable(c.var.principal, body.events)
-        const approverId = body.approval_links ? approverOf(c.var.principal) : null
-        const secret = newSecret(randomBytes)
-        const after = await transaction(store, async () => {
-          const tenantId = await tenantOf(store, body.tenant, scope)
-          const newId = await endpoints.insert(body, secret, tenantId, now(), approverId)
-          return endpointView(found(await endpoints.find(scope, newId), noun))
-        })
-        await webhooks.reload()
-        c.set('change', { before: null, after })
-        return created(c, `/api/v1${path}/${after.id}`, { ...after, secret })
-      },
-    )
+    .route('/', createWebhookEndpointRoute(deps))
+    .route('/', listWebhookEndpointsRoute(deps))
+    .route('/', getWebhookEndpointRoute(deps))
+    .route('/', updateWebhookEndpointRoute(deps))
+    .route('/', deleteWebhookEndpointRoute(deps))
+    .route('/', rotateWebhookSecretRoute(deps))
+    .route('/', testWebhookEndpointRoute(deps))
+    .route('/', listWebhookDeliveriesRoute(deps))
+    .route('/', retryWebhookDeliveryRoute(deps))
+}
 
-    .get(
-      path,
-      describeRoute({
-        id: 'listWebhookEndpoints',
-        tag: 'Webhooks',
-        summary: 'List endpoints',
-        answer: list(endpointShown, exampleEndpoint),
-      }),
-      read,
-      validate('query', z.strictObject(pageQuery)),
-      async (c) => {
-        const page = c.req.valid('query')
-        const slice = { limit: page.limit, offset: offsetOf(page) }
-        const { rows, total } = await endpoints.list(requestScope(c.var.principal, now), slice)
-        return ok(c, rows, pageMeta(page, total))
-      },
-    )
+const createWebhookEndpointRoute = ({ store, webhooks, now, randomBytes }: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    path,
+    describeRoute({
+      id: 'createWebhookEndpoint',
+      tag: 'Webhooks',
+      summary: 'Create an endpoint',
+      body: { url: 'https://crm.example/hook', events: ['call.ended'] },
+      answer: data(withSecret, exampleSecret, 201),
+      refusals: [409],
+    }),
+    write,
+    validate('json', newEndpointBody(webhooks.allowPrivate)),
+    repeatable({ shownOnce: 'secret' }),
+    async (c) => {
+      const body = c.req.valid('json')
+      const scope = requestScope(c.var.principal, now)
+      refuseUnreadable(c.var.principal, body.events)
+      const approverId = body.approval_links ? approverOf(c.var.principal) : null
+      const secret = newSecret(randomBytes)
+      const after = await transaction(store, async () => {
+        const tenantId = await tenantOf(store, body.tenant, scope)
+        const newId = await webhooks.endpoints.insert(body, secret, tenantId, now(), approverId)
+        return endpointView(found(await webhooks.endpoints.find(scope, newId), noun))
+      })
+      await webhooks.reload()
+      c.set('change', { before: null, after })
+      return created(c, `/api/v1${path}/${after.id}`, { ...after, secret })
+    },
+  )
 
-    .get(
-      `${path}/:id`,
-      describeRoute({
-        id: 'getWebhookEndpoint',
-        tag: 'Webhooks',
-        summary: 'Get an endpoint',
-        answer: data(endpointShown, exampleEndpoint),
-      }),
-      read,
-      validate('param', idParam(noun)),
-      async (c) => {
-        return ok(c, endpointView(await one(c.var.principal, c.req.valid('param').id)))
-      },
-    )
+const listWebhookEndpointsRoute = ({ webhooks, now }: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    path,
+    describeRoute({
+      id: 'listWebhookEndpoints',
+      tag: 'Webhooks',
+      summary: 'List endpoints',
+      answer: list(endpointShown, exampleEndpoint),
+    }),
+    read,
+    validate('query', z.strictObject(pageQuery)),
+    async (c) => {
+      const page = c.req.valid('query')
+      const slice = { limit: page.limit, offset: offsetOf(page) }
+      const { rows, total } = await webhooks.endpoints.list(
+        requestScope(c.var.principal, now),
+        slice,
+      )
+      return ok(c, rows, pageMeta(page, total))
+    },
+  )
 
-    .patch(
-      `${path}/:id`,
-      describeRoute({
-        id: 'updateWebhookEndpoint',
-        tag: 'Webhooks',
-        summary: 'Update an endpoint',
-        body: { is_active: false },
-        answer: data(endpointShown, exampleEndpoint),
-      }),
-      write,
-      validate('param', idParam(noun)),
-      validate('json', endpointPatch(allowPrivate)),
-      async (c) => {
-        const change = c.req.valid('json')
-        const after = await changed(c, c.req.valid('param').id, (before) => {
-          refuseUnreadable(c.var.principal, change.events ?? typesOf(before))
-          return endpoints.update(before.id, withApprover(change, before, c.var.principal), now())
-        })
-        return ok(c, after)
-      },
-    )
+const getWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    `${path}/:id`,
+    describeRoute({
+      id: 'getWebhookEndpoint',
+      tag: 'Webhooks',
+      summary: 'Get an endpoint',
+      answer: data(endpointShown, exampleEndpoint),
+    }),
+    read,
+    validate('param', idParam(noun)),
+    async (c) => {
+      return ok(c, endpointView(await endpointOf(deps, c.var.principal, c.req.valid('param').id)))
+    },
+  )
 
-    .delete(
-      `${path}/:id`,
-      describeRoute({
-        id: 'deleteWebhookEndpoint',
-        tag: 'Webhooks',
-        summary: 'Delete an endpoint',
-        answer: data(deleted, { id: 1, deleted: true }),
-      }),
-      write,
-      validate('param', idParam(noun)),
-      async (c) => {
-        const before = await one(c.var.principal, c.req.valid('param').id)
-        if (!(await webhooks.remove(before.id))) throw notFound(noun)
-        c.set('change', { before: endpointView(before), after: null })
-        return ok(c, { id: before.id, deleted: true })
-      },
-    )
+const updateWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().patch(
+    `${path}/:id`,
+    describeRoute({
+      id: 'updateWebhookEndpoint',
+      tag: 'Webhooks',
+      summary: 'Update an endpoint',
+      body: { is_active: false },
+      answer: data(endpointShown, exampleEndpoint),
+    }),
+    write,
+    validate('param', idParam(noun)),
+    validate('json', endpointPatch(deps.webhooks.allowPrivate)),
+    async (c) => {
+      const change = c.req.valid('json')
+      const after = await changed(c, deps, c.req.valid('param').id, (before) => {
+        refuseUnreadable(c.var.principal, change.events ?? typesOf(before))
+        return deps.webhooks.endpoints.update(
+          before.id,
+          withApprover(change, before, c.var.principal),
+          deps.now(),
+        )
+      })
+      return ok(c, after)
+    },
+  )
 
-    .post(
-      `${path}/:id/rotate`,
-      describeRoute({
-        id: 'rotateWebhookSecret',
-        tag: 'Webhooks',
-        summary: 'Rotate the secret. The old one stays valid during the overlap.',
-        body: { overlap_seconds: 86_400 },
-        answer: data(withSecret, exampleSecret),
-      }),
-      write,
-      validate('param', idParam(noun)),
-      validate('json', rotateBody),
-      repeatable({ shownOnce: 'secret' }),
-      async (c) => {
-        const secret = newSecret(randomBytes)
-        const { overlap_seconds: overlap } = c.req.valid('json')
-        const after = await changed(c, c.req.valid('param').id, (before) => {
-          refuseUnreadable(c.var.principal, typesOf(before))
-          return endpoints.rotate(before, secret, now() + overlap * 1_000, now())
-        })
-        return ok(c, { ...after, secret })
-      },
-    )
+const deleteWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().delete(
+    `${path}/:id`,
+    describeRoute({
+      id: 'deleteWebhookEndpoint',
+      tag: 'Webhooks',
+      summary: 'Delete an endpoint',
+      answer: data(deleted, { id: 1, deleted: true }),
+    }),
+    write,
+    validate('param', idParam(noun)),
+    async (c) => {
+      const before = await endpointOf(deps, c.var.principal, c.req.valid('param').id)
+      if (!(await deps.webhooks.remove(before.id))) throw notFound(noun)
+      c.set('change', { before: endpointView(before), after: null })
+      return ok(c, { id: before.id, deleted: true })
+    },
+  )
 
-    .post(
-      `${path}/:id/test`,
-      describeRoute({
-        id: 'testWebhookEndpoint',
-        tag: 'Webhooks',
-        summary: 'Send a test event',
-        answer: data(z.strictObject({ webhook_id: z.string() }), { webhook_id: 'msg_1' }, 202),
-        refusals: [409],
-      }),
-      write,
-      validate('param', idParam(noun)),
-      repeatable(),
-      async (c) => {
-        const endpoint = await one(c.var.principal, c.req.valid('param').id)
-        refuseInactive(endpoint)
-        const webhookId = await webhooks.sendTest(endpoint.id)
-        return c.json({ success: true, data: { webhook_id: webhookId } }, 202)
-      },
-    )
+const rotateWebhookSecretRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    `${path}/:id/rotate`,
+    describeRoute({
+      id: 'rotateWebhookSecret',
+      tag: 'Webhooks',
+      summary: 'Rotate the secret. The old one stays valid during the overlap.',
+      body: { overlap_seconds: 86_400 },
+      answer: data(withSecret, exampleSecret),
+    }),
+    write,
+    validate('param', idParam(noun)),
+    validate('json', rotateBody),
+    repeatable({ shownOnce: 'secret' }),
+    async (c) => {
+      const secret = newSecret(deps.randomBytes)
+      const { overlap_seconds: overlap } = c.req.valid('json')
+      const after = await changed(c, deps, c.req.valid('param').id, (before) => {
+        refuseUnreadable(c.var.principal, typesOf(before))
+        return deps.webhooks.endpoints.rotate(
+          before,
+          secret,
+          deps.now() + overlap * 1_000,
+          deps.now(),
+        )
+      })
+      return ok(c, { ...after, secret })
+    },
+  )
 
-    .get(
-      `${path}/:id/deliveries`,
-      describeRoute({
-        id: 'listWebhookDeliveries',
-        tag: 'Webhooks',
-        summary: 'List deliveries',
-        answer: list(deliveryView, exampleDelivery),
-      }),
-      read,
-      validate('param', idParam(noun)),
-      validate('query', deliveryQuery),
-      async (c) => {
-        const { state, ...page } = c.req.valid('query')
-        const endpoint = await one(c.var.principal, c.req.valid('param').id)
-        const slice = { limit: page.limit, offset: offsetOf(page) }
-        const list = () => deliveries.list(endpoint.id, state, slice)
-        const { rows, total } = await readApart(store, c.var.principal.tenantId, list)
-        return ok(c, rows, endingMeta(page, total))
-      },
-    )
+const testWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    `${path}/:id/test`,
+    describeRoute({
+      id: 'testWebhookEndpoint',
+      tag: 'Webhooks',
+      summary: 'Send a test event',
+      answer: data(z.strictObject({ webhook_id: z.string() }), { webhook_id: 'msg_1' }, 202),
+      refusals: [409],
+    }),
+    write,
+    validate('param', idParam(noun)),
+    repeatable(),
+    async (c) => {
+      const endpoint = await endpointOf(deps, c.var.principal, c.req.valid('param').id)
+      refuseInactive(endpoint)
+      const webhookId = await deps.webhooks.sendTest(endpoint.id)
+      return c.json({ success: true, data: { webhook_id: webhookId } }, 202)
+    },
+  )
 
-    .post(
-      `${path}/:id/deliveries/:deliveryId/retry`,
-      describeRoute({
-        id: 'retryWebhookDelivery',
-        tag: 'Webhooks',
-        summary: 'Retry a delivery',
-        answer: data(deliveryView, exampleDelivery, 202),
-        refusals: [409],
-      }),
-      write,
-      validate('param', deliveryParam),
-      repeatable(),
-      async (c) => {
-        const { id: endpointId, deliveryId } = c.req.valid('param')
-        const endpoint = await one(c.var.principal, endpointId)
-        const delivery = found(await deliveries.find(endpoint.id, deliveryId), 'Delivery')
-        refuseInactive(endpoint)
-        await webhooks.retry(delivery.id)
-        const after = found(await deliveries.find(endpoint.id, deliveryId), 'Delivery')
-        return c.json({ success: true, data: after }, 202)
-      },
-    )
+const listWebhookDeliveriesRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    `${path}/:id/deliveries`,
+    describeRoute({
+      id: 'listWebhookDeliveries',
+      tag: 'Webhooks',
+      summary: 'List deliveries',
+      answer: list(deliveryView, exampleDelivery),
+    }),
+    read,
+    validate('param', idParam(noun)),
+    validate('query', deliveryQuery),
+    async (c) => {
+      const { state, ...page } = c.req.valid('query')
+      const endpoint = await endpointOf(deps, c.var.principal, c.req.valid('param').id)
+      const slice = { limit: page.limit, offset: offsetOf(page) }
+      const list = () => deps.webhooks.deliveries.list(endpoint.id, state, slice)
+      const { rows, total } = await readApart(deps.store, c.var.principal.tenantId, list)
+      return ok(c, rows, endingMeta(page, total))
+    },
+  )
+
+const retryWebhookDeliveryRoute = (deps: WebhookRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    `${path}/:id/deliveries/:deliveryId/retry`,
+    describeRoute({
+      id: 'retryWebhookDelivery',
+      tag: 'Webhooks',
+      summary: 'Retry a delivery',
+      answer: data(deliveryView, exampleDelivery, 202),
+      refusals: [409],
+    }),
+    write,
+    validate('param', deliveryParam),
+    repeatable(),
+    async (c) => {
+      const { id: endpointId, deliveryId } = c.req.valid('param')
+      const endpoint = await endpointOf(deps, c.var.principal, endpointId)
+      const delivery = found(
+        await deps.webhooks.deliveries.find(endpoint.id, deliveryId),
+        'Delivery',
+      )
+      refuseInactive(endpoint)
+      await deps.webhooks.retry(delivery.id)
+      const after = found(await deps.webhooks.deliveries.find(endpoint.id, deliveryId), 'Delivery')
+      return c.json({ success: true, data: after }, 202)
+    },
+  )
+
+const read = requires('webhooks:read')
+const write = requires('webhooks:write')
+
+const endpointOf = async (
+  { webhooks, now }: WebhookRoutesDeps,
+  principal: Principal,
+  id: number,
+): Promise<EndpointRow> =>
+  found(await webhooks.endpoints.find(requestScope(principal, now), id), noun)
+
+/** Changes an endpoint as it is now, and puts the change into effect. */
+async function changed(
+  c: Context<ControlEnv>,
+  deps: WebhookRoutesDeps,
+  id: number,
+  work: (before: EndpointRow) => Promise<void>,
+): Promise<EndpointView> {
+  const change = await transaction(deps.store, async () => {
+    const before = await endpointOf(deps, c.var.principal, id)
+    await work(before)
+    const after = await endpointOf(deps, c.var.principal, id)
+    return { before: endpointView(before), after: endpointView(after) }
+  })
+  await deps.webhooks.reload()
+  c.set('change', change)
+  return change.after
 }
 
 function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }): void {
@@ -366,7 +378,7 @@ function approverOf(principal: Principal): number {
   return principal.userId
 }
 
-/** By event type: the scope that reads the same data by the other routes. */
+/** Maps a type of event to the scope that reads the same data by the other routes. */
 const readScopes: Readonly<Record<string, Scope>> = {
   call: 'cdrs:read',
   wallet: 'wallets:read',

@@ -21,7 +21,7 @@ export interface WebhooksDeps extends Clocks {
   readonly store: Store
   /** One process of an installation has this name at a time. */
   readonly node: Pick<NodeIdentity, 'name'>
-  /** From 0 (inclusive) to 1 (exclusive). */
+  /** Draws a number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
@@ -100,7 +100,7 @@ export class Webhooks {
     return this.#outbox
   }
 
-  /** For the API: writes an event inside the transaction of the caller. */
+  /** Writes an event of the API inside the transaction of the caller. */
   write(event: OutgoingEvent): Promise<void> {
     return this.#outbox.writeAll([event])
   }

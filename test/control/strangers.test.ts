@@ -1,6 +1,6 @@
 /** The cost of strangers at the public edge, and batches of agents. */
 import { expect, test } from 'vitest'
-import { PasswordCheck } from '../../control/auth/passwords.ts'
+import { PasswordCheck } from '../../control/auth/password-check.ts'
 import { openControl } from '../support/control.ts'
 import { excessOf } from '../../control/http/body.ts'
 

@@ -5,7 +5,8 @@
 import { request as httpRequest, type IncomingMessage, type Server } from 'node:http'
 import { type Duplex, duplexPair, Readable } from 'node:stream'
 import type { ControlApp } from '../../control/app.ts'
-import { ConnectionLimit, defaultLimits, httpServer } from '../../control/http/http-server.ts'
+import { defaultLimits, httpServer } from '../../control/http/http-server.ts'
+import { ConnectionLimit } from '../../control/http/connection-limit.ts'
 
 /** An application behind its HTTP server. */
 export interface ServedApp {

@@ -16,7 +16,7 @@ import { defineChange, type ToolUse } from './tool.ts'
 
 const rate = rateBody.shape
 
-/** Stands for the id of a row that is not there yet. */
+/** Stands for the id of a row that does not exist yet. */
 const NEW = '0'
 
 export const addRate = defineChange({
@@ -68,10 +68,9 @@ export const addRate = defineChange({
       before: null,
       after: added.after,
       effect:
-        `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} ` +
-        `cost ${money(minute)} a minute, by the second, and ${money(connect)} for each ` +
-        `answered call, by the rate plan ${quoted(plan.name)}, from the next ` +
-        `call${use.lasting}.`,
+        `Calls to ${prefix === '' ? 'every number' : `numbers that begin with ${prefix}`} cost ` +
+        `${money(minute)} a minute, by the second, and ${money(connect)} for each answered ` +
+        `call, by the rate plan ${quoted(plan.name)}, from the next call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { rate_id: null, rate_plan_id: planId, prefix },
@@ -136,8 +135,8 @@ export const addNumber = defineChange({
       after,
       effect: has(numbers)
         ? `Nothing changes: the customer ${quoted(name)} has the number already.`
-        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the ` +
-          `next call${use.lasting}.`,
+        : `The customer ${quoted(name)} pays for calls from ${quoted(number)}, from the next ` +
+          `call${use.lasting}.`,
       affected: {},
       undo: 'restores' as const,
       preview: { customer_id: id, name, numbers: before.numbers },
@@ -166,7 +165,7 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
     )
 }
 
-/** The answer does not say who has the number: it may be another tenant. */
+/** The refusal does not say who owns the number: it may be another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {
   const query = store.db
     .selectFrom('customer_number')

@@ -296,11 +296,11 @@ const afterView = (key: AppKey, { now }: Pick<KeyPlanDeps, 'now'>) => ({
 const changeable = (wanted: string, lists: string, use: ToolUse, only?: 'sbc'): Promise<AppKey> =>
   theKey({ uuid: wanted, name: wanted, kinds: only && [only] }, use, {
     none:
-      `No ${only === undefined ? 'key' : 'SBC key'} has this uuid or exact name. ${lists} ` +
-      'shows the keys that you can access.',
+      `No ${only === undefined ? 'key' : 'SBC key'} has this uuid or exact name. ${lists} shows ` +
+      'the keys that you can access.',
     several:
-      'Several keys have this name. Nothing was revoked or changed: call again with the ' +
-      `uuid from ${lists}`,
+      'Several keys have this name. Nothing was revoked or changed: call again with the uuid ' +
+      `from ${lists}`,
   })
 
 export const getKeyActivity = defineTool({

@@ -84,8 +84,8 @@ export const setTrunkState = defineChange({
         before === state
           ? `Nothing changes: the carrier ${quoted(name)} is ${state} already.`
           : state === 'inactive'
-            ? `The carrier ${quoted(name)} gets no new calls${use.lasting}: they take the ` +
-              'next route, or are refused where there is none.'
+            ? `The carrier ${quoted(name)} gets no new calls${use.lasting}: they take the next ` +
+              'route, or are refused where there is none.'
             : `The carrier ${quoted(name)} gets calls again${use.lasting}.`,
       affected: { live_calls: calls },
       undo: 'restores' as const,

@@ -18,7 +18,7 @@ const MAX_MEMBERS = 50
 interface McpRequest {
   /** JSON-RPC messages: those of a batch, else one. */
   readonly members: number
-  /** For the SDK. */
+  /** The request in the form that the SDK takes. */
   readonly request: Request
   /**
    * The resources that `subscriptions/listen` asks for; undefined: it is another request, or none
@@ -28,8 +28,8 @@ interface McpRequest {
   /** A client of 2025 begins. */
   readonly isInitialize: boolean
   /**
-   * Of a client of 2025 that has begun; undefined: it does without, as all clients of 2026-07-28
-   * do.
+   * Id of the session of a client of 2025 that has begun one; undefined: it has none, as all
+   * clients of 2026-07-28.
    */
   readonly sessionId: string | undefined
 }

@@ -138,7 +138,8 @@ export const prompts: readonly ToolPrompt[] = [
     arguments: [{ name: 'call_uuid', description: 'The uuid of the call.', required: true }],
     text: ({ call_uuid = '' }) =>
       [
-        `Use explain_call for ${call_uuid} and explain in plain words what happened and what to do.`,
+        `Use explain_call for ${call_uuid} and explain in plain words what happened and what ` +
+          'to do.',
         'If the reason was money, use get_customer_balance and lookup_rate too; ' +
           'simulate_call says whether it would happen again.',
         rules,

@@ -65,8 +65,9 @@ export function mcpServer(host: ToolHost): McpServer {
 
 function serveTools(server: Handlers, host: ToolHost): void {
   const isStructured = (): boolean => {
-    // Of a connection of 2025 (standard input and output) it is known here only.
-    // oxlint-disable-next-line typescript/no-deprecated -- what replaces it is for requests of 2026-07-28
+    // The version of a connection of 2025 (standard input and output) is known only here.
+    // Its replacement is for requests of 2026-07-28.
+    // oxlint-disable-next-line typescript/no-deprecated
     const negotiated = server.getNegotiatedProtocolVersion()
     return hasStructuredContent(negotiated ?? host.protocolVersion)
   }
@@ -170,11 +171,11 @@ export interface ResourceSubscriptions {
 
 export interface ToolHost {
   readonly version: string
-  /** Of the client's requests, where none is negotiated for a connection. */
+  /** Version of the client's requests, where none is negotiated for a connection. */
   readonly protocolVersion?: string | undefined
   /** Whether a client is notified when a subscribed resource changes. */
   readonly notifies?: boolean
-  /** Of clients of the protocols of 2025; undefined: they cannot subscribe. */
+  /** Subscriptions of clients of the protocols of 2025; undefined: they cannot subscribe. */
   readonly subscriptions?: ResourceSubscriptions | undefined
   readonly list: () => readonly ToolListing[] | Promise<readonly ToolListing[]>
   /** Resolves with undefined for an unknown tool. */
@@ -217,7 +218,10 @@ function summaryOf(name: string, data: ToolData): string {
     })
     .slice(0, MAX_FIGURES)
   const counted = figures.length === 0 ? '' : `: ${figures.join(', ')}`
-  return `${name}${counted}. The answer is in structuredContent; if you see only this line, call again with "as_text": true.`
+  return (
+    `${name}${counted}. The answer is in structuredContent; if you see only this line, call ` +
+    'again with "as_text": true.'
+  )
 }
 
 /** Formats an error: the next step first, then the invalid arguments. */
@@ -232,7 +236,7 @@ export function refusalText({ code, message, details = [] }: ApiError): string {
 
 /** A longer description is cut after the last sentence that fits. */
 const MAX_DESCRIPTION = 80
-/** As JSON: more words are left out, and a wrong one is refused with all of them. */
+/** Longest list of words, as JSON; the refusal of a wrong word has all of them. */
 const MAX_WORDS = 120
 
 /** Where they are optional, the instructions of the server are enough; of `reason` always. */
@@ -314,7 +318,7 @@ function argumentOf(schema: Json): Json {
   }
 }
 
-/** Of one that may be a number or a name, both. */
+/** The types that a field accepts: both, when it takes a number or a name. */
 function typesOf(schema: Json): string[] {
   const { type, anyOf } = schema
   if (typeof type === 'string') return [type]

@@ -50,7 +50,8 @@ export class ApprovalLinks {
     const event = JSON.parse(body) as { readonly data: { readonly proposal_id: string } }
     const proposalId = event.data.proposal_id
     const signature = await this.#sign(proposalId, id, approverId)
-    const approve_url = `${publicUrl}/decide?link=${proposalId}.${id}.${signature.toString('base64url')}`
+    const link = `${proposalId}.${id}.${signature.toString('base64url')}`
+    const approve_url = `${publicUrl}/decide?link=${link}`
     return JSON.stringify({ ...event, data: { ...event.data, approve_url } })
   }
 

@@ -139,9 +139,13 @@ async function decide(
   }
 }
 
-const style = `body{max-width:42rem;margin:2rem auto;padding:0 1rem;font:1rem/1.5 system-ui,sans-serif;color:#111;background:#fff}
-dt{margin-top:.75rem;font-weight:600}dd{margin:0;overflow-wrap:anywhere}pre{white-space:pre-wrap;overflow-wrap:anywhere}
-button{margin-right:1rem;padding:.5rem 1.25rem;font:inherit}.notice{padding:.5rem 1rem;border:1px solid #b45309}`
+const style =
+  'body{max-width:42rem;margin:2rem auto;padding:0 1rem;' +
+  'font:1rem/1.5 system-ui,sans-serif;color:#111;background:#fff}\n' +
+  'dt{margin-top:.75rem;font-weight:600}dd{margin:0;overflow-wrap:anywhere}pre{' +
+  'white-space:pre-wrap;overflow-wrap:anywhere}\n' +
+  'button{margin-right:1rem;padding:.5rem 1.25rem;font:inherit}.notice{' +
+  'padding:.5rem 1rem;border:1px solid #b45309}'
 
 export const decisionHeaders = {
   'Content-Security-Policy': [
@@ -169,7 +173,8 @@ export function decisionPage(proposal: ProposalView, notice?: string): string {
     ['Affected now', escaped(affectedText(proposal.affected))],
     [
       'Tool',
-      `${escaped(proposal.tool)} <pre>${escaped(JSON.stringify(proposal.arguments, null, 2))}</pre>`,
+      `${escaped(proposal.tool)} ` +
+        `<pre>${escaped(JSON.stringify(proposal.arguments, null, 2))}</pre>`,
     ],
     ['Reason, in the words of the agent', `<q>${escaped(proposal.reason)}</q>`],
     ['Proposed by', escaped(by)],

@@ -8,7 +8,7 @@ import type { ControlEnv } from '../../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery } from '../../http/envelope.ts'
 import { text } from '../../http/fields.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import type { Decider, Proposals } from './proposals.ts'
 import { data, list } from '../../http/operation.ts'
 import { exampleTime, moment } from '../../http/view-fields.ts'
@@ -28,7 +28,8 @@ const proposal = z
       .string()
       .nullable()
       .describe(
-        'What it is about, by its id: `customer 7`. It is approved for this only. Null: proposed to an earlier version.',
+        'What it is about, by its id: `customer 7`. It is approved for this only. Null: ' +
+          'proposed to an earlier version.',
       ),
     affected: z.record(z.string(), z.number()).describe('Who is affected, when it was last read.'),
     previous_state: z.unknown().describe('The state now, to which it can be undone.'),
@@ -36,7 +37,8 @@ const proposal = z
     risk: z
       .enum(['low', 'medium', 'high'])
       .describe(
-        '`high`: it cannot be undone, or more than 100 calls or requests are affected; `medium`: some are; `low`: none is.',
+        '`high`: it cannot be undone, or more than 100 calls or requests are affected; ' +
+          '`medium`: some are; `low`: none is.',
       ),
     revision: z.int().describe('One more each time when what it shows has changed.'),
     state: z.enum(['open', 'approved', 'refused', 'expired', 'failed']),
@@ -89,105 +91,114 @@ const approved = {
 
 const PATH = '/proposals'
 
-export function proposalRoutes(proposals: Proposals, others: OtherNodes | undefined) {
-  const decided = async (
-    c: Context<ControlEnv>,
-    uuid: string,
-    decide: (decider: Decider) => ReturnType<Proposals['refuse']>,
-  ): Promise<Response> => {
-    const { principal, clientAddress: address, correlationId } = c.var
-    const before = (await proposals.find(uuid, principal.tenantId)) ?? null
-    const after = await decide({
-      principal,
-      via: 'api',
-      address,
-      correlationId,
-      peers: others?.of(c),
-    })
-    c.set('change', { before, after })
-    return ok(c, after)
-  }
+interface ProposalRoutesDeps extends WithOthers {
+  readonly proposals: Proposals
+}
 
+export function proposalRoutes(deps: ProposalRoutesDeps) {
   return new Hono<ControlEnv>()
-    .get(
-      PATH,
-      describeRoute({
-        id: 'listProposals',
-        tag: 'Proposals',
-        summary: 'List proposals, newest first',
-        answer: list(proposal, example),
-      }),
-      requires('proposals:read'),
-      validate('query', proposalQuery),
-      async (c) => {
-        const { state, ...page } = c.req.valid('query')
-        const { tenantId } = c.var.principal
-        const slice = { limit: page.limit, offset: offsetOf(page) }
-        const found = await proposals.list({ tenantId, state }, slice)
-        return ok(c, found.proposals, pageMeta(page, found.total))
-      },
-    )
+    .route('/', listProposalsRoute(deps))
+    .route('/', getProposalRoute(deps))
+    .route('/', approveProposalRoute(deps))
+    .route('/', refuseProposalRoute(deps))
+}
 
-    .get(
-      `${PATH}/:uuid`,
-      describeRoute({
-        id: 'getProposal',
-        tag: 'Proposals',
-        summary: 'Get a proposal',
-        answer: data(proposal, example),
-      }),
-      requires('proposals:read'),
-      validate('param', proposalPath),
-      async (c) => {
-        const found = await proposals.find(c.req.valid('param').uuid, c.var.principal.tenantId)
-        if (found === undefined) throw notFound('Proposal')
-        return ok(c, found)
-      },
-    )
+const listProposalsRoute = ({ proposals }: ProposalRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    PATH,
+    describeRoute({
+      id: 'listProposals',
+      tag: 'Proposals',
+      summary: 'List proposals, newest first',
+      answer: list(proposal, example),
+    }),
+    requires('proposals:read'),
+    validate('query', proposalQuery),
+    async (c) => {
+      const { state, ...page } = c.req.valid('query')
+      const { tenantId } = c.var.principal
+      const slice = { limit: page.limit, offset: offsetOf(page) }
+      const found = await proposals.list({ tenantId, state }, slice)
+      return ok(c, found.proposals, pageMeta(page, found.total))
+    },
+  )
 
-    .post(
-      `${PATH}/:uuid/approve`,
-      describeRoute({
-        id: 'approveProposal',
-        tag: 'Proposals',
-        summary:
-          'Make the proposed change. Requires the scopes of its tool, and a person or a ' +
-          'key without scopes of mcp.',
-        body: { revision: 1, note: 'seen with the customer' },
-        answer: data(proposal, approved),
-        refusals: [409, 422],
-      }),
-      requires('proposals:write'),
-      validate('param', proposalPath),
-      validate('json', approvalBody),
-      repeatable(),
-      (c) => {
-        const { uuid } = c.req.valid('param')
-        const { revision, note = null } = c.req.valid('json')
-        return decided(c, uuid, (by) => proposals.approve(uuid, { revision, note }, by))
-      },
-    )
+const getProposalRoute = ({ proposals }: ProposalRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    `${PATH}/:uuid`,
+    describeRoute({
+      id: 'getProposal',
+      tag: 'Proposals',
+      summary: 'Get a proposal',
+      answer: data(proposal, example),
+    }),
+    requires('proposals:read'),
+    validate('param', proposalPath),
+    async (c) => {
+      const found = await proposals.find(c.req.valid('param').uuid, c.var.principal.tenantId)
+      if (found === undefined) throw notFound('Proposal')
+      return ok(c, found)
+    },
+  )
 
-    .post(
-      `${PATH}/:uuid/refuse`,
-      describeRoute({
-        id: 'refuseProposal',
-        tag: 'Proposals',
-        summary: 'Refuse a proposal. Nothing changes.',
-        body: { note: 'it is our own test' },
-        answer: data(proposal, { ...example, state: 'refused', decided_by: 'user:ada' }),
-        refusals: [409],
-      }),
-      requires('proposals:write'),
-      validate('param', proposalPath),
-      validate('json', refusalBody),
-      repeatable(),
-      (c) => {
-        const { uuid } = c.req.valid('param')
-        const { note = null } = c.req.valid('json')
-        return decided(c, uuid, (by) => proposals.refuse(uuid, note, by))
-      },
-    )
+const approveProposalRoute = (deps: ProposalRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    `${PATH}/:uuid/approve`,
+    describeRoute({
+      id: 'approveProposal',
+      tag: 'Proposals',
+      summary:
+        'Make the proposed change. Requires the scopes of its tool, and a person or a ' +
+        'key without scopes of mcp.',
+      body: { revision: 1, note: 'seen with the customer' },
+      answer: data(proposal, approved),
+      refusals: [409, 422],
+    }),
+    requires('proposals:write'),
+    validate('param', proposalPath),
+    validate('json', approvalBody),
+    repeatable(),
+    (c) => {
+      const { uuid } = c.req.valid('param')
+      const { revision, note = null } = c.req.valid('json')
+      return decided(c, deps, uuid, (by) => deps.proposals.approve(uuid, { revision, note }, by))
+    },
+  )
+
+const refuseProposalRoute = (deps: ProposalRoutesDeps) =>
+  new Hono<ControlEnv>().post(
+    `${PATH}/:uuid/refuse`,
+    describeRoute({
+      id: 'refuseProposal',
+      tag: 'Proposals',
+      summary: 'Refuse a proposal. Nothing changes.',
+      body: { note: 'it is our own test' },
+      answer: data(proposal, { ...example, state: 'refused', decided_by: 'user:ada' }),
+      refusals: [409],
+    }),
+    requires('proposals:write'),
+    validate('param', proposalPath),
+    validate('json', refusalBody),
+    repeatable(),
+    (c) => {
+      const { uuid } = c.req.valid('param')
+      const { note = null } = c.req.valid('json')
+      return decided(c, deps, uuid, (by) => deps.proposals.refuse(uuid, note, by))
+    },
+  )
+
+async function decided(
+  c: Context<ControlEnv>,
+  { proposals, others }: ProposalRoutesDeps,
+  uuid: string,
+  decide: (decider: Decider) => ReturnType<Proposals['refuse']>,
+): Promise<Response> {
+  const { principal, clientAddress: address, correlationId } = c.var
+  const before = (await proposals.find(uuid, principal.tenantId)) ?? null
+  const peers = others?.of(c)
+  const after = await decide({ principal, via: 'api', address, correlationId, peers })
+  c.set('change', { before, after })
+  return ok(c, after)
 }
 
 const proposalQuery = z.strictObject({

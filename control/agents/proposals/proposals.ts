@@ -157,7 +157,10 @@ export class Proposals {
     throw new ApiError(
       429,
       'too_many_proposals',
-      `There are already ${own < MAX_OPEN_OF_ACTOR ? `${ofTenant} open proposals of this tenant` : `${own} open proposals of this credential`}: ` +
+      'There are already ' +
+        (own < MAX_OPEN_OF_ACTOR
+          ? `${ofTenant} open proposals of this tenant: `
+          : `${own} open proposals of this credential: `) +
         'wait until a person has decided on them',
       { headers: { 'Retry-After': '600' } },
     )
@@ -219,7 +222,7 @@ export class Proposals {
       const change_id = await make()
       return await this.#settledAlone(uuid, { settled_at, change_id, failure: null })
     } catch (error) {
-      // Of an internal error it is not known whether the change was made: `tick` finds out.
+      // After an internal error nobody knows whether the change was made: `tick` finds out.
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       const failure = `${error.message} (${error.code})`
       await this.#settledAlone(uuid, { settled_at, change_id: null, failure })
@@ -299,7 +302,7 @@ export class Proposals {
     return row
   }
 
-  /** In the transaction of the caller. */
+  /** Runs in the transaction of the caller. */
   async #announce(type: EventType & `proposal.${string}`, row: ProposalRow): Promise<void> {
     const { store, webhooks, engine } = this.#deps
     await webhooks.write({ type, tenantId: row.tenant_id, data: proposalView(row) })
@@ -371,7 +374,8 @@ function refuseOtherTarget({ target: shown }: ProposalRow, { target }: ProposedE
   if (shown === null || shown === target) return
   throw conflict(
     'target_changed',
-    `The proposal was shown for ${shown}, but its arguments now mean ${target}, because a name has moved. ` +
+    `The proposal was shown for ${shown}, but its arguments now mean ${target}, because a name ` +
+      'has moved. ' +
       'Nothing changed: refuse the proposal, and ask for a new one that names its target by id',
   )
 }

@@ -80,284 +80,299 @@ const trunksQuery = z.strictObject({
 })
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
-export function causeRoutes(
-  deps: Pick<Platform, 'store' | 'engine' | 'now' | 'ocs' | 'nodes'> &
-    WithOthers &
-    WithReports & {
-      readonly keys: Pick<KeyStore, 'byUuid'>
-    },
-) {
-  const { store, now, keys } = deps
-  return new Hono<ControlEnv>()
-    .get(
-      '/anomalies',
-      describeRoute({
-        id: 'findAnomalies',
-        tag: 'System',
-        summary:
-          'Find what is unusual in a period against the 14 days before; of less than a ' +
-          'day, against the same hours of them. Kinds need the scopes of what they show.',
-        answer: data(anomaliesShown, {
-          start: exampleTime,
-          end: exampleTime,
-          total: 1,
-          handled: 1,
-          complete: true,
-          cursor: null,
-          searched: ['destination'],
-          skipped: [],
-          findings: [
-            {
-              kind: 'destination',
-              severity: 'critical',
-              subject: 'customer 7',
-              what:
-                'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days ' +
-                'before: 99 % of all that it spent.',
-              first_at: exampleTime,
-              last_at: exampleTime,
-              figures: { cost: 16.5 },
-              evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
-              advice:
-                'Check whether a sample call is legitimate. If it is not, set a spend ' +
-                'guard on the prefix, and find the phone or trunk that sent the call.',
-              next: {
-                tool: 'explain_call',
-                arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },
-              },
-              first_step: {
-                tool: 'set_spend_guard',
-                arguments: { customer: 7, prefix: '881', action: 'block', duration: 86_400 },
-              },
-              handled_by: {
-                change_id: '3c1f2a52-8c0f-4a86-9f53-2d3f9d3f7c10',
-                at: exampleTime,
-                tool: 'set_spend_guard',
-                by: 'night watch',
-                reason: 'unusual spending of 16.50 USD',
-                expires_at: exampleTime,
-                seen_since: false,
-              },
-              caused_by: null,
-            },
-          ],
-        }),
-      }),
-      requires('cdrs:read'),
-      validate('query', anomalyQuery),
-      async (c) => {
-        const {
-          start_date: start,
-          end_date: end,
-          kinds: named = kinds,
-          limit,
-          cursor,
-        } = c.req.valid('query')
-        const span = periodOf({ start, end }, now(), { longestDays: 7 })
-        const search = { ...deps, peers: deps.others?.of(c), pause: nextTurn }
-        const wanted = [...new Set(named)]
-        const page = { limit, offset: skippedBy(cursor) }
-        return ok(c, await findAnomalies(search, c.var.principal, { span, wanted, ...page }))
-      },
-    )
-
-    .get(
-      '/trunks',
-      describeRoute({
-        id: 'listTrunks',
-        tag: 'Routing',
-        summary:
-          'List carriers as trunks: registration, gateways, since when they are down and ' +
-          'why. Troubled ones first.',
-        answer: data(trunksShown, {
-          trunks: [
-            {
-              id: 1,
-              name: 'north',
-              tenant: null,
-              state: 'down',
-              registration: null,
-              gateways: [
-                {
-                  destination: 'sip:192.0.2.9:5060;transport=udp',
-                  state: 'down',
-                  since: exampleTime,
-                  reason: 'no answer',
-                  latency_ms: null,
-                },
-              ],
-              active_calls: 0,
-              max_calls: 0,
-              max_cps: 0,
-              recent: { calls: 12, answered: 9, asr_percent: 75 },
-              last_failure: { at: exampleTime, what: 'gateway', reason: 'no answer' },
-            },
-          ],
-          total: 1,
-          complete: true,
-          cursor: null,
-        }),
-      }),
-      requires('carriers:read'),
-      validate('query', trunksQuery),
-      async (c) => {
-        const { search, troubled, limit, cursor } = c.req.valid('query')
-        const { tenantId } = c.var.principal
-        const reader = { store, tenantId, engine: deps.engine, peers: deps.others?.of(c) }
-        const list = () => trunksOf(reader, search, troubled)
-        const { trunks, total } = await readApart(store, tenantId, list)
-        const offset = skippedBy(cursor)
-        const listed = trunks.slice(offset, offset + limit)
-        const recent = await recentCalls(deps, 'carrier', tenantId)
-        return ok(c, {
-          trunks: listed.map((trunk) => ({ ...trunk, recent: recent?.(trunk.name) ?? null })),
-          total,
-          ...pageEnd(offset + listed.length, total),
-        })
-      },
-    )
-
-    .get(
-      '/metrics/failures',
-      describeRoute({
-        id: 'getFailures',
-        tag: 'System',
-        summary:
-          'Get what failed in a period: calls by denial code, and requests of the API by ' +
-          'route and key',
-        answer: data(failuresShown, {
-          start: exampleTime,
-          end: exampleTime,
-          calls: { total: 9, answered: 6, failed: 1, refused: { insufficient_funds: 2 } },
-          api_requests: { total: 120, failed: 3 },
-          api_failures: [
-            {
-              route: 'GET /api/v1/customers',
-              code: 'insufficient_scope',
-              requests: 3,
-              key: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-              first_at: exampleTime,
-              last_at: exampleTime,
-            },
-          ],
-          api_failures_total: 1,
-          complete: true,
-        }),
-      }),
-      requires('metrics:read'),
-      validate('query', failuresQuery),
-      async (c) => {
-        const { start_date: start, end_date: end, limit } = c.req.valid('query')
-        const period = periodOf({ start, end }, now(), { longestDays: 7 })
-        const reader = failuresReader({ store, pause: nextTurn }, c.var.principal)
-        return ok(c, await failuresIn(reader, { ...period, limit }))
-      },
-    )
-
-    .get(
-      '/dispatcher/:id/nodes/:nodeId/history',
-      describeRoute({
-        id: 'getDispatcherNodeHistory',
-        tag: 'Dispatcher',
-        summary: 'Get what changed the state of a node, and since when it is out of service',
-        answer: data(historyShown, {
-          node: {
-            id: 1,
-            set_id: 1,
-            destination: 'sip:10.0.0.1:5060;transport=udp',
-            state: 'probing',
-            active_calls: 0,
-          },
-          down_since: exampleTime,
-          down_because: 'no answer',
-          last_probe: { at: exampleTime, status: 0, reason: 'no answer' },
-          changes: [
-            {
-              at: exampleTime,
-              from: 'active',
-              to: 'probing',
-              cause: 'probe',
-              reason: 'no answer',
-              by: null,
-              seen_by: 'node-a',
-            },
-          ],
-          has_older: false,
-          complete: true,
-          cursor: null,
-        }),
-      }),
-      requires('dispatcher:read'),
-      validate('param', nodeParam),
-      validate('query', historyQuery),
-      async (c) => {
-        const { id: setRow, nodeId } = c.req.valid('param')
-        const { start_date: start, end_date: end, limit, cursor } = c.req.valid('query')
-        const period = periodOf({ start, end }, now(), { longestDays: 90, usualDays: 7 })
-        const { tenantId } = c.var.principal
-        const found = await nodeOfSet(deps, setRow, nodeId, tenantId)
-        const read = () =>
-          nodeHistory({ store, tenantId }, found, { ...period, limit, offset: skippedBy(cursor) })
-        return ok(c, await readApart(store, tenantId, read))
-      },
-    )
-
-    .get(
-      '/application-keys/:uuid/activity',
-      describeRoute({
-        id: 'getKeyActivity',
-        tag: 'Keys',
-        summary:
-          'Get what a key did: addresses, routes, refused attempts, changes. Requires ' +
-          'audit:read, too.',
-        answer: data(keyActivity, {
-          uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-          name: 'reports',
-          state: 'active',
-          addresses: [
-            {
-              address: '192.0.2.7',
-              is_new: true,
-              first_at: exampleTime,
-              last_at: exampleTime,
-              requests: 12,
-              denied: 3,
-            },
-          ],
-          routes: [{ route: 'GET /api/v1/customers', requests: 12, failed: 3 }],
-          refused: [
-            {
-              what: 'GET /api/v1/customers',
-              code: 'address_not_allowed',
-              attempts: 3,
-              first_at: exampleTime,
-              last_at: exampleTime,
-            },
-          ],
-          changes: [],
-          hours: [{ at: exampleTime, requests: 12, failed: 3 }],
-          totals: { addresses: 1, routes: 1, refused: 1, changes: 0, hours: 1 },
-          complete: true,
-        }),
-      }),
-      requires('keys:read'),
-      validate('param', keyParam),
-      validate('query', activityQuery),
-      async (c) => {
-        const { principal } = c.var
-        // The changes of the key are entries of the audit log.
-        admitScope(principal, 'audit:read')
-        const { start_date: start, end_date: end, limit } = c.req.valid('query')
-        const period = periodOf({ start, end }, now(), { longestDays: 31 })
-        const { tenantId, domain } = principal
-        const key = await keys.byUuid(c.req.valid('param').uuid, tenantId)
-        if (key === undefined || (domain !== null && key.domain !== domain))
-          throw notFound('Application key')
-        const read = () => activityOf(store, key, { ...period, limit }, now())
-        return ok(c, await readApart(store, tenantId, read))
-      },
-    )
+interface CauseDeps
+  extends Pick<Platform, 'store' | 'engine' | 'now' | 'ocs' | 'nodes'>, WithOthers, WithReports {
+  readonly keys: Pick<KeyStore, 'byUuid'>
 }
+
+export function causeRoutes(deps: CauseDeps) {
+  return new Hono<ControlEnv>()
+    .route('/', findAnomaliesRoute(deps))
+    .route('/', listTrunksRoute(deps))
+    .route('/', getFailuresRoute(deps))
+    .route('/', getDispatcherNodeHistoryRoute(deps))
+    .route('/', getKeyActivityRoute(deps))
+}
+
+const exampleAnomalies = {
+  start: exampleTime,
+  end: exampleTime,
+  total: 1,
+  handled: 1,
+  complete: true,
+  cursor: null,
+  searched: ['destination'],
+  skipped: [],
+  findings: [
+    {
+      kind: 'destination',
+      severity: 'critical',
+      subject: 'customer 7',
+      what:
+        'customer 7 "acme" spent 16.50 USD on 15 calls to 881, never on the days ' +
+        'before: 99 % of all that it spent.',
+      first_at: exampleTime,
+      last_at: exampleTime,
+      figures: { cost: 16.5 },
+      evidence: ['6f9619ff-8b86-4d01-b42d-00cf4fc964ff'],
+      advice:
+        'Check whether a sample call is legitimate. If it is not, set a spend ' +
+        'guard on the prefix, and find the phone or trunk that sent the call.',
+      next: {
+        tool: 'explain_call',
+        arguments: { call_uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff' },
+      },
+      first_step: {
+        tool: 'set_spend_guard',
+        arguments: { customer: 7, prefix: '881', action: 'block', duration: 86_400 },
+      },
+      handled_by: {
+        change_id: '3c1f2a52-8c0f-4a86-9f53-2d3f9d3f7c10',
+        at: exampleTime,
+        tool: 'set_spend_guard',
+        by: 'night watch',
+        reason: 'unusual spending of 16.50 USD',
+        expires_at: exampleTime,
+        seen_since: false,
+      },
+      caused_by: null,
+    },
+  ],
+}
+
+const findAnomaliesRoute = (deps: CauseDeps) =>
+  new Hono<ControlEnv>().get(
+    '/anomalies',
+    describeRoute({
+      id: 'findAnomalies',
+      tag: 'System',
+      summary:
+        'Find what is unusual in a period against the 14 days before; of less than a ' +
+        'day, against the same hours of them. Kinds need the scopes of what they show.',
+      answer: data(anomaliesShown, exampleAnomalies),
+    }),
+    requires('cdrs:read'),
+    validate('query', anomalyQuery),
+    async (c) => {
+      const {
+        start_date: start,
+        end_date: end,
+        kinds: named = kinds,
+        limit,
+        cursor,
+      } = c.req.valid('query')
+      const span = periodOf({ start, end }, deps.now(), { longestDays: 7 })
+      const search = { ...deps, peers: deps.others?.of(c), pause: nextTurn }
+      const wanted = [...new Set(named)]
+      const page = { limit, offset: skippedBy(cursor) }
+      return ok(c, await findAnomalies(search, c.var.principal, { span, wanted, ...page }))
+    },
+  )
+
+const listTrunksRoute = (deps: CauseDeps) =>
+  new Hono<ControlEnv>().get(
+    '/trunks',
+    describeRoute({
+      id: 'listTrunks',
+      tag: 'Routing',
+      summary:
+        'List carriers as trunks: registration, gateways, since when they are down and ' +
+        'why. Troubled ones first.',
+      answer: data(trunksShown, {
+        trunks: [
+          {
+            id: 1,
+            name: 'north',
+            tenant: null,
+            state: 'down',
+            registration: null,
+            gateways: [
+              {
+                destination: 'sip:192.0.2.9:5060;transport=udp',
+                state: 'down',
+                since: exampleTime,
+                reason: 'no answer',
+                latency_ms: null,
+              },
+            ],
+            active_calls: 0,
+            max_calls: 0,
+            max_cps: 0,
+            recent: { calls: 12, answered: 9, asr_percent: 75 },
+            last_failure: { at: exampleTime, what: 'gateway', reason: 'no answer' },
+          },
+        ],
+        total: 1,
+        complete: true,
+        cursor: null,
+      }),
+    }),
+    requires('carriers:read'),
+    validate('query', trunksQuery),
+    async (c) => {
+      const { search, troubled, limit, cursor } = c.req.valid('query')
+      const { tenantId } = c.var.principal
+      const reader = { store: deps.store, tenantId, engine: deps.engine, peers: deps.others?.of(c) }
+      const list = () => trunksOf(reader, search, troubled)
+      const { trunks, total } = await readApart(deps.store, tenantId, list)
+      const offset = skippedBy(cursor)
+      const listed = trunks.slice(offset, offset + limit)
+      const recent = await recentCalls(deps, 'carrier', tenantId)
+      return ok(c, {
+        trunks: listed.map((trunk) => ({ ...trunk, recent: recent?.(trunk.name) ?? null })),
+        total,
+        ...pageEnd(offset + listed.length, total),
+      })
+    },
+  )
+
+const getFailuresRoute = ({ store, now }: CauseDeps) =>
+  new Hono<ControlEnv>().get(
+    '/metrics/failures',
+    describeRoute({
+      id: 'getFailures',
+      tag: 'System',
+      summary:
+        'Get what failed in a period: calls by denial code, and requests of the API by ' +
+        'route and key',
+      answer: data(failuresShown, {
+        start: exampleTime,
+        end: exampleTime,
+        calls: { total: 9, answered: 6, failed: 1, refused: { insufficient_funds: 2 } },
+        api_requests: { total: 120, failed: 3 },
+        api_failures: [
+          {
+            route: 'GET /api/v1/customers',
+            code: 'insufficient_scope',
+            requests: 3,
+            key: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+            first_at: exampleTime,
+            last_at: exampleTime,
+          },
+        ],
+        api_failures_total: 1,
+        complete: true,
+      }),
+    }),
+    requires('metrics:read'),
+    validate('query', failuresQuery),
+    async (c) => {
+      const { start_date: start, end_date: end, limit } = c.req.valid('query')
+      const period = periodOf({ start, end }, now(), { longestDays: 7 })
+      const reader = failuresReader({ store, pause: nextTurn }, c.var.principal)
+      return ok(c, await failuresIn(reader, { ...period, limit }))
+    },
+  )
+
+const getDispatcherNodeHistoryRoute = (deps: CauseDeps) =>
+  new Hono<ControlEnv>().get(
+    '/dispatcher/:id/nodes/:nodeId/history',
+    describeRoute({
+      id: 'getDispatcherNodeHistory',
+      tag: 'Dispatcher',
+      summary: 'Get what changed the state of a node, and since when it is out of service',
+      answer: data(historyShown, {
+        node: {
+          id: 1,
+          set_id: 1,
+          destination: 'sip:10.0.0.1:5060;transport=udp',
+          state: 'probing',
+          active_calls: 0,
+        },
+        down_since: exampleTime,
+        down_because: 'no answer',
+        last_probe: { at: exampleTime, status: 0, reason: 'no answer' },
+        changes: [
+          {
+            at: exampleTime,
+            from: 'active',
+            to: 'probing',
+            cause: 'probe',
+            reason: 'no answer',
+            by: null,
+            seen_by: 'node-a',
+          },
+        ],
+        has_older: false,
+        complete: true,
+        cursor: null,
+      }),
+    }),
+    requires('dispatcher:read'),
+    validate('param', nodeParam),
+    validate('query', historyQuery),
+    async (c) => {
+      const { id: setRow, nodeId } = c.req.valid('param')
+      const { start_date: start, end_date: end, limit, cursor } = c.req.valid('query')
+      const period = periodOf({ start, end }, deps.now(), { longestDays: 90, usualDays: 7 })
+      const { tenantId } = c.var.principal
+      const found = await nodeOfSet(deps, setRow, nodeId, tenantId)
+      const read = () =>
+        nodeHistory({ store: deps.store, tenantId }, found, {
+          ...period,
+          limit,
+          offset: skippedBy(cursor),
+        })
+      return ok(c, await readApart(deps.store, tenantId, read))
+    },
+  )
+
+const getKeyActivityRoute = ({ store, now, keys }: CauseDeps) =>
+  new Hono<ControlEnv>().get(
+    '/application-keys/:uuid/activity',
+    describeRoute({
+      id: 'getKeyActivity',
+      tag: 'Keys',
+      summary:
+        'Get what a key did: addresses, routes, refused attempts, changes. Requires ' +
+        'audit:read, too.',
+      answer: data(keyActivity, {
+        uuid: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+        name: 'reports',
+        state: 'active',
+        addresses: [
+          {
+            address: '192.0.2.7',
+            is_new: true,
+            first_at: exampleTime,
+            last_at: exampleTime,
+            requests: 12,
+            denied: 3,
+          },
+        ],
+        routes: [{ route: 'GET /api/v1/customers', requests: 12, failed: 3 }],
+        refused: [
+          {
+            what: 'GET /api/v1/customers',
+            code: 'address_not_allowed',
+            attempts: 3,
+            first_at: exampleTime,
+            last_at: exampleTime,
+          },
+        ],
+        changes: [],
+        hours: [{ at: exampleTime, requests: 12, failed: 3 }],
+        totals: { addresses: 1, routes: 1, refused: 1, changes: 0, hours: 1 },
+        complete: true,
+      }),
+    }),
+    requires('keys:read'),
+    validate('param', keyParam),
+    validate('query', activityQuery),
+    async (c) => {
+      const { principal } = c.var
+      // The changes of the key are entries of the audit log.
+      admitScope(principal, 'audit:read')
+      const { start_date: start, end_date: end, limit } = c.req.valid('query')
+      const period = periodOf({ start, end }, now(), { longestDays: 31 })
+      const { tenantId, domain } = principal
+      const key = await keys.byUuid(c.req.valid('param').uuid, tenantId)
+      if (key === undefined || (domain !== null && key.domain !== domain))
+        throw notFound('Application key')
+      const read = () => activityOf(store, key, { ...period, limit }, now())
+      return ok(c, await readApart(store, tenantId, read))
+    },
+  )
 
 const nextTurn = async (): Promise<void> => {
   await setImmediate()

@@ -109,7 +109,7 @@ const endOf = (listed: readonly { readonly total: number }[]) => {
   return { api_failures_total: total, complete: listed.length === total }
 }
 
-/** Of tenants the requests of their keys. */
+/** The hours that a reader may see: a tenant sees the requests of its keys. */
 const hoursIn = ({ store, tenantId, domain }: FailuresReader, { from, before }: HistoryQuery) =>
   store.db
     .selectFrom('api_hour')
@@ -123,11 +123,10 @@ async function totalsOf(reader: FailuresReader, period: HistoryQuery) {
   const query = hoursIn(reader, period)
     .select([
       sql<number>`CAST(coalesce(sum(requests), 0) AS bigint)`.as('total'),
-      sql<number>`CAST(coalesce(sum(CASE WHEN outcome = '' THEN 0 ELSE requests END), 0) AS bigint)`.as(
-        'failed',
-      ),
+      sql<number>`CAST(coalesce(sum(
+        CASE WHEN outcome = '' THEN 0 ELSE requests END), 0) AS bigint)`.as('failed'),
     ])
-    // Of requests without a key, only those that failed are counted.
+    // Requests without a key are left out: only those that failed are counted.
     .where('application_key_id', '<>', 0)
   const [row] = await all(reader.store, query)
   return row ?? { total: 0, failed: 0 }
@@ -200,9 +199,8 @@ export async function unusualAbout(
       like('caller_id_number'),
       like('rate_prefix'),
       row.fn.countAll<number>().filterWhere('cost_micros', '>', 0).as('charged'),
-      sql<number>`CAST(coalesce(sum(cost_micros) FILTER (WHERE cost_micros > 0), 0) AS double precision)`.as(
-        'costMicros',
-      ),
+      sql<number>`CAST(coalesce(sum(cost_micros)
+        FILTER (WHERE cost_micros > 0), 0) AS double precision)`.as('costMicros'),
     ]
   })
   const past = await first(store, query)
@@ -234,7 +232,8 @@ function signsOf(call: ComparedCall, past: PastCounts): readonly string[] {
       ? `None ${of} went to prefix ${call.rate_prefix}.`
       : '',
     isDear && past.charged > 0
-      ? `It cost ${moneyToDecimal(call.cost_micros)}; the mean ${of} is ${moneyToDecimal(Math.round(mean))}.`
+      ? `It cost ${moneyToDecimal(call.cost_micros)}; the mean ${of} is ` +
+        `${moneyToDecimal(Math.round(mean))}.`
       : '',
   ].filter((sign) => sign !== '')
 }

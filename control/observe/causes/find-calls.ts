@@ -48,7 +48,7 @@ export async function findInCalls(
 
 type CarrierIds = ReadonlyMap<string, number>
 
-/** By name, of those whose name is theirs alone. */
+/** Finds carriers by name, where the name is theirs alone. */
 async function carrierIds(
   { store, tenantId }: AnomalyDeps,
   names: readonly string[],
@@ -70,7 +70,7 @@ export const withoutCarrier = (carrier: number, reason: string): Call => ({
   arguments: { carrier, state: 'inactive', duration: 3_600, reason },
 })
 
-/** Of the state after a change of a carrier. Undefined: the change is about something else. */
+/** Whether a change of a carrier left it inactive. Undefined: it changed something else. */
 export const isInactive = (after: Json | null): boolean | undefined => {
   const isActive = fieldsOf(after)?.['is_active']
   return isActive === undefined ? undefined : isActive === false
@@ -86,7 +86,9 @@ function carrierFinding(found: UnusualCalls['carriers'][number], ids: CarrierIds
     subject,
     firstAt,
     lastAt,
-    what: `${asrPercent} % of ${plural(calls, 'call')} through ${subject} were answered, usually ${usualPercent} %`,
+    what:
+      `${asrPercent} % of ${plural(calls, 'call')} through ${subject} were answered, usually ` +
+      `${usualPercent} %`,
     figures: { calls, asr_percent: asrPercent, usual_asr_percent: usualPercent },
     evidence: uuidsOf(samples),
     advice:
@@ -170,7 +172,7 @@ function moneyFinding(found: UnusualCalls['money'][number], customers: Customers
   }
 }
 
-/** Of the customer or of its whole tenant, and of a part of the prefix. */
+/** Whether the guard is for the customer or its whole tenant, and for a part of the prefix. */
 function isGuardOf(after: Json | null, customerId: number, prefix: string | null): boolean {
   const guard = fieldsOf(after)
   const guarded = guard?.['prefix']
@@ -363,12 +365,14 @@ function atCapacity(
     const active = set?.nodes.filter(({ state }) => state === 'active').length ?? 0
     return {
       what:
-        `${refused}: every active node of ${setId === null ? 'the set' : `set ${setId}`} had as many calls as its max_calls allows` +
+        `${refused}: every active node of ${setId === null ? 'the set' : `set ${setId}`} had as ` +
+        'many calls as its max_calls allows' +
         (set === undefined ? '.' : `; ${active} of ${plural(set.nodes.length, 'node')} active.`),
       advice:
         idle === undefined
           ? 'Add a node to the set, or raise max_calls of its nodes.'
-          : `Put node ${idle.destination}, which was taken out, back into service, or raise max_calls of the others.`,
+          : `Put node ${idle.destination}, which was taken out, back into service, or raise ` +
+            'max_calls of the others.',
       next: {
         tool: 'get_dispatcher_status',
         arguments: { ...(setId !== null && { setId }) },
@@ -398,7 +402,9 @@ function atCapacity(
     const whose = carrier === null ? 'The' : `Carrier ${quoted(carrier)}: the`
     return {
       what: `${refused}.`,
-      advice: `${whose} limits max_calls and max_cps are reached: raise them, or add a route to another carrier.`,
+      advice:
+        `${whose} limits max_calls and max_cps are reached: raise them, or add a route to ` +
+        'another carrier.',
       next:
         code === 'carrier_limit' && carrier !== null
           ? { tool: 'list_trunks', arguments: { search: carrier } }
@@ -414,7 +420,11 @@ function atCapacity(
   const field = code === 'cps_limit' ? 'max_cps' : 'max_concurrent_calls'
   const most = customer[field]
   return {
-    what: `${refused}: the customer may ${field === 'max_cps' ? `start ${plural(most, 'call')} a second` : `have ${plural(most, 'call')} at once`}.`,
+    what:
+      `${refused}: the customer may ` +
+      (field === 'max_cps'
+        ? `start ${plural(most, 'call')} a second.`
+        : `have ${plural(most, 'call')} at once.`),
     advice: `If the customer should have more, raise its ${field}; a duration takes it back.`,
     next: { tool: 'get_customer_balance', arguments: { customer: customer.id } },
     figures: { refused_calls: calls, limit: most },
@@ -424,8 +434,8 @@ function atCapacity(
 }
 
 /**
- * What the first call lacked, and what the customer has now; its wallet is shown only to who may
- * know it.
+ * The amount that the first call lacked, and the balance now; a wallet is shown only to those who
+ * may know it.
  */
 function shortage(deps: AnomalyDeps, customer: Customer | undefined, samples: Samples) {
   const live = customer === undefined ? undefined : deps.ocs?.balanceOf(customer.id)

@@ -44,7 +44,8 @@ function findingOf(
     subject: `certificate ${use}`,
     what: isExpired
       ? `the certificate of ${listeners[use]} expired at ${timeToText(notAfter)}: peers refuse it.`
-      : `the certificate of ${listeners[use]} expires at ${timeToText(notAfter)}, in ${plural(days, 'day')}.`,
+      : `the certificate of ${listeners[use]} expires at ${timeToText(notAfter)}, in ` +
+        `${plural(days, 'day')}.`,
     firstAt: Math.min(at, notAfter),
     lastAt: at,
     figures: { days_left: days, expired: Number(isExpired) },

@@ -16,7 +16,7 @@ const NAMED = 5
 const MAX_GUESSED = 500
 /** A phone with a typo tries again and again, until its address is banned. */
 const FEW_OF_ONE = 50
-/** In place of the name of an extension. */
+/** Stands for the name of an extension. */
 const NONE = ''
 
 interface Pair {
@@ -88,7 +88,7 @@ async function pairsIn(
   )
 }
 
-/** By tenant: the mean number of failures in a period of this length, over the days before. */
+/** The mean number of failures of each tenant in such a period, over the days before. */
 async function usualOf(
   { store, tenantId }: AnomalyDeps,
   { from, before }: Span,
@@ -173,7 +173,7 @@ async function guessingFinding(
         format: 'brief',
       },
     },
-    // What is known, or has registered after a typo, is not to be banned for it.
+    // A known source, or one that has registered after a typo, should not be banned for it.
     firstStep:
       source === undefined || deps.tenantId !== null || isOfKnown || (isLikelyTypo && hasEntered)
         ? null

@@ -125,7 +125,7 @@ export interface KeyFacts {
     readonly first_at: number
     readonly requests: number
   }[]
-  /** Of the period and the days before it. */
+  /** Hours of the period and of the days before it. */
   readonly hours: readonly KeyHour[]
   /** Times of its changes in the period and before, milliseconds UTC. */
   readonly changedAt: readonly number[]
@@ -189,7 +189,10 @@ function addressSign(added: KeyFacts['addresses']): string | undefined {
   if (first === undefined) return undefined
   const more = added.length > 1 ? ` and ${added.length - 1} more` : ''
   const requests = added.reduce((sum, each) => sum + each.requests, 0)
-  return `is used from the new address ${first.address}${more} since ${timeOf(first.first_at)}, ${plural(requests, 'request')}`
+  return (
+    `is used from the new address ${first.address}${more} since ${timeOf(first.first_at)}, ` +
+    plural(requests, 'request')
+  )
 }
 
 function denialSign({ hours }: KeyFacts, from: number): string | undefined {
@@ -211,7 +214,8 @@ function hoursSign({ hours }: KeyFacts, from: number, before: number): string | 
   const requests = odd.filter((each) => !isPast(each)).reduce((sum, each) => sum + each.requests, 0)
   const [first] = odd.map(({ hour }) => hour % DAY_HOURS).toSorted((a, b) => a - b)
   return requests >= MIN_AT_ODD_HOURS && first !== undefined
-    ? `${plural(requests, 'request')} at hours of the day in which it was never used, such as ${String(first).padStart(2, '0')}:00 UTC`
+    ? `${plural(requests, 'request')} at hours of the day in which it was never used, such as ` +
+        `${String(first).padStart(2, '0')}:00 UTC`
     : undefined
 }
 

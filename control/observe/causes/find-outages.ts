@@ -42,7 +42,9 @@ function clockFindings({ nodes, tenantId }: AnomalyDeps, { from, before }: Span)
         kind: 'node',
         severity: 'high',
         subject: `instance ${node.name}`,
-        what: `The clock of instance ${node.name} is ${Math.abs(seconds)} s ${side} the database server.`,
+        what:
+          `The clock of instance ${node.name} is ${Math.abs(seconds)} s ${side} the database ` +
+          'server.',
         firstAt: Math.max(from, Math.min(node.startedAt, before - 1)),
         lastAt: before - 1,
         figures: { clock_difference_seconds: seconds },
@@ -119,7 +121,7 @@ interface ExaminedNode {
   readonly set: SetStatus
   readonly node: NodeStatus
   readonly outages: Outages | undefined
-  /** That took it out of service. */
+  /** The change that took it out of service. */
   readonly change: ChangeEntry | undefined
 }
 
@@ -148,49 +150,83 @@ async function nodeFinding(
     next: { tool: 'get_node_history', arguments: { node: destination } },
   }
   const named = node.description === null ? '' : ` ${quoted(node.description)}`
-  const it = `node ${destination}${named} of set ${set.setId}`
-  const remaining = `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} active`
-  if (state === 'inactive' && (since === undefined || since.cause === 'operator')) {
-    const who = change === undefined ? '' : ` ${byWhom(change)}`
-    return {
-      ...shared,
-      kind: 'node',
-      severity: others.length === 0 ? 'critical' : 'medium',
-      what: `${it} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
-      evidence: await callsOf(deps, set.setId, { from: at, before }),
-      advice:
-        'Ask the operator who took it out. After the maintenance, put it back into service ' +
-        'with set_dispatcher_state.',
-      firstStep: {
-        tool: 'set_dispatcher_state',
-        arguments: {
-          setId: set.setId,
-          destination,
-          state: 'active',
-          reason: 'an operator took it out of service, and calls are refused without it',
-        },
-      },
-      causedBy: change,
-    }
-  }
-  const why = since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? ''
-  const drained = state === 'inactive' ? ', and was then taken out by hand' : ''
+  const subject = `node ${destination}${named} of set ${set.setId}`
+  const remaining =
+    `${plural(others.length, 'other node')} of the set ${others.length === 1 ? 'is' : 'are'} ` +
+    'active'
+  const described = { ...examined, since, at, others: others.length, shared, subject, remaining }
+  return state === 'inactive' && (since === undefined || since.cause === 'operator')
+    ? takenOutFinding(deps, described, before)
+    : silentFinding(deps, described, before)
+}
+
+interface DescribedNode extends ExaminedNode {
+  /** Undefined: the node is in service, or nothing says since when it is not. */
+  readonly since: Awaited<ReturnType<typeof downSince>>
+  readonly at: number
+  /** How many other nodes of the set are active. */
+  readonly others: number
+  readonly shared: Pick<Finding, 'subject' | 'firstAt' | 'lastAt' | 'figures' | 'next'>
+  readonly subject: string
+  readonly remaining: string
+}
+
+/** The finding about a node that an operator has taken out of service. */
+async function takenOutFinding(
+  deps: AnomalyDeps,
+  { set, node, change, at, others, shared, subject, remaining }: DescribedNode,
+  before: number,
+): Promise<Finding> {
+  const who = change === undefined ? '' : ` ${byWhom(change)}`
   return {
     ...shared,
     kind: 'node',
-    severity: !isOut ? 'medium' : others.length === 0 ? 'critical' : 'high',
+    severity: others === 0 ? 'critical' : 'medium',
+    what: `${subject} was taken out of service by hand at ${textOf(at)}${who}; ${remaining}.`,
+    evidence: await callsOf(deps, set.setId, { from: at, before }),
+    advice:
+      'Ask the operator who took it out. After the maintenance, put it back into service ' +
+      'with set_dispatcher_state.',
+    firstStep: {
+      tool: 'set_dispatcher_state',
+      arguments: {
+        setId: set.setId,
+        destination: node.destination,
+        state: 'active',
+        reason: 'an operator took it out of service, and calls are refused without it',
+      },
+    },
+    causedBy: change,
+  }
+}
+
+/** The finding about a node that does not answer, now or several times in the period. */
+async function silentFinding(
+  deps: AnomalyDeps,
+  { set, node, outages, change, since, at, others, shared, subject, remaining }: DescribedNode,
+  before: number,
+): Promise<Finding> {
+  const { destination, state } = node
+  const isOut = state !== 'active'
+  const why = quoted(since?.reason ?? node.lastProbe?.reason ?? outages?.reason ?? '')
+  const drained = state === 'inactive' ? ', and was then taken out by hand' : ''
+  const times = plural(outages?.count ?? 0, 'time')
+  return {
+    ...shared,
+    kind: 'node',
+    severity: !isOut ? 'medium' : others === 0 ? 'critical' : 'high',
     what: isOut
-      ? `${it} has been out of service since ${textOf(at)}: ${quoted(why)}${drained}; ${remaining}.`
-      : `${it} went out of service ${plural(outages?.count ?? 0, 'time')} in the period: ${quoted(why)}; ${remaining}.`,
+      ? `${subject} has been out of service since ${textOf(at)}: ${why}${drained}; ${remaining}.`
+      : `${subject} went out of service ${times} in the period: ${why}; ${remaining}.`,
     evidence: await callsTo(deps, destination, { from: at - SETUP_MS, before }),
     advice: `Check the machine and the network of the node: it does not answer OPTIONS or calls. ${
-      others.length === 0
+      others === 0
         ? 'The set has no other node in service: its calls are refused.'
         : 'If you take it out of service, callers do not wait for it: calls go to the other ' +
           'nodes at once.'
     }`,
     firstStep:
-      others.length === 0 || state === 'inactive'
+      others === 0 || state === 'inactive'
         ? null
         : {
             tool: 'set_dispatcher_state',
@@ -266,7 +302,8 @@ async function troubledTrunk(
   const why = isUnregistered ? registration.last_answer : (down[0]?.reason ?? null)
   const what = isUnregistered
     ? `the registration with carrier ${quoted(name)} has failed since ${textOf(since)}`
-    : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ${textOf(since)}`
+    : `${plural(down.length, 'gateway')} of carrier ${quoted(name)} out of service since ` +
+      textOf(since)
   const wanted = { customerId: null, carrier: name, isUnanswered: true }
   const samples = await samplesOf(deps, { from: since - SETUP_MS, before }, wanted, SAMPLES)
   return {
@@ -307,13 +344,16 @@ function idleTrunk(
     failedAt !== undefined && failedAt <= change.at && failedAt > change.at - TROUBLE_MS
   if (change.at < from) return undefined
   const since = isForTrouble ? failedAt : change.at
-  const out = `${isForTrouble ? 'was then' : 'was'} taken out of service at ${textOf(change.at)} ${byWhom(change)}`
+  const out =
+    `${isForTrouble ? 'was then' : 'was'} taken out of service at ${textOf(change.at)} ` +
+    byWhom(change)
   return {
     kind: failure?.what === 'registration' && isForTrouble ? 'registration' : 'trunk',
     severity: isForTrouble ? 'high' : 'medium',
     subject: `carrier ${quoted(name)}`,
     what: isForTrouble
-      ? `${quoted(failure?.what ?? '')} of carrier ${quoted(name)} failed at ${textOf(since)}: ${quoted(failure?.reason ?? '')}; the carrier ${out}.`
+      ? `${quoted(failure?.what ?? '')} of carrier ${quoted(name)} failed at ${textOf(since)}: ` +
+        `${quoted(failure?.reason ?? '')}; the carrier ${out}.`
       : `carrier ${quoted(name)} ${out}.`,
     firstAt: since,
     lastAt: Math.max(since, before - 1),

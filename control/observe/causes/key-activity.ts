@@ -172,9 +172,10 @@ const hoursOf = (store: Reader, keyId: number, { from, before }: HistoryQuery) =
     .where('hour', '<', Math.ceil(before / HOUR_MS))
 
 const requests = sql<number>`CAST(sum(api_hour.requests) AS bigint)`
-const failed = sql<number>`CAST(sum(CASE WHEN outcome = '' THEN 0 ELSE api_hour.requests END) AS bigint)`
+const failed = sql<number>`CAST(sum(
+  CASE WHEN outcome = '' THEN 0 ELSE api_hour.requests END) AS bigint)`
 
-/** Of equal ones, the first seen first. */
+/** Lists the routes; among equal ones, the first seen comes first. */
 function routesOf(store: Reader, keyId: number, period: HistoryQuery) {
   const query = hoursOf(store, keyId, period)
     .select(['route', requests.as('requests'), failed.as('failed')])

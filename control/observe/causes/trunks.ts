@@ -147,7 +147,7 @@ async function gatewayOf(
   { id, host, port, transport }: Carrier['gateways'][number],
 ): Promise<TrunkView['gateways'][number]> {
   const bracketed = host.includes(':') ? `[${host}]` : host
-  // Without a port, DNS is asked for it.
+  // DNS is asked for a port that is not given.
   const place = port === 0 ? bracketed : `${bracketed}:${port}`
   const destination = `sip:${place};transport=${transport}`
   const status = reader.engine.trunks.gatewayStatus(id)

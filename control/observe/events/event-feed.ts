@@ -13,7 +13,8 @@ import {
   shared,
   type SharedEvent,
 } from './event-view.ts'
-import type { PeerEvents, PeerLog } from './peer-events.ts'
+import type { PeerEvents } from './peer-events.ts'
+import type { PeerLog } from './peer-log.ts'
 
 /**
  * More nodes than that are no installation; each has one, and a second one while it is started
@@ -133,7 +134,7 @@ export async function missedOf(
 ): Promise<MissedEvents> {
   const position = parsePosition(lastId)
   const parts = new Map<string, LogPart>()
-  // Of what is older than the log here, the node is asked.
+  // The node itself is asked for events that are older than the log here.
   const older = [...peers.logs()].filter(([name, log]) => isOlder(position.get(name), log))
   if (older.length > 0)
     for (const [name, part] of await peers.parts(position, tenantId)) parts.set(name, part)

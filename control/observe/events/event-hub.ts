@@ -15,7 +15,8 @@ import {
   sequenceOf,
   type SharedEvent,
 } from './event-view.ts'
-import type { PeerEvents, PeerLog } from './peer-events.ts'
+import type { PeerEvents } from './peer-events.ts'
+import type { PeerLog } from './peer-log.ts'
 import { asEvents, type MissedEvents, missedOf, ownPosition } from './event-feed.ts'
 
 /** How often to call `flush`: the maximum delay of an event. */
@@ -245,7 +246,7 @@ export class EventHub {
     this.#peers?.stop()
   }
 
-  /** To the readers that are there now. */
+  /** Sends to the readers that are there now. */
   #broadcast(text: string): void {
     for (const readers of this.#byTenant.values()) this.#write(readers, text)
   }
@@ -355,7 +356,7 @@ export class EventHub {
 const hello = 'retry: 2000\n: welcome\n\n'
 const gapText = 'event: stream.gap\ndata: {}\n\n'
 
-/** Whose events do not come now. */
+/** Tells a reader the nodes whose events do not come now. */
 const partialText = (unreachable: readonly string[]): string =>
   `event: stream.partial\ndata: ${JSON.stringify({ unreachable_nodes: unreachable })}\n\n`
 

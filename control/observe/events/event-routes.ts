@@ -86,7 +86,7 @@ const streamHeaders = {
   'X-Accel-Buffering': 'no',
 }
 
-/** Without a preference, the stream. */
+/** A client without a preference gets the stream. */
 const wantsStream = (accept: string): boolean =>
   accept.includes('text/event-stream') || !accept.includes('application/json')
 
@@ -203,7 +203,7 @@ async function listOfAll(
     })
     .slice(-LISTED)
   for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')
-  // Of a node that did not answer, the reader is where it was.
+  // The reader's position for a node that did not answer stays where it was.
   const unreachable = [...position].filter(([name]) => name !== ONLY_NODE && !reached.has(name))
   return { events: listed, last_event_id: positionText(new Map([...unreachable, ...reached])) }
 }

@@ -3,14 +3,8 @@ import { parseJson } from '../../http/body.ts'
 import type { Peer } from '../../nodes/membership.ts'
 import { bodyOf } from '../../nodes/node-client.ts'
 import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import {
-  feedHead,
-  type LogPart,
-  logPart,
-  type Position,
-  sharedEvent,
-  type SharedEvent,
-} from './event-view.ts'
+import { feedHead, type LogPart, logPart, type Position, sharedEvent } from './event-view.ts'
+import { PeerLog } from './peer-log.ts'
 
 /** A node sends something each second. */
 const SILENT_MS = 3_000
@@ -61,7 +55,7 @@ export class PeerEvents {
     return this.#others.self
   }
 
-  /** By node; those that have ever been followed since `start`. */
+  /** Yields the logs by node: all that were ever followed since `start`. */
   *logs(): Iterable<readonly [string, PeerLog]> {
     for (const [name, { log }] of this.#followed) if (log.epoch !== undefined) yield [name, log]
   }
@@ -233,58 +227,5 @@ async function* linesOf(
     text = lines.pop() ?? ''
     if (text.length > MAX_LINE) throw new Error('the line is too long')
     yield* lines
-  }
-}
-
-/**
- * Stored events of each node, for readers that reconnect. Older ones are requested from the node.
- */
-const MAX_EVENTS = 5_000
-
-/** The events of another node since this one follows it. */
-export class PeerLog {
-  /** Of the numbering; undefined: it was never followed. */
-  epoch: string | undefined
-  /** The last event that readers were sent, or that came before the first of them. */
-  seen = 0
-  #events: SharedEvent[] = []
-  #first = 1
-  #last = 0
-
-  /** False: there may be events between what is here and what comes now. */
-  begin(epoch: string, after: number): boolean {
-    if (epoch === this.epoch && after === this.#last) return true
-    this.epoch = epoch
-    this.seen = after
-    this.#events = []
-    this.#first = after + 1
-    this.#last = after
-    return false
-  }
-
-  add(event: SharedEvent): void {
-    if (event.sequence <= this.#last) return
-    this.#events.push(event)
-    this.#last = event.sequence
-    if (this.#events.length <= 2 * MAX_EVENTS) return
-    const forgotten = this.#events.splice(0, MAX_EVENTS)
-    this.#first = (forgotten.at(-1)?.sequence ?? 0) + 1
-  }
-
-  get last(): number {
-    return this.#last
-  }
-
-  /** Of the oldest event that is here, if it came. */
-  get first(): number {
-    return this.#first
-  }
-
-  after(sequence: number): readonly SharedEvent[] {
-    return this.#events.filter((event) => event.sequence > sequence)
-  }
-
-  idOf(sequence: number): string | undefined {
-    return this.epoch && `${this.epoch}-${sequence}`
   }
 }

@@ -10,7 +10,6 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
-import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
 import { type CountedEntry, countedColumns, StateQuota } from '../../changes/state-quota.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/calls.ts'
 
@@ -97,7 +96,7 @@ export class Retention {
     this.#report()
   }
 
-  /** With the nodes' reports about them. */
+  /** Deletes calls and the nodes' reports about them. */
   #forgetCalls(calls: OldCalls, before: number): Promise<number> {
     return this.#alone(async () => {
       const old = await calls.all({ before, batch: BATCH })
@@ -180,7 +179,10 @@ interface Batch {
 
 type OldCalls = Prepared<Batch, { id: number; call_uuid: string }>
 
-function prepareAll(store: Store) {
+const prepareAll = (store: Store) => ({ ...prepareCalls(store), ...prepareEntries(store) })
+
+/** The statements that find call records, and the counts of refused calls. */
+function prepareCalls(store: Store) {
   const oldCalls: OldCalls = prepare(store, (db, param) =>
     db
       .selectFrom('cdr')
@@ -226,6 +228,11 @@ function prepareAll(store: Store) {
         .where('minute', '=', param('minute'))
         .where('reason', '=', param('reason')),
   )
+  return { oldSamples, oldRefused, forgetRefused, oldCalls }
+}
+
+/** The statements that find entries of the audit log, changes and proposals. */
+function prepareEntries(store: Store) {
   const oldEntries: Prepared<Batch, { id: number }> = prepare(store, (db, param) =>
     db
       .selectFrom('audit_entry')
@@ -260,81 +267,8 @@ function prepareAll(store: Store) {
         conflict.column('name').doUpdateSet((row) => ({ value: row.ref('excluded.value') })),
       ),
   )
-  return {
-    oldSamples,
-    oldRefused,
-    forgetRefused,
-    oldCalls,
-    oldEntries,
-    oldChanges,
-    oldProposals,
-    keepSince,
-  }
+  return { oldEntries, oldChanges, oldProposals, keepSince }
 }
 
 /** Interval between calls of `step`. */
 export const RECORDING_RETENTION_STEP_MS = 60_000
-/** More than calls can produce in a minute. */
-const RECORDINGS_BATCH = 1_000
-/**
- * A node whose disk had the file has not come back for so long: its row is removed by another one.
- */
-const LOST_DAYS = 30
-
-export interface RecordingRetentionDeps {
-  readonly store: Store
-  /** Other nodes have recordings in the same database. */
-  readonly hasOthers?: boolean
-  readonly config: {
-    /** Undefined: calls are not recorded. */
-    readonly recording: { readonly folder: string } | undefined
-    /** Days after the start of a recording; 0 keeps them. */
-    readonly retention: { readonly recordingDays: number }
-  }
-  /** Milliseconds UTC. */
-  readonly now: () => number
-  readonly log: Log
-}
-
-export class RecordingRetention {
-  readonly #deps: RecordingRetentionDeps
-  readonly #recordings: RecordingStore | undefined
-  #isBusy = false
-  /** The last recording that was read, while others may follow. */
-  #last: Recording | undefined
-
-  constructor(deps: RecordingRetentionDeps) {
-    const folder = deps.config.recording?.folder
-    this.#deps = deps
-    this.#recordings = folder === undefined ? undefined : new RecordingStore(deps.store, folder)
-  }
-
-  /** Removes one batch, unless the last one is still being removed. */
-  async step(): Promise<void> {
-    const { recordingDays: days } = this.#deps.config.retention
-    if (days === 0 || this.#isBusy || this.#recordings === undefined) return
-    this.#isBusy = true
-    await this.#removeOld(this.#recordings, days)
-    this.#isBusy = false
-  }
-
-  async #removeOld(recordings: RecordingStore, days: number): Promise<void> {
-    const { now, log, hasOthers } = this.#deps
-    let removed = 0
-    try {
-      const before = now() - days * DAY_MS
-      const old = await recordings.olderThan(before, RECORDINGS_BATCH, this.#last)
-      for (const recording of old) {
-        const isLost = recording.started_at < before - LOST_DAYS * DAY_MS
-        const isOurs = hasOthers !== true || isLost || (await recordings.isHere(recording))
-        if (!isOurs) continue
-        await recordings.remove(recording)
-        removed += 1
-      }
-      this.#last = old.length === RECORDINGS_BATCH ? old.at(-1) : undefined
-    } catch (error) {
-      log('warn', 'old recordings could not be removed', { error: String(error) })
-    }
-    if (removed > 0) log('info', 'recordings past their retention were removed', { removed })
-  }
-}

@@ -4,7 +4,7 @@ import type { NodesPort } from '../../../schema/contracts/nodes.ts'
 import { requires, requiresGlobal } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { WithOthers } from '../../nodes/other-nodes.ts'
 import type { Platform } from '../../http/platform.ts'
 import { prometheusText } from './metrics.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'
@@ -27,79 +27,89 @@ const exampleTelemetry = {
 }
 
 /** Mounted under `/api/v1`. A tenant credential sees only its own calls and nodes. */
-export const telemetryRoutes = (
-  telemetry: Pick<Telemetry, 'read' | 'readForTenant' | 'history' | 'nodeHistory'>,
-  others: OtherNodes | undefined,
-) =>
+interface TelemetryRoutesDeps extends WithOthers {
+  readonly telemetry: Pick<Telemetry, 'read' | 'readForTenant' | 'history' | 'nodeHistory'>
+}
+
+export const telemetryRoutes = (deps: TelemetryRoutesDeps) =>
   new Hono<ControlEnv>()
-    .get(
-      '/metrics/telemetry',
-      describeRoute({
-        id: 'getTelemetry',
-        tag: 'System',
-        nodes: 'all',
-        summary: 'Get telemetry. A tenant credential sees its own calls and nodes.',
-        answer: data(
-          z.union([
-            telemetryView.meta({ id: 'Telemetry' }),
-            tenantTelemetryView.meta({ id: 'TenantTelemetry' }),
-          ]),
-          exampleTelemetry,
-        ),
+    .route('/', getTelemetryRoute(deps))
+    .route('/', getTelemetryHistoryRoute(deps))
+    .route('/', getNodeHistoryRoute(deps))
+
+const getTelemetryRoute = ({ telemetry, others }: TelemetryRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/metrics/telemetry',
+    describeRoute({
+      id: 'getTelemetry',
+      tag: 'System',
+      nodes: 'all',
+      summary: 'Get telemetry. A tenant credential sees its own calls and nodes.',
+      answer: data(
+        z.union([
+          telemetryView.meta({ id: 'Telemetry' }),
+          tenantTelemetryView.meta({ id: 'TenantTelemetry' }),
+        ]),
+        exampleTelemetry,
+      ),
+    }),
+    requires('metrics:read'),
+    async (c) => {
+      const { tenantId } = c.var.principal
+      const peers = others?.of(c)
+      if (tenantId === null) {
+        const own = await telemetry.read()
+        return ok(c, peers === undefined ? own : await telemetryOfAll(peers, own))
+      }
+      const own = await telemetry.readForTenant(tenantId)
+      return ok(c, peers === undefined ? own : await tenantTelemetryOfAll(peers, own))
+    },
+  )
+
+const getTelemetryHistoryRoute = ({ telemetry }: TelemetryRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/metrics/history',
+    describeRoute({
+      id: 'getTelemetryHistory',
+      tag: 'System',
+      summary: 'Get what was counted in the last ten minutes. Requires a global credential.',
+      answer: data(historyView.meta({ id: 'TelemetryHistory' }), {
+        interval_seconds: 5,
+        samples: [
+          {
+            at: exampleTime,
+            active: 3,
+            started: 5,
+            ended: 4,
+            answered: 3,
+            lag_p99_ms: 1.2,
+            post_dial_delay: { count: 4, sum_ms: 1_840 },
+            spent: [{ currency: 'USD', amount: '0.42' }],
+          },
+        ],
       }),
-      requires('metrics:read'),
-      async (c) => {
-        const { tenantId } = c.var.principal
-        const peers = others?.of(c)
-        if (tenantId === null) {
-          const own = await telemetry.read()
-          return ok(c, peers === undefined ? own : await telemetryOfAll(peers, own))
-        }
-        const own = await telemetry.readForTenant(tenantId)
-        return ok(c, peers === undefined ? own : await tenantTelemetryOfAll(peers, own))
-      },
-    )
-    .get(
-      '/metrics/history',
-      describeRoute({
-        id: 'getTelemetryHistory',
-        tag: 'System',
-        summary: 'Get what was counted in the last ten minutes. Requires a global credential.',
-        answer: data(historyView.meta({ id: 'TelemetryHistory' }), {
-          interval_seconds: 5,
-          samples: [
-            {
-              at: exampleTime,
-              active: 3,
-              started: 5,
-              ended: 4,
-              answered: 3,
-              lag_p99_ms: 1.2,
-              post_dial_delay: { count: 4, sum_ms: 1_840 },
-              spent: [{ currency: 'USD', amount: '0.42' }],
-            },
-          ],
-        }),
+    }),
+    requiresGlobal('metrics:read'),
+    (c) => ok(c, telemetry.history()),
+  )
+
+const getNodeHistoryRoute = ({ telemetry }: TelemetryRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/metrics/nodes',
+    describeRoute({
+      id: 'getNodeHistory',
+      tag: 'System',
+      summary:
+        'Get the latencies of nodes in the last ten minutes. A tenant credential sees ' +
+        'its own nodes.',
+      answer: data(nodeHistoryView.meta({ id: 'NodeHistory' }), {
+        interval_seconds: 5,
+        nodes: [{ node_id: 1, latencies_ms: [2.1, 2.4, null] }],
       }),
-      requiresGlobal('metrics:read'),
-      (c) => ok(c, telemetry.history()),
-    )
-    .get(
-      '/metrics/nodes',
-      describeRoute({
-        id: 'getNodeHistory',
-        tag: 'System',
-        summary:
-          'Get the latencies of nodes in the last ten minutes. A tenant credential sees ' +
-          'its own nodes.',
-        answer: data(nodeHistoryView.meta({ id: 'NodeHistory' }), {
-          interval_seconds: 5,
-          nodes: [{ node_id: 1, latencies_ms: [2.1, 2.4, null] }],
-        }),
-      }),
-      requires('dispatcher:read'),
-      async (c) => ok(c, await telemetry.nodeHistory(c.var.principal.tenantId)),
-    )
+    }),
+    requires('dispatcher:read'),
+    async (c) => ok(c, await telemetry.nodeHistory(c.var.principal.tenantId)),
+  )
 
 /**
  * Mounted at the root. It requires a key like everything else: an exception for loopback would also

@@ -175,7 +175,9 @@ export const telemetryView = z.strictObject({
     )
     .optional()
     .describe(
-      'Where several nodes share a database: each that has answered. `calls`, `api`, `billing` and `active_calls` of `nodes` are then sums of them; the rest is of the node that answers.',
+      'Where several nodes share a database: each that has answered. `calls`, `api`, ' +
+        '`billing` and `active_calls` of `nodes` are then sums of them; the rest is of the node ' +
+        'that answers.',
     ),
 })
 

@@ -12,7 +12,7 @@ import type { OcsStats } from '../../../schema/contracts/charging.ts'
 import type { Store, MaybeLocal } from '../../../schema/storage/store.ts'
 import { all, prepare } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
-import type { LoopDelay, Platform } from '../../http/platform.ts'
+import type { Platform } from '../../http/platform.ts'
 import type {
   HistoryView,
   NodeHistoryView,
@@ -20,9 +20,9 @@ import type {
   TenantTelemetryView,
 } from './telemetry-view.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
-import type { Context } from 'hono'
-import { matchedRoutes } from 'hono/route'
-import { answerOf, type ControlEnv, type Step } from '../../http/control-env.ts'
+import { RecentLoad } from './recent-load.ts'
+import { History, type Measurement, SAMPLE_SECONDS } from './history.ts'
+import { ApiRequests } from './api-requests.ts'
 
 type TelemetryDeps = Pick<
   Platform,
@@ -210,8 +210,6 @@ export class Telemetry {
 
 /** Interval between calls of `tick`. */
 export const TICK_MS = 1_000
-/** Of the history. */
-const SAMPLE_SECONDS = 5
 const TICKS_OF_SAMPLE = (SAMPLE_SECONDS * 1_000) / TICK_MS
 
 const rounded = (value: number): number => Math.round(value * 1_000) / 1_000
@@ -308,62 +306,6 @@ function processFigures(): TelemetryView['process'] {
   return { resident_bytes: rss, heap_used_bytes: heapUsed, cpu_seconds: (user + system) / 1e6 }
 }
 
-const TICKS = 10
-/** The resolution of Node's measurement, included in every value. */
-export const LOOP_RESOLUTION_MS = 10
-
-export interface LoopLag {
-  /** Milliseconds, over the last ten seconds. */
-  readonly p50: number
-  readonly p99: number
-}
-
-interface RecentLoadDeps {
-  readonly loopDelay: LoopDelay
-  /** Total calls started. */
-  readonly startedCalls: () => number
-}
-
-export class RecentLoad {
-  readonly #deps: RecentLoadDeps
-  /** Total calls started at each of the last ticks, oldest first. */
-  readonly #started: number[]
-  #ticks = 0
-  #lag: LoopLag = { p50: 0, p99: 0 }
-
-  constructor(deps: RecentLoadDeps) {
-    this.#deps = deps
-    this.#started = [deps.startedCalls()]
-  }
-
-  /** Called every `TICK_MS`. */
-  tick(): void {
-    this.#started.push(this.#deps.startedCalls())
-    if (this.#started.length > TICKS + 1) this.#started.shift()
-    this.#ticks += 1
-    if (this.#ticks % TICKS !== 0) return
-    const { loopDelay } = this.#deps
-    this.#lag = { p50: lagOf(loopDelay, 50), p99: lagOf(loopDelay, 99) }
-    loopDelay.reset()
-  }
-
-  /** Over the last ten seconds, or since the start. */
-  callsPerSecond(): number {
-    const [oldest = 0] = this.#started
-    const newest = this.#started.at(-1) ?? 0
-    return (newest - oldest) / Math.max(1, this.#started.length - 1)
-  }
-
-  loopLag(): LoopLag {
-    return this.#lag
-  }
-}
-
-function lagOf(loopDelay: LoopDelay, percentile: number): number {
-  const ms = loopDelay.percentile(percentile) / 1e6 - LOOP_RESOLUTION_MS
-  return Math.max(0, Math.round(ms * 1_000) / 1_000)
-}
-
 /** Figures read from the database. While it is unavailable, the last ones are used. */
 type Figures = TelemetryView['database']
 
@@ -414,166 +356,3 @@ export function lastKnown<T>(
     return known
   }
 }
-
-/** Ten minutes. */
-const MAX_SAMPLES = 120
-
-/** Totals since the start of the process, and current values. */
-interface Measurement {
-  /** Milliseconds UTC. */
-  readonly at: number
-  readonly active: number
-  readonly started: number
-  readonly ended: number
-  readonly answered: number
-  readonly delays: number
-  readonly delaySumMs: number
-  /** Debits by currency. */
-  readonly spentMicros: ReadonlyMap<string, bigint>
-  readonly lagP99Ms: number
-  readonly nodes: readonly {
-    readonly setId: number
-    readonly nodeId: number
-    readonly latencyMs: number | null
-  }[]
-}
-
-interface NodeLatencies {
-  readonly setId: number
-  /** Oldest first; null where the node was out of reach, or not there yet. */
-  readonly values: (number | null)[]
-}
-
-/**
- * The last ten minutes, so that a chart is full when it is opened: the counts of each five seconds,
- * and the latency of each node. A sample takes some microseconds, and calls do nothing for it.
- */
-class History {
-  readonly #samples: HistoryView['samples'] = []
-  #nodes = new Map<number, NodeLatencies>()
-  #last: Measurement
-
-  constructor(first: Measurement) {
-    this.#last = first
-  }
-
-  /** Called every `SAMPLE_SECONDS`. */
-  add(measured: Measurement): void {
-    this.#samples.push(sampleBetween(this.#last, measured))
-    if (this.#samples.length > MAX_SAMPLES) this.#samples.shift()
-    this.#nodes = new Map(
-      measured.nodes.map(({ setId, nodeId, latencyMs }) => {
-        const values = this.#nodes.get(nodeId)?.values ?? []
-        values.push(latencyMs)
-        if (values.length > MAX_SAMPLES) values.shift()
-        return [nodeId, { setId, values }]
-      }),
-    )
-    this.#last = measured
-  }
-
-  read(): HistoryView {
-    return { interval_seconds: SAMPLE_SECONDS, samples: [...this.#samples] }
-  }
-
-  /** Of the sets that `isVisible` says. */
-  readNodes(isVisible: (setId: number) => boolean): NodeHistoryView {
-    const nodes = [...this.#nodes]
-      .filter(([, { setId }]) => isVisible(setId))
-      .map(([nodeId, { values }]) => ({ node_id: nodeId, latencies_ms: [...values] }))
-    return { interval_seconds: SAMPLE_SECONDS, nodes }
-  }
-}
-
-const sampleBetween = (last: Measurement, next: Measurement): HistoryView['samples'][number] => ({
-  at: timeToText(next.at),
-  active: next.active,
-  started: next.started - last.started,
-  ended: next.ended - last.ended,
-  answered: next.answered - last.answered,
-  post_dial_delay: {
-    count: next.delays - last.delays,
-    sum_ms: next.delaySumMs - last.delaySumMs,
-  },
-  spent: [...next.spentMicros].flatMap(([currency, micros]) => {
-    const moved = micros - (last.spentMicros.get(currency) ?? 0n)
-    return moved === 0n ? [] : [{ currency, amount: moneyToDecimal(moved) }]
-  }),
-  lag_p99_ms: next.lagP99Ms,
-})
-
-interface RequestCount {
-  readonly method: string
-  /** As routed, such as `/api/v1/users/:id`, or `none`. */
-  readonly route: string
-  readonly statusClass: '1xx' | '2xx' | '3xx' | '4xx' | '5xx'
-  readonly count: number
-}
-
-const NO_ROUTE = 'none'
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const
-const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
-
-class RouteRequests {
-  /** Method and path pattern. */
-  readonly route: string
-  readonly counts = [0, 0, 0, 0, 0]
-
-  constructor(route: string) {
-    this.route = route
-  }
-
-  add(status: number): void {
-    const index = Math.floor(status / 100) - 1
-    this.counts[index] = (this.counts[index] ?? 0) + 1
-  }
-}
-
-/**
- * Counts responses by route and status class. A request costs two look-ups: its route is noted
- * before the handler runs, its status when the response is sent.
- */
-class ApiRequests {
-  /** By method, then route; as many as the program has routes. */
-  readonly #methods = new Map<string, Map<string, RouteRequests>>(
-    [...methods, NO_ROUTE].map((method) => [method, new Map<string, RouteRequests>()]),
-  )
-
-  /** Runs before every other step. */
-  note(): Step {
-    return (c) => {
-      // A path that is itself a route, without parameters, is in the table under its name.
-      const known = this.#methods.get(c.req.method)?.get(c.req.path)
-      answerOf(c).count = known ?? this.#routeOf(c.req.method, pathOf(c))
-    }
-  }
-
-  /** Counts what never becomes a request of a route, such as a rejected one (400, 408, 431). */
-  get unrouted(): { readonly route: string; add(status: number): void } {
-    return this.#routeOf(NO_ROUTE, NO_ROUTE)
-  }
-
-  list(): readonly RequestCount[] {
-    return [...this.#methods].flatMap(([method, routes]) =>
-      [...routes].flatMap(([route, { counts }]) =>
-        classes
-          .map((statusClass, index) => ({ method, route, statusClass, count: counts[index] ?? 0 }))
-          .filter(({ count }) => count > 0),
-      ),
-    )
-  }
-
-  #routeOf(method: string, path: string): RouteRequests {
-    const routes = this.#methods.get(method)
-    if (routes === undefined) return this.#routeOf(NO_ROUTE, path)
-    const known = routes.get(path)
-    if (known !== undefined) return known
-    const added = new RouteRequests(path === NO_ROUTE ? NO_ROUTE : `${method} ${path}`)
-    routes.set(path, added)
-    return added
-  }
-}
-
-/** The first matching route responds; middleware mounted on every path does not count. */
-const pathOf = (c: Context<ControlEnv>): string =>
-  matchedRoutes(c).find(({ path }) => path !== '/*')?.path ?? NO_ROUTE

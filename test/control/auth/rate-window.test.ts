@@ -7,7 +7,7 @@ import { hasPostgres } from '../../support/postgres.ts'
 import { shareDatabase } from '../../support/share-database.ts'
 import { requestNodes } from '../../support/request-nodes.ts'
 import { eventually } from '../../support/waiting.ts'
-import { LoginGuard } from '../../../control/auth/login-routes.ts'
+import { LoginGuard } from '../../../control/auth/login-guard.ts'
 
 const MINUTE = 60_000
 

@@ -9,7 +9,8 @@ import { execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime, type TestControl } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { byteRange, RecordingReaders } from '../../../control/calls/recording-routes.ts'
+import { byteRange } from '../../../control/calls/recording-routes.ts'
+import { RecordingReaders } from '../../../control/calls/recording-readers.ts'
 
 const uuid = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 

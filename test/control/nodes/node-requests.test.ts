@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { MAX_SKEW_MS, UsedNonces } from '../../../control/nodes/admit-node.ts'
+import { MAX_SKEW_MS } from '../../../control/nodes/admit-node.ts'
+import { UsedNonces } from '../../../control/nodes/used-nonces.ts'
 import { bodyHash, type NodeClaims, sealToken } from '../../../control/nodes/node-token.ts'
 import { startOfTime } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'

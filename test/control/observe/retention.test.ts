@@ -4,8 +4,8 @@ import {
   Retention,
   RETENTION_STEP_MS,
   type RetentionPeriods,
-  RecordingRetention,
 } from '../../../control/observe/retention/retention.ts'
+import { RecordingRetention } from '../../../control/observe/retention/recording-retention.ts'
 import { transaction, all, execute } from '../../../schema/sql/query.ts'
 import { migrate } from '../../../schema/migrations/migrate.ts'
 import { openDatabase } from '../../../schema/sqlite/open.ts'

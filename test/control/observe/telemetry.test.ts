@@ -7,7 +7,8 @@ import type {
   NodeHistoryView,
 } from '../../../control/observe/telemetry/telemetry-view.ts'
 import { metrics } from '../../../control/observe/telemetry/metrics.ts'
-import { lastKnown, RecentLoad } from '../../../control/observe/telemetry/telemetry.ts'
+import { lastKnown } from '../../../control/observe/telemetry/telemetry.ts'
+import { RecentLoad } from '../../../control/observe/telemetry/recent-load.ts'
 import { DatabaseUnavailable } from '../../../schema/sql/failure.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { nodeStatus } from '../../support/engine-views.ts'

@@ -10,12 +10,12 @@ export type Answer<T> =
 
 export interface Failure {
   readonly kind: 'failed'
-  /** As the API puts it, or that it cannot be reached. */
+  /** The words of the API, or that it cannot be reached. */
   readonly message: string
   readonly code: string
-  /** Without the reasons of `details`. */
+  /** The message without the reasons of `details`. */
   readonly headline?: string
-  /** What is wrong with which field of the body. */
+  /** Problems of the body, each with its field. */
   readonly details?: ErrorBody['details']
 }
 
@@ -31,7 +31,7 @@ export async function get<T>(path: string): Promise<Answer<T>> {
 
 export interface Rows<T> {
   readonly rows: readonly T[]
-  /** Of the whole list. */
+  /** Length of the whole list. */
   readonly total: number
 }
 

@@ -48,9 +48,9 @@ function tellAll(event: LiveEvent): void {
   for (const read of readers) read(event)
 }
 
-/** As the event stream says. */
+/** Unreachable nodes that the event stream names. */
 const ofStream = signal<readonly string[]>([])
-/** By the path of the request whose response named them. */
+/** Unreachable nodes by the path of the request whose response named them. */
 const ofAnswers = signal<ReadonlyMap<string, readonly string[]>>(new Map())
 
 /** A screen that was left asks no more; the notice about its nodes ends then. */

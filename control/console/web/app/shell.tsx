@@ -63,7 +63,7 @@ function Shell({ user }: { user: User }) {
   )
 }
 
-/** Over every screen: any of them may show less than there is. */
+/** Stands over every screen: any of them may show less than there is. */
 const Unreachable = () => (
   <p role="status" class="notice banner" hidden={unreachable.value.length === 0}>
     {unreachable.value.length > 0 &&

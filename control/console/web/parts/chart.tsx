@@ -16,11 +16,11 @@ interface Series {
 
 interface ChartProps extends Series {
   readonly title: string
-  /** Of the axis. Undefined: by the values. */
+  /** Highest value of the axis. Undefined: it follows from the values. */
   readonly highest?: number
   /** Sums of hours over so many of them; absent: samples of ten minutes. */
   readonly hours?: number
-  /** In place of the last value, where that is none of the whole. */
+  /** Stands for the last value, where that says nothing about the whole. */
   readonly total?: string
 }
 
@@ -37,7 +37,7 @@ const dayAndClock = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' })
 const DAY_HOURS = 24
 
-/** Of an axis, and of a point. */
+/** The time at an axis, and at a point. */
 const timeOf = (seconds: number, hours = 0): string =>
   (hours > DAY_HOURS ? dayAndClock : clock).format(new Date(seconds * 1_000))
 const tickOf = (seconds: number, hours = 0): string => {

@@ -13,7 +13,7 @@ export function enteredIn(form: FormData, name: string): string {
 /** The same without spaces around it. */
 export const textIn = (form: FormData, name: string): string => enteredIn(form, name).trim()
 
-/** For `onSubmit`: nothing is sent by the browser itself. */
+/** Handles `onSubmit`: the browser itself sends nothing. */
 export const onForm = (work: (form: FormData) => void) => (event: SubmitEvent) => {
   event.preventDefault()
   if (event.currentTarget instanceof HTMLFormElement) work(new FormData(event.currentTarget))
@@ -43,7 +43,7 @@ export function Field({ label, hint, ...input }: FieldProps) {
   )
 }
 
-/** What is wrong with a field. */
+/** Shows the problem of a field. */
 export const FieldProblem = ({ name, text }: { name: string; text: string | undefined }) => (
   <small id={problemId(name)} class="problem" hidden={text === undefined}>
     {text}

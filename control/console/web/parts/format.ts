@@ -21,7 +21,7 @@ const shortMoment = new Intl.DateTimeFormat(undefined, {
   second: '2-digit',
 })
 
-/** Without the year: of what has happened lately. */
+/** Leaves out the year, for events that happened lately. */
 export const shortMomentText = (at: string): string => shortMoment.format(new Date(at))
 
 const hourAndMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })

@@ -12,14 +12,14 @@ import { CopyButton, Problem } from './text.tsx'
 import { visibleText } from './visible-text.ts'
 
 export interface Action {
-  /** On the button. */
+  /** Text on the button. */
   readonly text: string
-  /** For screen readers, before what it acts on. Absent: `text`. */
+  /** Text for screen readers, before the name of the row. Absent: `text`. */
   readonly label?: string
   readonly isDisabled?: boolean
-  /** Of the dialog. */
+  /** Title of the dialog. */
   readonly title: string
-  /** On the button of the dialog. Absent: `text`. */
+  /** Text on the button of the dialog. Absent: `text`. */
   readonly confirm?: string
   readonly isDangerous?: boolean
   /** The content of the dialog: words and fields. */
@@ -41,17 +41,17 @@ interface Secret {
 
 interface ListProps<Row> extends TableProps<Row> {
   readonly problem: string | undefined
-  /** After an action. */
+  /** Called after an action. */
   readonly reload: () => void
   /** The user may do what follows. */
   readonly isWritable?: boolean
-  /** Over the table. */
+  /** Action over the table. */
   readonly create?: Action
-  /** On each row. */
+  /** Actions on each row. */
   readonly actions?: (row: Row) => readonly Action[]
-  /** On what they act, for screen readers. */
+  /** Name of the row, for screen readers. */
   readonly nameOf?: (row: Row) => string
-  /** As it is called where it is shown. */
+  /** Name of the secret where it is shown. */
   readonly secretName?: string
   readonly children?: ComponentChildren
 }
@@ -103,25 +103,16 @@ export function List<Row>({
     <>
       <Problem message={problem} />
       {secret.value !== undefined && (
-        <div class="notice" role="status">
-          {secretName}, shown only now: <code class="token">{secret.value.text}</code>{' '}
-          <CopyButton text={secret.value.text} />{' '}
-          <button type="button" onClick={() => (secret.value = undefined)}>
-            Done
-          </button>
-          {secret.value.more}
-        </div>
+        <SecretNotice
+          name={secretName}
+          secret={secret.value}
+          onDone={() => (secret.value = undefined)}
+        />
       )}
       <p role="status" class="done">
         {done.value}
       </p>
-      {isWritable && create !== undefined && (
-        <p>
-          <button type="button" class="primary" onClick={ask(create)}>
-            {create.text}
-          </button>
-        </p>
-      )}
+      {isWritable && create !== undefined && <CreateButton of={create} onAsk={ask(create)} />}
       {children}
       <Table {...table} columns={hasActions ? [...table.columns, actionsColumn] : table.columns} />
       {open !== undefined && (
@@ -141,10 +132,34 @@ export function List<Row>({
   )
 }
 
+const CreateButton = ({ of, onAsk }: { of: Action; onAsk: () => void }) => (
+  <p>
+    <button type="button" class="primary" onClick={onAsk}>
+      {of.text}
+    </button>
+  </p>
+)
+
+interface SecretNoticeProps {
+  readonly name: string | undefined
+  readonly secret: Secret
+  readonly onDone: () => void
+}
+
+const SecretNotice = ({ name, secret: { text, more }, onDone }: SecretNoticeProps) => (
+  <div class="notice" role="status">
+    {name}, shown only now: <code class="token">{text}</code> <CopyButton text={text} />{' '}
+    <button type="button" onClick={onDone}>
+      Done
+    </button>
+    {more}
+  </div>
+)
+
 const REFRESH_MS = 10_000
 
 interface ListScreenProps<Row> extends Omit<ListProps<Row>, 'rows' | 'problem' | 'reload'> {
-  /** Of the resource. */
+  /** Path of the resource. */
   readonly path: string
   /** Loads it again after such an event. */
   readonly events?: RegExp

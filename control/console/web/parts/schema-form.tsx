@@ -93,7 +93,7 @@ interface SchemaFieldsProps {
   readonly form: SchemaForm
   /** Undefined: a new one. */
   readonly row: ExistingRow | undefined
-  /** After the fields that are always in sight. */
+  /** Content after the fields that are always in sight. */
   readonly children?: ComponentChildren
 }
 

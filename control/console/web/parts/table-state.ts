@@ -1,7 +1,7 @@
 /** Which rows a table shows, in which order, by the query of the address: `?q=4930&sort=-cost`. */
 
 export interface Column<Row> {
-  /** In the address. */
+  /** Name of the column, also in the address. */
   readonly name: string
   readonly title: string
   /** Sorted and searched by it. */

@@ -38,7 +38,7 @@ export interface TableProps<Row> {
   readonly isWrapped?: boolean
 }
 
-/** As `--row` of `style.css`. */
+/** Equals `--row` of `style.css`. */
 const ROW_HEIGHT = 40
 /** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
 const STEP_HEIGHT = 4 * ROW_HEIGHT
@@ -51,7 +51,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
   const { search, sortBy, isDescending } = state
-  // Not for each frame of scrolling.
+  // This would be too slow for each frame of scrolling.
   const shown = useMemo(
     () => arranged(rows, columns, { search, sortBy, isDescending }),
     [rows, columns.length, search, sortBy, isDescending],
@@ -97,28 +97,7 @@ export function Table<Row>(props: TableProps<Row>) {
         role="group"
         aria-label={`${label}, table`}
       >
-        <table aria-rowcount={shown.length + 1}>
-          <thead>
-            <tr aria-rowindex={1}>
-              {columns.map((column) => (
-                <Heading key={column.name} column={column} state={state} />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <Space rows={from} columns={columns.length} />
-            {shown.slice(from, to).map((row, index) => (
-              <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
-                {columns.map((column) => (
-                  <td key={column.name} class={classOf(column)}>
-                    {column.show(row)}
-                  </td>
-                ))}
-              </tr>
-            ))}
-            <Space rows={shown.length - to} columns={columns.length} />
-          </tbody>
-        </table>
+        <Grid shown={shown} from={from} to={to} columns={columns} keyOf={keyOf} state={state} />
         {shown.length === 0 && (
           <p class="empty">
             {props.rows === undefined
@@ -132,6 +111,39 @@ export function Table<Row>(props: TableProps<Row>) {
     </section>
   )
 }
+
+interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
+  /** All rows; of them, those in sight are made: from `from` to before `to`. */
+  readonly shown: readonly Row[]
+  readonly from: number
+  readonly to: number
+  readonly state: TableState
+}
+
+const Grid = <Row,>({ shown, from, to, columns, keyOf, state }: GridProps<Row>) => (
+  <table aria-rowcount={shown.length + 1}>
+    <thead>
+      <tr aria-rowindex={1}>
+        {columns.map((column) => (
+          <Heading key={column.name} column={column} state={state} />
+        ))}
+      </tr>
+    </thead>
+    <tbody>
+      <Space rows={from} columns={columns.length} />
+      {shown.slice(from, to).map((row, index) => (
+        <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
+          {columns.map((column) => (
+            <td key={column.name} class={classOf(column)}>
+              {column.show(row)}
+            </td>
+          ))}
+        </tr>
+      ))}
+      <Space rows={shown.length - to} columns={columns.length} />
+    </tbody>
+  </table>
+)
 
 const countText = (shown: number, all: number): string =>
   shown === all ? figureText(all) : `${figureText(shown)} of ${figureText(all)}`
@@ -160,7 +172,7 @@ function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: Tabl
   )
 }
 
-/** As high as the rows that are not there. */
+/** Is as high as the rows that are not made. */
 function Space({ rows, columns }: { rows: number; columns: number }) {
   if (rows <= 0) return null
   return (

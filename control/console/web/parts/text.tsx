@@ -26,7 +26,7 @@ export const Short = ({
 interface MomentProps {
   readonly at: string | null
   readonly isToday?: boolean
-  /** Without the year. */
+  /** Whether the year is left out. */
   readonly isShort?: boolean
 }
 

@@ -9,8 +9,11 @@ const MAX_LENGTH = 200
  * Controls, formats (bidirectional controls of UAX #9, zero-width characters, tags), lone
  * surrogates, separators of lines, variation selectors, and the letters that have no shape.
  */
-const invisible =
-  /\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\p{Variation_Selector}|\u{34f}|\u{115f}|\u{1160}|\u{3164}|\u{ffa0}/gu
+const invisible = new RegExp(
+  String.raw`\p{Cc}|\p{Cf}|\p{Cs}|\p{Zl}|\p{Zp}|\p{Variation_Selector}` +
+    String.raw`|\u{34f}|\u{115f}|\u{1160}|\u{3164}|\u{ffa0}`,
+  'gu',
+)
 
 export function visibleText(text: string, maxLength = MAX_LENGTH): string {
   const cut = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text

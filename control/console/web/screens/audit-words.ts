@@ -14,7 +14,7 @@ const verbs: Readonly<Record<string, readonly [done: string, wanted: string]>> =
   DELETE: ['removed', 'remove'],
 }
 
-/** By the last segments of a path, without its version: the longest that fits. */
+/** Deeds by the last segments of a path, without its version: the longest that fits. */
 const deeds: Readonly<Record<string, readonly [done: string, wanted: string]>> = {
   'POST auth/login': ['signed in', 'sign in'],
   'POST auth/session': ['signed in', 'sign in'],
@@ -88,7 +88,7 @@ function subjectOf(segments: readonly string[], target: string): string {
     .split('/')
     .filter((each) => each !== '' && each !== 'api' && !/^v\d+$/.test(each))
   const at = segments.findLastIndex((each) => each.startsWith(':'))
-  // What stands after the id belongs to it, such as the rates of a plan.
+  // The words after the id belong to it, such as the rates of a plan.
   const after = segments.slice(at + 1).filter((each) => !each.startsWith(':'))
   const owner = at > 0 ? `${nounOf(segments[at - 1] ?? '')} ${decoded(given[at] ?? '')}` : ''
   if (at === -1) return withArticle(nounOf(segments.at(-1) ?? ''))

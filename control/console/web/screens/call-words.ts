@@ -1,4 +1,4 @@
-/** What became of a call, in words: for lists, and as a sentence on its own page. */
+/** Tells the outcome of a call in words: for lists, and as a sentence on its own page. */
 import type { CallRecord, CallStatus } from '../api/views.ts'
 import { plural } from '../parts/format.ts'
 import { denialPhrase } from './denial-words.ts'
@@ -45,7 +45,7 @@ export function causeText(call: Ended): string {
   const { denial_code: code, denial_text: denial, hangup_cause: cause, disposition } = call
   const phrase = code === null ? undefined : denialPhrase(code)
   if (phrase !== undefined) return capital(phrase)
-  // What is to be done about it is on the page of the call.
+  // The remedy is on the page of the call.
   if (denial !== null) return denial.split(': ', 1)[0]?.replace(/\.$/, '') ?? denial
   if (disposition === 'ANSWERED') return cause === 'NORMAL_CLEARING' ? '' : hangupText(cause)
   const { attempts = [] } = call
@@ -83,9 +83,9 @@ const parties = {
 interface Told {
   readonly status: CallStatus
   readonly record: CallRecord | undefined
-  /** Of its payer. */
+  /** Name of the payer. */
   readonly customer: string | undefined
-  /** Of the node or the carrier that took it. */
+  /** Name of the node or the carrier that took the call. */
   readonly through: string | undefined
 }
 
@@ -103,7 +103,8 @@ export function callText({ status, record, customer, through }: Told): string {
   const payer = customer === undefined || cost === '' ? '' : `, paid by ${customer}`
   const end = record === undefined ? '' : `; ${parties[record.hangup_by]}`
   const odd = causeText({ ...status, ...record })
-  return `${from} talked to ${to}${by}: ${plural(status.billsec, 'second')}${cost}${payer}${end}. ${endOf(odd)}`.trimEnd()
+  const talk = plural(status.billsec, 'second')
+  return `${from} talked to ${to}${by}: ${talk}${cost}${payer}${end}. ${endOf(odd)}`.trimEnd()
 }
 
 const endOf = (sentence: string): string => sentence.replace(/([^.])$/, '$1.')

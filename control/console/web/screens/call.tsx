@@ -27,7 +27,7 @@ interface Call {
 
 export function CallScreen({ uuid }: { uuid: string }) {
   const path = `/calls/${encodeURIComponent(uuid)}`
-  // Of this call only: others do not change it.
+  // Only events of this call count: others do not change it.
   const options = {
     events: ({ type, data }: { type: string; data: Readonly<Record<string, unknown>> }) =>
       type.startsWith('call.') && data['call_uuid'] === uuid,
@@ -203,7 +203,7 @@ interface MessagesProps {
 }
 
 function Messages({ trace, problem, isKnown, nodes }: MessagesProps) {
-  // Without messages it tells no more than the reason above.
+  // A ladder without messages tells no more than the reason above.
   if (trace === undefined || trace.legs.length === 0)
     return isKnown && problem !== undefined ? (
       <p class="notice">The messages of this call are no longer kept.</p>
@@ -279,6 +279,9 @@ function Direction({ party, stream }: { party: string; stream: StreamQuality }) 
 const knownText = (value: number | null | undefined, unit: string, digits = 1): string =>
   value === null || value === undefined ? unknown : `${figureText(value, digits)}${unit}`
 
+const answerText = (status: number, reason: string) =>
+  status === 0 ? 'no answer in time' : <Text value={`${status} ${reason}`} max={100} />
+
 function Attempts({ attempts }: { attempts: CallRecord['attempts'] }) {
   if (attempts.length === 0) return null
   return (
@@ -287,8 +290,9 @@ function Attempts({ attempts }: { attempts: CallRecord['attempts'] }) {
       <ol>
         {attempts.map(({ destination, status, reason, start_stamp: start, end_stamp: end }) => (
           <li key={`${start} ${destination}`}>
-            <time dateTime={start}>{clockText(start)}</time> <Text value={destination} max={100} />:{' '}
-            {status === 0 ? 'no answer in time' : <Text value={`${status} ${reason}`} max={100} />}{' '}
+            <time dateTime={start}>{clockText(start)}</time> <Text value={destination} max={100} />
+            {': '}
+            {answerText(status, reason)}{' '}
             <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>
           </li>
         ))}

@@ -26,7 +26,7 @@ const stateOf = ({ is_active, status }: Carrier): string => {
   return status.is_usable ? 'usable' : 'not usable'
 }
 
-/** With the refusal of a registration that failed. */
+/** Tells the state; for a registration that failed, with the refusal. */
 function registrationText({ registration, status }: Carrier): string | null {
   const refusal = status.registration?.last_answer
   return registration === 'failed' && refusal != null

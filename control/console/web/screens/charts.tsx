@@ -27,7 +27,7 @@ import { nameOfNode, useNodeNames } from './names.ts'
 
 const REFRESH_MS = 60_000
 
-/** In hours. */
+/** Lengths of the periods in hours. */
 const periods = { '24': 'Last 24 hours', '168': 'Last 7 days' } as const
 const groupings = {
   carrier: 'Carrier',

@@ -59,4 +59,5 @@ function PriceOf({ plan }: { plan: number }) {
 const priceText = ({ prefix, blocked, rate_per_minute_exact, cost_exact, currency }: Price) =>
   blocked
     ? `Prefix ${prefix} is blocked.`
-    : `${rate_per_minute_exact} ${currency} per minute by prefix ${prefix}; a call of one minute costs ${cost_exact} ${currency}.`
+    : `${rate_per_minute_exact} ${currency} per minute by prefix ${prefix}; a call of one ` +
+      `minute costs ${cost_exact} ${currency}.`

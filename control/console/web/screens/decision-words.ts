@@ -54,7 +54,8 @@ function chargedText(detail: Detail): string {
         funds === '' ? 'Charging admits the call' : `Charging admits the call: ${funds}`
       return seconds === ''
         ? `${admitted}; ${payer} may talk without limit${price}.`
-        : `${admitted}; ${payer} is granted ${plural(Number(seconds), 'second')} at first${price && `,${price}`}.`
+        : `${admitted}; ${payer} is granted ${plural(Number(seconds), 'second')} at ` +
+            `first${price && `,${price}`}.`
     }
     case 'denied': {
       const funds = text(detail, 'code') === 'insufficient_funds' ? fundsText(detail) : ''
@@ -91,7 +92,10 @@ function routedText(detail: Detail): string {
   if (candidates.length === 0) {
     return `There is no route. ${text(detail, 'denial_text')}`.trimEnd()
   }
-  return `${directions[text(detail, 'direction')] ?? 'A'} call; to try, in this order: ${candidates.join(', ')}.`
+  return (
+    `${directions[text(detail, 'direction')] ?? 'A'} call; to try, in this order: ` +
+    `${candidates.join(', ')}.`
+  )
 }
 
 const directions: Readonly<Record<string, string>> = {

@@ -13,7 +13,7 @@ export interface Link {
 }
 
 interface Context {
-  /** By destination. */
+  /** Nodes by destination. */
   readonly nodes: ReadonlyMap<string, NodeName>
   readonly present: number
 }
@@ -21,7 +21,7 @@ interface Context {
 /** Who or what a finding is about. */
 interface Subject {
   readonly kind: 'customer' | 'carrier' | 'node' | 'key' | 'extension' | 'other'
-  /** Of a customer its id, of a key its uuid, of a node its destination. */
+  /** The id of a customer, the uuid of a key, or the destination of a node. */
   readonly id: string
   readonly name: string
 }
@@ -130,7 +130,7 @@ export const findingText = ({ what }: Pick<Finding, 'what'>): string =>
 
 const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
 
-/** To the calls, the customer, the carrier, the node or the key. */
+/** Links to the calls, the customer, the carrier, the node or the key. */
 export function evidenceOf(finding: Finding): readonly Link[] {
   const { kind, evidence } = finding
   const { kind: of, id, name } = subjectOf(finding)

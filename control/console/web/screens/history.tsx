@@ -120,7 +120,8 @@ export function HistoryScreen() {
       <Problem message={report.problem.value} />
       <p class="sums" role="status">
         {data.value !== undefined &&
-          `${plural(data.value.total_calls, 'call')}, ${durationText(data.value.total_billsec)} of talk`}
+          `${plural(data.value.total_calls, 'call')}, ${durationText(data.value.total_billsec)} ` +
+            'of talk'}
       </p>
       {data.value !== undefined && <Pages count={data.value.total_calls} />}
       <Table

@@ -10,7 +10,7 @@ interface Series {
 
 interface Hourly {
   readonly calls: Series
-  /** Of hours with calls. */
+  /** Answer-seizure ratios of hours with calls. */
   readonly asr: Series
   readonly cost: Series
   readonly seconds: Series

@@ -86,7 +86,7 @@ export const changeKey = (key: ApplicationKey): Action => ({
   },
 })
 
-/** What a scope is about, where its name is not a word of people. */
+/** Names the subject of a scope, where the scope is not a word of people. */
 const subjects: Readonly<Record<string, string>> = {
   cdrs: 'call records',
   dispatcher: 'dispatcher sets and nodes',

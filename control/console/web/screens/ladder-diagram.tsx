@@ -12,7 +12,7 @@ const MAX_MESSAGE = 65_536
 
 interface LadderProps {
   readonly trace: CallTrace
-  /** By destination. */
+  /** Names of nodes by destination. */
   readonly nodes: ReadonlyMap<string, NodeName>
 }
 

@@ -1,7 +1,7 @@
 /** The live calls of the page: a list of the server, updated by its events. */
 import type { ActiveCall, CallPrice } from '../api/views.ts'
 
-/** Of the event stream. */
+/** An event of the stream. */
 interface LiveEvent {
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
@@ -17,7 +17,7 @@ export interface CallNow {
 
 interface KnownCall {
   readonly call: ActiveCall
-  /** By the clock of this page: when the talk began, or the call before it is answered. */
+  /** Start of the talk, or of a call that is not answered yet, by the clock of this page. */
   readonly since: number
   readonly updatedAt: number
 }
@@ -114,7 +114,7 @@ const blank: ActiveCall = {
   price: null,
 }
 
-/** Of an event about a live call, which has these fields as the list has them. */
+/** Fields of an event about a live call: they have the form of those in the list. */
 function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
   const update = data as Partial<ActiveCall>
   const names = [
@@ -167,7 +167,7 @@ function micros(decimal: string): bigint {
   return BigInt(units) * 1_000_000n + BigInt(fraction.padEnd(6, '0').slice(0, 6))
 }
 
-/** As the API writes it: with two to six decimals. */
+/** Writes an amount as the API does: with two to six decimals. */
 export function decimalText(amount: bigint): string {
   const digits = amount.toString().padStart(7, '0')
   const fraction = digits.slice(-6)

@@ -37,7 +37,7 @@ function namesBy<Key, Name>(
   }
 }
 
-/** By id; those that the user may not see are missing. */
+/** Names by id; those that the user may not see are missing. */
 export const useCustomerNames = namesBy('customers:read', async () => {
   const answer = await getAll<Customer>('/customers')
   return answer.kind === 'ok'
@@ -52,7 +52,7 @@ export interface NodeName {
   readonly full: string
 }
 
-/** By destination, such as `sip:10.0.0.3:5060;transport=udp`. */
+/** Names by destination, such as `sip:10.0.0.3:5060;transport=udp`. */
 export const useNodeNames = namesBy('dispatcher:read', async () => {
   const answer = await get<DispatcherSet[]>('/dispatcher?limit=200')
   if (answer.kind !== 'ok') return undefined

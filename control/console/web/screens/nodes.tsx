@@ -127,7 +127,9 @@ function actionsOf({ set, node }: Row): readonly Action[] {
           </p>
           <p>
             {drains
-              ? `It gets no new calls. It has ${plural(node.status?.active_calls ?? 0, 'live call')}, and may be stopped when none is left.`
+              ? 'It gets no new calls. It has ' +
+                `${plural(node.status?.active_calls ?? 0, 'live call')}, and may be stopped ` +
+                'when none is left.'
               : 'It gets new calls again as soon as it answers probes.'}
           </p>
           {drains && isLastInService(set, node) && (

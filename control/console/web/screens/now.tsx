@@ -1,4 +1,4 @@
-/** What is wrong now, how the platform is, and how it was in the last ten minutes. */
+/** Shows the problems of now, how the platform is, and how it was in the last ten minutes. */
 import type { ProcessNode, Telemetry, TelemetryHistory } from '../api/views.ts'
 import { may } from '../api/session.ts'
 import { Chart } from '../parts/chart.tsx'
@@ -21,7 +21,7 @@ export function NowScreen() {
   const charts = chartsOf(known)
   const { currency = '' } = charts
   const findings = useFindings()
-  // What is below them would move.
+  // The parts below them would move.
   const isKnown = findings.data.value !== undefined || findings.problem.value !== undefined
   const problem = <Problem message={telemetry.problem.value ?? history.problem.value} />
   const wrong = <Findings telemetry={telemetry.data.value} findings={findings} />
@@ -76,7 +76,8 @@ function Figures({ telemetry, history: { samples }, charts }: FiguresProps) {
         'Post-dial delay, 10 min': unitText(delayOf(samples), 'ms', 0),
         'Spend per minute': unitText(spend, charts.currency ?? '', 4),
         'Event-loop lag, 99 %': unitText(telemetry?.event_loop.lag_p99_ms, 'ms'),
-        'PBX nodes in service': `${figureText(telemetry && inService)} of ${figureText(telemetry && nodes.length)}`,
+        'PBX nodes in service':
+          `${figureText(telemetry && inService)} of ` + figureText(telemetry && nodes.length),
         'Registered phones': figureText(telemetry?.registrations.extensions),
         'Webhooks waiting': figureText(telemetry?.outbox.webhook_deliveries),
         'Up for': uptimeText(telemetry?.uptime_seconds),

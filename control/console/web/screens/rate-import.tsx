@@ -64,7 +64,7 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
   const table = useSignal('')
   const mode = useSignal('merge')
   const allowsDefault = useSignal(false)
-  /** Of the table as it is; undefined: it was not checked. */
+  /** Result for the table as it is; undefined: it was not checked. */
   const checked = useSignal<ImportReport | undefined>(undefined)
   const problems = useSignal<readonly LineProblem[]>([])
   const change = (work: () => void): void => {
@@ -101,21 +101,8 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
       onConfirm={confirm}
       onClose={onClose}
     >
-      <p>
-        The first line names the columns. <code>prefix</code> and <code>rate_per_minute</code> are
-        needed; <code>description</code>, <code>connect_fee</code>, <code>first_increment</code>,{' '}
-        <code>first_rate_per_minute</code>, <code>increment</code>, <code>blocked</code>,{' '}
-        <code>effective_from</code> and <code>effective_to</code> may follow. Commas, semicolons or
-        tabs separate the cells.
-      </p>
-      <label>
-        File{' '}
-        <input
-          type="file"
-          accept=".csv,.txt,text/csv,text/plain"
-          onChange={(event) => void read(event.currentTarget.files?.[0])}
-        />
-      </label>
+      <ColumnsNote />
+      <FileInput onFile={(file) => void read(file)} />
       <label>
         Table
         <textarea
@@ -149,19 +136,51 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
         />{' '}
         A line without a prefix is meant: it prices every number that no other rate prices
       </label>
-      {problems.value.length > 0 && <Problems of={problems.value} />}
-      {report?.warnings?.map((warning) => (
-        <p key={warning} role="alert">
-          {visibleText(warning, 200)}.
-        </p>
-      ))}
-      <p role="status">
-        {report !== undefined &&
-          `The table is valid: ${reportText(report)}. Nothing is stored yet.`}
-      </p>
+      <Checked problems={problems.value} report={report} />
     </Dialog>
   )
 }
+
+const FileInput = ({ onFile }: { onFile: (file: File | undefined) => void }) => (
+  <label>
+    File{' '}
+    <input
+      type="file"
+      accept=".csv,.txt,text/csv,text/plain"
+      onChange={(event) => onFile(event.currentTarget.files?.[0])}
+    />
+  </label>
+)
+
+const ColumnsNote = () => (
+  <p>
+    The first line names the columns. <code>prefix</code> and <code>rate_per_minute</code> are
+    needed; <code>description</code>, <code>connect_fee</code>, <code>first_increment</code>,{' '}
+    <code>first_rate_per_minute</code>, <code>increment</code>, <code>blocked</code>,{' '}
+    <code>effective_from</code> and <code>effective_to</code> may follow. Commas, semicolons or tabs
+    separate the cells.
+  </p>
+)
+
+interface CheckedProps {
+  readonly problems: readonly LineProblem[]
+  readonly report: ImportReport | undefined
+}
+
+/** Shows the findings of the check of the table. */
+const Checked = ({ problems, report }: CheckedProps) => (
+  <>
+    {problems.length > 0 && <Problems of={problems} />}
+    {report?.warnings?.map((warning) => (
+      <p key={warning} role="alert">
+        {visibleText(warning, 200)}.
+      </p>
+    ))}
+    <p role="status">
+      {report !== undefined && `The table is valid: ${reportText(report)}. Nothing is stored yet.`}
+    </p>
+  </>
+)
 
 const Problems = ({ of }: { of: readonly LineProblem[] }) => (
   <div class="wide" tabIndex={0} role="group" aria-label="What is wrong">

@@ -1,7 +1,7 @@
 /** Which calls are searched: by the address, and for the API. */
 import { DAY_MS } from '../parts/format.ts'
 
-/** In days. */
+/** Lengths of the periods in days. */
 export const periods = { '1': 'Last 24 hours', '7': 'Last 7 days', '30': 'Last 30 days' } as const
 /** Parameters of the API. */
 export const searches = {

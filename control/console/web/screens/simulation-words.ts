@@ -38,7 +38,10 @@ export function payerText({ kind, customer, code }: Payment): string {
 export function priceText({ rate }: Payment): string {
   if (rate === null) return 'none, or not shown'
   const fee = Number(rate.connect_fee_exact) > 0 ? `, ${rate.connect_fee_exact} to connect` : ''
-  return `${rate.rate_per_minute_exact} ${rate.currency} a minute${fee}, prefix ${rate.prefix || 'any'}`
+  return (
+    `${rate.rate_per_minute_exact} ${rate.currency} a minute${fee}, prefix ` +
+    (rate.prefix || 'any')
+  )
 }
 
 export const orderText: Readonly<Record<Simulation['order'], string>> = {

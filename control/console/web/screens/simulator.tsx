@@ -19,7 +19,7 @@ import {
   whyText,
 } from './simulation-words.ts'
 
-/** In the address, and as the API calls them. */
+/** The fields have the same names in the address and in the API. */
 const names = ['from', 'to', 'source', 'call_id', 'at'] as const
 type Question = Readonly<Partial<Record<(typeof names)[number], string>>>
 

@@ -33,7 +33,7 @@ export async function findSetup(): Promise<void> {
   if (!isGlobal() || !may('carriers:write')) return
   const [node, price, customer, call] = await Promise.all([
     has('/dispatcher'),
-    // With an OCS elsewhere, prices and customers are there.
+    // An OCS elsewhere has its own prices and customers.
     has('/rates'),
     has('/customers'),
     hasCalls(),
@@ -197,9 +197,10 @@ function PlacedCall({ uuid }: { uuid: string }) {
       {!isOver && states[status.status as keyof typeof states]}
       {isOver && (
         <>
-          <Badge tone={isAnswered ? 'good' : 'bad'}>{isAnswered ? 'answered' : 'failed'}</Badge>{' '}
+          {isAnswered ? <Badge tone="good">answered</Badge> : <Badge tone="bad">failed</Badge>}{' '}
           {isAnswered
-            ? `It lasted ${durationText(status.billsec)} and cost ${moneyText(record?.cost_exact ?? null, record?.currency ?? null)}. `
+            ? `It lasted ${durationText(status.billsec)} and cost ` +
+              `${moneyText(record?.cost_exact ?? null, record?.currency ?? null)}. `
             : `${status.denial_text ?? status.hangup_cause ?? ''} `}
           <a href={pathOf('calls', uuid)}>Look at the call</a>
         </>

@@ -52,7 +52,7 @@ function What({ entry }: { entry: LedgerEntry }) {
 
 interface Statement {
   readonly entries: readonly LedgerEntry[]
-  /** In the month, over all pages. */
+  /** Sums of the month, over all pages. */
   readonly total: number
   readonly opening: string
   readonly closing: string
@@ -65,7 +65,7 @@ interface Selection {
   readonly page: number
 }
 
-/** As the address has it; by default the present month. */
+/** The month in the address; by default the present one. */
 function choiceOf(query: Readonly<Record<string, string>>, present: number): Selection {
   const { month = '', kind = '', page = '' } = query
   return {
@@ -104,7 +104,7 @@ async function balanceBefore(path: string, before: string): Promise<Answer<strin
 }
 
 interface StatementProps {
-  /** Of the customer, in the API. */
+  /** Path of the customer in the API. */
   readonly path: string
   readonly customer: Customer | undefined
   /** Loads it again when this changes. */

@@ -118,7 +118,7 @@ export const steps: readonly Step[] = [
   },
 ]
 
-/** As typed into a shell. */
+/** Writes a request as a command that can be typed into a shell. */
 export function curlOf({ method, path, body }: Request, origin: string): string {
   const json = JSON.stringify(body).replaceAll("'", String.raw`'\''`)
   return [
