@@ -1,4 +1,3 @@
-
 // The UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and may
 // end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends at the
 // damage.
