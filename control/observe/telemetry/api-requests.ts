@@ -14,7 +14,7 @@ const NO_ROUTE = 'none'
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS'] as const
 
-export const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
+const classes = ['1xx', '2xx', '3xx', '4xx', '5xx'] as const
 
 class RouteRequests {
   /** Method and path pattern. */
