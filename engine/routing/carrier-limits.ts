@@ -106,7 +106,8 @@ export class CarrierLimits {
     const known = this.#starts.get(carrierId)
     if (known !== undefined) return known
     const times = new RollingSecond()
-    const used = (): number => times.count(this.#now())
+    // The share may outlive this entry, so it looks for the one of the moment.
+    const used = (): number => this.#starts.get(carrierId)?.times.count(this.#now()) ?? 0
     const resource = `carrier ${carrierId} starts`
     const starts = { times, counter: new LimitedCounter(resource, used, this.#shared?.shares) }
     this.#starts.set(carrierId, starts)

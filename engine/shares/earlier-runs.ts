@@ -36,6 +36,11 @@ export class EarlierRuns {
     for (const share of shares) this.#unstored?.add(share)
   }
 
+  /** The share is not used any more, so nothing will store it. */
+  forget(share: NodeShare): void {
+    this.#unstored?.delete(share)
+  }
+
   /** Whether all of them are stored, and none was added by another `end`. */
   isDue(unstored: Unstored | undefined): boolean {
     return unstored?.size === 0 && this.#unstored === unstored

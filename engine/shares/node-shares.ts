@@ -166,7 +166,9 @@ export class NodeShares implements Shares, RequestShares {
   forget(resource: string): void {
     const share = this.#active.get(resource)
     this.#active.delete(resource)
-    if (share !== undefined) this.#queue.forget(share)
+    if (share === undefined) return
+    this.#queue.forget(share)
+    this.#earlier.forget(share)
   }
 
   reset(resource: string): void {
@@ -300,7 +302,8 @@ export class NodeShares implements Shares, RequestShares {
       this.#queue.stepAll(shares, 'answered')
     } catch (error) {
       this.#queue.stepAll(shares, 'failed')
-      this.#earlier.failed(shares)
+      // A share that was forgotten meanwhile will never be stored.
+      this.#earlier.failed(shares.filter((share) => this.#queue.stateOf(share) !== 'stored'))
       if (isLocked(error)) await this.#leaveOutLocked(shares)
       else this.#failed(error)
     }

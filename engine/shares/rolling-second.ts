@@ -10,6 +10,8 @@ export class RollingSecond {
   }
 
   add(now: number): void {
+    // Drops earlier times also where nobody counts, as with emergency calls.
+    this.count(now)
     if (this.#start > 1_000) this.#dropPast()
     this.#times.push(now)
   }

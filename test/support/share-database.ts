@@ -86,13 +86,17 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
       const left = store(resource, Math.max(0, (amounts.get(resource) ?? 0) - spent))
       return () => shares.settled([{ resource, spent, ...left }])
     },
-    /** Answers wait until what it returns is called. */
-    delayAnswers: (): (() => void) => {
-      let answer = (): void => undefined
-      answered = new Promise((resolve) => {
-        answer = resolve
+    /** Answers wait until what it returns is called; with `fail` the statement then fails. */
+    delayAnswers: (how: 'answer' | 'fail' = 'answer'): (() => void) => {
+      let end = (): void => undefined
+      answered = new Promise((resolve, reject) => {
+        end = () => {
+          if (how === 'answer') return resolve()
+          answered = Promise.resolve()
+          reject(new Error('the server is away'))
+        }
       })
-      return answer
+      return () => end()
     },
     /** Statements have their turns on the way. */
     pass: async (ms: number): Promise<void> => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { CarrierLimits } from '../../../engine/routing/carrier-limits.ts'
+import { shareDatabase } from '../../support/share-database.ts'
 import { sampleCarrier } from './samples.ts'
 
 function start() {
@@ -35,4 +36,19 @@ test('max_cps holds in every window of one second', () => {
   })
   expect(Math.max(...windows)).toBe(3)
   expect(startedAt.length).toBeGreaterThanOrEqual(13)
+})
+
+test('max_cps of all instances holds for a carrier that was gone for a moment', async () => {
+  const { shares, time, pass } = shareDatabase(7)
+  const limits = new CarrierLimits(() => 0, time.now, { shares, schedule: time.schedule })
+  const carrier = sampleCarrier(1, { maxCps: 10 })
+  const admitted = async () => {
+    const answers = Array.from({ length: 12 }, () => limits.admit(carrier))
+    await pass(500)
+    return (await Promise.all(answers)).filter(Boolean).length
+  }
+  expect(await admitted()).toBe(3)
+  limits.keepOnly(new Set())
+  await pass(2_000)
+  expect(await admitted()).toBe(3)
 })

@@ -94,3 +94,15 @@ test('a call that comes while another one is asked for is asked for itself, and 
   expect(await first).toBe(true)
   expect(await Promise.all(later)).toEqual([true, true, true, true, false])
 })
+
+test('a share that is forgotten while its statement fails keeps nobody waiting', async () => {
+  const { shares, done, delayAnswers, pass } = shareDatabase()
+  const fail = delayAnswers('fail')
+  shares.of('calls', () => 2).noted(10)
+  await pass(20)
+  void shares.alone()
+  shares.forget('calls')
+  fail()
+  await pass(2_000)
+  expect(done).toEqual(['calls: 2', 'others freed'])
+})
