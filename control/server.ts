@@ -128,7 +128,7 @@ export async function startControl(
       edge: options.edge.certificate,
     })
   await access.prepare()
-  // Of several nodes another one may be at work.
+  // Another one may be at work, where there are several nodes.
   if (deps.others === undefined) await changes.begin()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {

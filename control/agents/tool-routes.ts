@@ -119,7 +119,7 @@ export function toolRoutes(toolbox: Toolbox, others: OtherNodes | undefined) {
       requires('mcp:read'),
       validate('param', toolPath),
       validate('json', toolArguments),
-      // What was answered before is repeated only to who may still call the tool.
+      // An earlier answer is repeated only to who may still call the tool.
       (c, next) => {
         const { name } = c.req.valid('param')
         if (toolbox.admits(name, c.get('principal'))) return next()

@@ -72,7 +72,7 @@ export class Toolbox {
     return tool.scopes
   }
 
-  /** Of a tool that there is. */
+  /** The scopes of a tool that exists. */
   scopesOf(name: string): readonly Scope[] {
     return this.#tools.get(name)?.scopes ?? []
   }

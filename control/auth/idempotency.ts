@@ -169,7 +169,7 @@ export class Idempotency implements Repetitions {
     return replay(c, storedByOther, operation)
   }
 
-  /** Of this run: the next one on this disk knows that nothing comes of it. */
+  /** Marks a claim with this run: the next run on this disk knows that nothing comes of it. */
   #newClaim(): Buffer {
     return Buffer.concat([runMark(this.#runOfNode), this.#randomBytes(16 - RUN_MARK_BYTES)])
   }

@@ -243,7 +243,7 @@ const usageStatements = (store: Store) => ({
   ),
 })
 
-/** Of a key, in the database: the usual ones, and of the others the last seen. */
+/** Addresses of a key in the database: the usual ones, and of the others the last seen. */
 const MAX_ADDRESSES = 200
 /**
  * The usual ones: a flood of fresh addresses comes neither first nor, without requests that
@@ -263,7 +263,7 @@ const MAX_WAITING = 20_000
 const PRUNE_MS = 60_000
 /** Rows of one DELETE. */
 const BATCH = 1_000
-/** Of requests without a key. */
+/** The key id of requests without a key. */
 const NO_KEY = 0
 
 interface Uses {

@@ -51,7 +51,7 @@ export interface UserPrincipal extends Identity {
   readonly expiresAt: number
   /** No renewal makes the session last longer. */
   readonly latestExpiresAt: number
-  /** Of the password with which the session began: no renewal makes it one of another password. */
+  /** Names the password of the session's begin: no renewal makes it one of another password. */
   readonly passwordMark: string
 }
 

@@ -31,7 +31,7 @@ export class TenantScope {
   readonly #statements: ReturnType<typeof prepareAll>
   readonly #byId: RememberedRows<number, TenantRow>
   readonly #bySlug: RememberedRows<string, TenantRow>
-  /** Of a tenant: its domains, two of them at most. */
+  /** Domains by tenant, two of them at most. */
   readonly #domains: RememberedRows<number, readonly string[]>
 
   /** @param unconfirmedMs as `KeyVerifier` has it. */

@@ -89,7 +89,7 @@ async function locate(order: HangUpOrder, deps: HangUpDeps): Promise<LocatedCall
   return { call, hangUp }
 }
 
-/** Of the engine of another node. */
+/** The answer of the engine of another node. */
 export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
 
 const notLive = (): ApiError =>

@@ -348,7 +348,7 @@ export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
 const BANNED =
   'The source is banned: its packets are dropped unread. An operator can lift the ban (`/guard/bans`).'
 
-/** Of a call of one minute. */
+/** The cost of a call of one minute. */
 interface CarrierCost {
   readonly micros: number
   /** Undefined: the carrier has no price list any more. */

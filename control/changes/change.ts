@@ -84,7 +84,7 @@ export interface Plan<O> extends ChangeEffect {
    * its beginning.
    */
   readonly apply: () => Promise<O>
-  /** What is known only once it is applied: the id of a new row, and the state as it is stored. */
+  /** Facts that only applying gives: the id of a new row, and the state as it is stored. */
   readonly applied?: () => { readonly id: string; readonly after: Json }
 }
 
@@ -433,7 +433,7 @@ export const creationsOf =
 
 interface RowOrder extends WriteRequest {
   readonly kind: ChangeKind
-  /** Of the resource: `Customer`. */
+  /** Noun of the resource: `Customer`. */
   readonly noun: string
   readonly isNew: boolean
 }
@@ -562,7 +562,7 @@ async function subjectOf(
   return `The ${noun} ${quoted(named ?? target.id)}`
 }
 
-/** What costs or grants money is named, whatever else is changed. */
+/** Names money first: a field that costs or grants it is named, whatever else is changed. */
 const moneyFirst = (names: readonly string[]): readonly string[] => [
   ...names.filter(isMoney),
   ...names.filter((name) => !isMoney(name)),
@@ -624,7 +624,7 @@ export const dryRun = z
   .default(false)
   .describe('True: tells the effect, and changes nothing.')
 
-/** Of each request that writes a resource. */
+/** The query of each request that writes a resource. */
 export const writeQuery = z.strictObject({ reason: changeReason.optional() })
 
 /** The fields that the answers of all changes have, in tools and in the API. */

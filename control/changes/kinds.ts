@@ -40,7 +40,7 @@ export interface RestorableKind {
     deps: ChangeDeps,
     asker: RequestScope,
   ) => Promise<void>
-  /** What has no name is told apart by this, as `for "49" of the plan "retail"`. */
+  /** Tells apart resources without a name, as `for "49" of the plan "retail"`. */
   readonly nameOf?: (state: FieldState, deps: ChangeDeps) => Promise<string>
   /** The effect of undoing a creation, as a phrase; absent: "is removed: it was not there". */
   readonly uncreated?: string
@@ -104,7 +104,7 @@ export type FieldState = Readonly<Record<string, Json>>
 /** Null: it is not there, or its state has no fields. */
 export const fieldsOf = (state: Json | null): FieldState | null =>
   typeof state === 'object' && state !== null && !Array.isArray(state)
-    ? // Of JSON, an object that is no array has names.
+    ? // JSON has names in an object that is no array.
       (state as FieldState)
     : null
 

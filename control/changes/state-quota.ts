@@ -45,7 +45,7 @@ const LEAST_BYTES = 512
 const UNIT_BYTES = 4_096
 /** Entries that are read at once: they may have 64 kB each. */
 const BATCH = 8
-/** Of one write: 320 entries, where the largest takes the place of about 128 of the smallest. */
+/** Batches of one write: 320 entries; the largest takes the place of about 128 of the smallest. */
 const MAX_BATCHES = 40
 
 /** Replaces each value of a state that is too long. */

@@ -14,7 +14,7 @@ export interface ControlEnv {
   Variables: {
     /** Echoed or generated; `request_id` of the error envelope. */
     correlationId: string
-    /** Of the peer, or as a trusted proxy reports it; IPv4-mapped addresses as IPv4. */
+    /** Address of the peer, or as a trusted proxy reports it; IPv4-mapped addresses as IPv4. */
     clientAddress: string
     /** Budget of the asker; undefined: it is not bounded. */
     budget: WorkBudget | undefined
@@ -75,7 +75,7 @@ export interface RepeatableOptions {
 export interface Change {
   readonly before: unknown
   readonly after: unknown
-  /** Of its entry in `control/changes`, which can be undone. */
+  /** Id of its entry in `control/changes`, which can be undone. */
   readonly changeId?: string | null
   readonly reason?: string | null
 }
@@ -83,7 +83,7 @@ export interface Change {
 export interface ChangeDigests {
   readonly before: string | null
   readonly after: string | null
-  /** Of its entry in `control/changes`. */
+  /** Id of its entry in `control/changes`. */
   readonly changeId: string | null
 }
 

@@ -82,7 +82,7 @@ export const pageQuery = {
     .meta({ default: DEFAULT_LIMIT, description: `More than ${MAX_LIMIT} are never given.` }),
 }
 
-/** Of a list that goes on where an earlier answer ended. */
+/** The cursor of a list that goes on where an earlier answer ended. */
 export const cursorQuery = z
   .string()
   .regex(/^\d{1,6}$/, 'must be the cursor of an earlier answer')

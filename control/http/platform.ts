@@ -13,7 +13,7 @@ import type { Storage } from '../../schema/storage/storage.ts'
 
 export interface Platform extends Clocks {
   readonly store: Store
-  /** Of the journal of calls; absent: that of the database. */
+  /** Storage of the journal of calls; absent: that of the database. */
   readonly disk?: Pick<Storage, 'problem'>
   /** The journal that the last run left is not there, or is empty. */
   readonly isJournalLost?: boolean
@@ -43,7 +43,7 @@ export interface Platform extends Clocks {
 interface ControlSettings {
   /** Undefined: generated once and stored in the database. */
   readonly jwtSecret: string | undefined
-  /** Of the payment provider's webhook; undefined: payments are not set up, and it answers 503. */
+  /** Secret of the payment provider's webhook; undefined: it answers 503, without payments. */
   readonly paymentWebhookSecret: string | undefined
   /** Where finished recordings are; undefined: calls are not recorded. */
   readonly recordingsPath: string | undefined

@@ -69,7 +69,7 @@ function notJson(problem: ErrorDetail): ApiError {
   return new ApiError(400, code, 'The body is not valid JSON', { details: [problem] })
 }
 
-/** Of two values one would be ignored, and the client cannot know which. */
+/** Refuses a second value: one would be ignored, and the client cannot know which. */
 function once(values: Record<string, string[]>): Record<string, string> {
   return Object.fromEntries(
     Object.entries(values).map(([path, [value = '', ...more]]) => {

@@ -201,7 +201,7 @@ const callee = calleeText.transform((user, context) => {
   context.addIssue({ code: 'custom', message: 'must be a telephone number or a user name' })
   return z.NEVER
 })
-/** Of an ended call: no record is refused for its spelling. */
+/** The called number of an ended call: no record is refused for its spelling. */
 const endedCallee = calleeText.transform((user) => {
   const { text } = readUserPart(user)
   return withoutSeparators(text) || text

@@ -86,7 +86,7 @@ export class Payments {
     if (credited !== undefined) return this.#again(event, payment, credited)
     if (paid === null) return 'ignored'
     const outcome = await this.#credit(event, { ...payment, paid })
-    // What is not credited now may be by a later event.
+    // A payment that is not credited now may be by a later event.
     if (outcome === 'alert') await this.#open.put(payment, this.#deps.now())
     return outcome
   }

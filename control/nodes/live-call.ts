@@ -4,7 +4,7 @@ import { timeToText } from '../../schema/columns.ts'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'
 import { directions } from '../../schema/contracts/field-values.ts'
 
-/** Of the tools: states are in lower case, as those of nodes and keys. */
+/** States in the words of the tools: in lower case, as those of nodes and keys. */
 export const liveStates = ['dialing', 'ringing', 'early', 'active', 'held'] as const
 
 const time = z.string().meta({ format: 'date-time' })

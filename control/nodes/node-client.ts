@@ -54,7 +54,7 @@ export interface NodeClientDeps extends Membership {
   readonly schedule: Schedule
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log
-  /** Of `http:`; undefined: one over sockets. */
+  /** Agent for `http:`; undefined: one over sockets. */
   readonly agent?: HttpAgent | undefined
 }
 

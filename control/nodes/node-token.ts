@@ -93,7 +93,7 @@ export function openToken(
   return checked.success ? { claims: checked.data, nonce: nonce.toString('base64url') } : undefined
 }
 
-/** Of the node that has opened the token with this nonce. */
+/** Proves that the node has opened the token with this nonce. */
 export const proofOf = (key: Buffer, nonce: string): string =>
   createHmac('sha256', key).update('tollgate node, answer\0').update(nonce).digest('base64url')
 

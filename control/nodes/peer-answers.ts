@@ -126,7 +126,7 @@ function passOn(c: Context<ControlEnv>, { status, headers, body }: PeerAnswer): 
   return new Response(new Uint8Array(body), { status, headers: picked(headers, passed) })
 }
 
-/** Of an error envelope. */
+/** The code in an error envelope. */
 function codeOf(body: Buffer): string {
   const parsed = parseJson(body.toString('utf8'))
   const { code } = Object(parsed.kind === 'value' ? parsed.value : undefined) as { code?: unknown }

@@ -61,7 +61,7 @@ interface ProbeDeps {
   readonly store: Pick<Store, 'storage'>
   readonly disk?: Pick<Store['storage'], 'problem'> | undefined
   readonly nodes: Pick<NodesPort, 'condition' | 'differingSettings'>
-  /** Of the last run; absent: it is not. */
+  /** Whether the journal of the last run is lost; absent: it is not. */
   readonly isJournalLost?: boolean | undefined
 }
 

@@ -82,7 +82,7 @@ export interface CallFilters {
 
 type Condition = RawBuilder<SqlBool>
 
-/** Of records of `cdr`. */
+/** The SQL conditions of filters on records of `cdr`. */
 export function conditionsOf(
   filters: CallFilters,
   tenantId: number | null,
@@ -145,7 +145,7 @@ export interface CallSources {
  */
 export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
-/** Of the tables in the file; one of another version is made again. */
+/** Version of the tables in the file; one of another version is made again. */
 const VERSION = 2
 
 /**

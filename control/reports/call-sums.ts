@@ -19,7 +19,7 @@ export interface CallSum {
   lastAt: number
 }
 
-/** Of which records. */
+/** The records that are read: those of a tenant, or all. */
 export interface RecordsReader {
   readonly store: Pick<Store, 'db' | 'statements'>
   readonly tenantId: number | null
@@ -32,12 +32,12 @@ export interface SumsReader extends RecordsReader {
 }
 
 /**
- * Of one statement, however busy the period is: about 5 ms, in which SIP waits where there is no
- * thread that reads.
+ * Records of one statement, however busy the period is: about 5 ms, in which SIP waits where there
+ * is no thread that reads.
  */
 const MAX_RECORDS = 1_000
 
-/** Of the calls that began in the period. */
+/** Sums of the calls that began in the period. */
 export async function callSums(
   reader: SumsReader,
   from: number,
@@ -82,7 +82,7 @@ interface Slice {
   readonly tenantId: number
 }
 
-/** Of rows of `cdr`. */
+/** Sums over rows of `cdr`. */
 export const callSumColumns = (tenantId: number | null) => [
   sql<number>`count(*)`.as('calls'),
   sql<number>`count(*) FILTER (WHERE cdr.disposition = 'ANSWERED')`.as('answered'),

@@ -8,8 +8,8 @@ import { all, first } from '../../schema/sql/query.ts'
 import type { CdrFilter } from './cdr-store.ts'
 
 /**
- * Of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were answered,
- * and their mean length.
+ * Sums of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were
+ * answered, and their mean length.
  */
 export interface DirectionSums {
   readonly calls: number

@@ -27,7 +27,7 @@ export const figureColumns = Object.keys(foldOf) as readonly FigureColumn[]
 /** The figures of one row, in SQL. */
 export type FiguresOfRow = Readonly<Record<FigureColumn, string>>
 
-/** Of a row of `cdr`. An empty denial code is none. */
+/** Figures of a row of `cdr`. An empty denial code is none. */
 export const ofRecord: FiguresOfRow = {
   calls: '1',
   answered: "CASE WHEN cdr.disposition = 'ANSWERED' THEN 1 ELSE 0 END",
@@ -47,7 +47,7 @@ export const ofRecord: FiguresOfRow = {
     ELSE '' END`,
 }
 
-/** Of a row of `cdr_cost_change` with its record: it changes the cost alone. */
+/** Figures of a row of `cdr_cost_change` with its record: it changes the cost alone. */
 export const ofCostChange: FiguresOfRow = {
   ...ofRecord,
   calls: '0',
@@ -60,7 +60,7 @@ export const ofCostChange: FiguresOfRow = {
   pdd_calls: '0',
 }
 
-/** Of a row of `call_sum`. */
+/** Figures of a row of `call_sum`. */
 export const ofSum = Object.fromEntries(
   figureColumns.map((column) => [column, column]),
 ) as FiguresOfRow
@@ -82,7 +82,7 @@ export interface Figures extends Record<Exclude<FigureColumn, 'cost_micros' | 'd
   dearest: string
 }
 
-/** Of the calls of one group in one currency, as a statement gives it. */
+/** Figures of the calls of one group in one currency, as a statement gives them. */
 export interface GroupRow extends Omit<Figures, 'cost_micros'> {
   readonly member: string
   readonly currency: string

@@ -92,7 +92,7 @@ function within(time: Window, period: Window): readonly Window[] {
   return from < before ? [{ from, before }] : []
 }
 
-/** Of records that the sums do not have yet. */
+/** Times of records that the sums do not have yet. */
 async function timesOfNew(
   { store }: CallSources,
   watermark: Watermark,

@@ -6,7 +6,7 @@ import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 
 /**
- * Of a row of `cdr`: whether its tenant may see what it costs. A customer with records cannot be
+ * Whether the tenant of a row of `cdr` may see its cost. A customer with records cannot be
  * removed.
  */
 export const hasOwnPrice: RawBuilder<SqlBool> = sql`NOT EXISTS (
@@ -14,7 +14,7 @@ export const hasOwnPrice: RawBuilder<SqlBool> = sql`NOT EXISTS (
     AND (customer.tenant_id IS NULL OR customer.tenant_id <> cdr.tenant_id)
 )`
 
-/** What the call costs for a reader of this tenant; null: of all tenants. */
+/** The cost of the call for a reader of this tenant; null: of all tenants. */
 export const costFor = (tenantId: number | null): RawBuilder<number> =>
   tenantId === null
     ? sql`cdr.cost_micros`

@@ -143,7 +143,7 @@ const tooLong = (): ApiError =>
 
 /** While one is sent, another one runs. */
 const AT_A_TIME = 2
-/** Of one reader. */
+/** Waiting requests of one reader. */
 const MAX_WAITING = 100
 
 /** Runs statements that read in the thread of reports, a few at a time. */

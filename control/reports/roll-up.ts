@@ -69,7 +69,7 @@ const GAP_MS = 3_600_000
 const OLD_GAPS = 10_000
 /** Groups of one dimension and tenant that a day keeps. */
 const MAX_GROUPS = 5_000
-/** Of one dimension and customer. */
+/** Groups of one dimension and customer. */
 const MAX_GROUPS_OF_CUSTOMER = 500
 /** Rows of one statement that copies. */
 const COPIED = 100
@@ -390,7 +390,7 @@ const adding = (groups: string): string =>
     SELECT ${groups}
     ON CONFLICT (${groupColumns.join(', ')}) DO UPDATE SET ${conflicting.join(', ')}`
 const addGroups = adding('* FROM call_part WHERE 1 = 1')
-/** Of the others there are many. */
+/** Folds the other groups, of which there are many. */
 const addFolded = adding(
   `${groupColumns.join(', ')}, ${foldedFigures} FROM call_part GROUP BY 1, 2, 3, 4, 5, 6`,
 )
@@ -401,9 +401,7 @@ interface Gap {
   readonly noticedAt: number
 }
 
-/**
- * Of ids that were missing, those that still are; and those that are missing among the new ones.
- */
+/** Keeps the ids that are still missing, and those that are missing among the new ones. */
 async function keepGaps(
   sums: CallSources['sums'],
   known: Watermark,

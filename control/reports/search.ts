@@ -33,7 +33,7 @@ export interface Position {
 }
 
 export interface SearchResult {
-  /** Of the records, in order. */
+  /** Ids of the records, in order. */
   readonly ids: readonly number[]
   /** The last record that was read; undefined when the period has no older one. */
   readonly stoppedAt?: Position | undefined

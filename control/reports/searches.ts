@@ -7,7 +7,7 @@ import { ApiError } from '../http/api-error.ts'
 
 /** Under way or waiting. */
 const MAX_IN_ALL = 8
-/** Of one tenant, or of the platform. */
+/** Searches at a time, of one tenant or of the platform. */
 const MAX_OF_TENANT = 2
 const MAX_OF_PLATFORM = 4
 

@@ -57,7 +57,7 @@ export interface SummaryRequest {
   readonly offset?: number
 }
 
-/** Of all currencies together; `cost` is by currency. */
+/** The sum of a group in all currencies together; `cost` is by currency. */
 export interface GroupSum {
   readonly member: string
   readonly figures: Figures
@@ -342,7 +342,7 @@ async function readTail(
   ]
 }
 
-/** Of all tenants, no cost is hidden. */
+/** The currency of a cost that the reader may see; a reader of all tenants sees every cost. */
 const currencyFor = (tenantId: number | null, column: RawBuilder<unknown>): RawBuilder<unknown> =>
   tenantId === null ? column : markedCurrency(column)
 

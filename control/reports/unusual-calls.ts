@@ -29,7 +29,7 @@ import {
 export interface UnusualRequest extends Window {
   /** Null for all tenants. */
   readonly tenantId: number | null
-  /** Of findings; `trunk` for carriers. */
+  /** Kinds of findings; `trunk` for carriers. */
   readonly kinds: readonly string[]
 }
 
@@ -210,7 +210,7 @@ async function* takeRecords(
   return calls
 }
 
-/** Of unknown sources, which belong to no tenant. */
+/** Takes samples of unknown sources, which belong to no tenant. */
 async function takeSampled(
   { store }: CallSources,
   tenantId: number | null,

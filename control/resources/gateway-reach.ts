@@ -198,7 +198,9 @@ function addressesOf({ host }: SipTarget, uri: string, scope: RequestScope): rea
   return scope.addressesOf?.(uri) ?? []
 }
 
-/** Of the platform's own programs, such as trusted sources; no tenant may claim part of them. */
+/**
+ * Networks of the platform's own programs, as trusted sources; no tenant may claim part of them.
+ */
 type ReservedNetworks = readonly Location[]
 
 /** Addresses that rows may not name. */

@@ -213,8 +213,8 @@ export function rateRoutes(deps: RateDeps) {
 }
 
 /**
- * Of the event loop. The clock would count the rests between slices, and waits for rates of others,
- * too.
+ * Work of the event loop for one rate. The clock would count the rests between slices, and waits
+ * for rates of others, too.
  */
 const WORK_MS_PER_RATE = 0.005
 

@@ -190,7 +190,7 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   beyond?(written: WrittenRow<ViewOf<View>>): readonly BeyondScope[]
   /** Throws 409 when undoing the creation would remove what was made later, too. */
   refuseUndoing?(id: number, deps: ResourceDeps): Promise<void>
-  /** Of what has no name, as in a sentence: `for "49" of the plan "retail"`. */
+  /** Describes a resource without a name, as in a sentence: `for "49" of the plan "retail"`. */
   nameOf?(document: Readonly<Record<string, unknown>>, store: Store): Promise<string>
   /** URIs of a body whose names are looked up before the write, which must not wait. */
   destinations?(body: z.output<Body>): readonly string[]

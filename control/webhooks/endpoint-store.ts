@@ -23,7 +23,7 @@ export type EndpointChange = Omit<EndpointPatch, 'approval_links'> & {
   readonly approver_id?: number | null
 }
 
-/** Of one tenant or of the platform: each event is written once per subscribed owner. */
+/** Endpoints of a tenant or of the platform: each event is written once per subscribed owner. */
 const maxEndpoints = 200
 
 export class EndpointStore {

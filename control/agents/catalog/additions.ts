@@ -160,7 +160,7 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
     )
 }
 
-/** Whose it is, is not said: it may be of another tenant. */
+/** Does not say whose number it is: it may be of another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {
   const query = store.db
     .selectFrom('customer_number')

@@ -170,6 +170,6 @@ export const banAddress = defineChange({
   },
 })
 
-/** Of `host:port`. */
+/** Whether a peer, `host:port`, is this source. */
 const isOf = (source: string, peer: string | null): boolean =>
   peer !== null && sourceKey(peer.replace(/:\d+$/, '').replace(/[[\]]/g, '')) === source

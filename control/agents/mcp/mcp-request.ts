@@ -28,8 +28,8 @@ interface McpRequest {
   /** A client of 2025 begins. */
   readonly isInitialize: boolean
   /**
-   * Of a client of 2025 that has begun; undefined: it does without, as all clients of 2026-07-28
-   * do.
+   * The session of a client of 2025 that has begun; undefined: it does without, as all clients of
+   * 2026-07-28 do.
    */
   readonly sessionId: string | undefined
 }

@@ -65,7 +65,7 @@ export function mcpServer(host: ToolHost): McpServer {
 
 function serveTools(server: Handlers, host: ToolHost): void {
   const isStructured = (): boolean => {
-    // Of a connection of 2025 (standard input and output) it is known here only.
+    // Only here is the version of a 2025 connection known (standard input and output).
     // oxlint-disable-next-line typescript/no-deprecated -- what replaces it is for requests of 2026-07-28
     const negotiated = server.getNegotiatedProtocolVersion()
     return hasStructuredContent(negotiated ?? host.protocolVersion)
@@ -170,11 +170,11 @@ export interface ResourceSubscriptions {
 
 export interface ToolHost {
   readonly version: string
-  /** Of the client's requests, where none is negotiated for a connection. */
+  /** The version of the client's requests, where none is negotiated for a connection. */
   readonly protocolVersion?: string | undefined
   /** Whether a client is notified when a subscribed resource changes. */
   readonly notifies?: boolean
-  /** Of clients of the protocols of 2025; undefined: they cannot subscribe. */
+  /** Subscriptions of clients of the 2025 protocols; undefined: they cannot subscribe. */
   readonly subscriptions?: ResourceSubscriptions | undefined
   readonly list: () => readonly ToolListing[] | Promise<readonly ToolListing[]>
   /** Resolves with undefined for an unknown tool. */
@@ -314,7 +314,7 @@ function argumentOf(schema: Json): Json {
   }
 }
 
-/** Of one that may be a number or a name, both. */
+/** The types of a schema: both for one that may be a number or a name. */
 function typesOf(schema: Json): string[] {
   const { type, anyOf } = schema
   if (typeof type === 'string') return [type]

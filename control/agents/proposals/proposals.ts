@@ -219,7 +219,7 @@ export class Proposals {
       const change_id = await make()
       return await this.#settledAlone(uuid, { settled_at, change_id, failure: null })
     } catch (error) {
-      // Of an internal error it is not known whether the change was made: `tick` finds out.
+      // An internal error leaves open whether the change was made: `tick` finds out.
       if (!(error instanceof ApiError) || error.status >= 500) throw error
       const failure = `${error.message} (${error.code})`
       await this.#settledAlone(uuid, { settled_at, change_id: null, failure })

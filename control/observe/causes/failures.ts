@@ -109,7 +109,7 @@ const endOf = (listed: readonly { readonly total: number }[]) => {
   return { api_failures_total: total, complete: listed.length === total }
 }
 
-/** Of tenants the requests of their keys. */
+/** The hours of requests; for a tenant, those of its keys. */
 const hoursIn = ({ store, tenantId, domain }: FailuresReader, { from, before }: HistoryQuery) =>
   store.db
     .selectFrom('api_hour')
@@ -127,7 +127,7 @@ async function totalsOf(reader: FailuresReader, period: HistoryQuery) {
         'failed',
       ),
     ])
-    // Of requests without a key, only those that failed are counted.
+    // Requests without a key are counted only when they fail.
     .where('application_key_id', '<>', 0)
   const [row] = await all(reader.store, query)
   return row ?? { total: 0, failed: 0 }

@@ -1,4 +1,6 @@
-/** Findings in calls: spending, refusals, carriers, in words. `reports/unusual-calls.ts` finds them. */
+/**
+ * Findings in calls: spending, refusals, carriers, in words. `reports/unusual-calls.ts` finds them.
+ */
 import { moneyText, plural, quoted } from '../../http/clean-text.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { SetStatus } from '../../../schema/contracts/engine.ts'
@@ -70,7 +72,7 @@ export const withoutCarrier = (carrier: number, reason: string): Call => ({
   arguments: { carrier, state: 'inactive', duration: 3_600, reason },
 })
 
-/** Of the state after a change of a carrier. Undefined: the change is about something else. */
+/** Reads the state after a change of a carrier. Undefined: the change is about something else. */
 export const isInactive = (after: Json | null): boolean | undefined => {
   const isActive = fieldsOf(after)?.['is_active']
   return isActive === undefined ? undefined : isActive === false
@@ -170,7 +172,7 @@ function moneyFinding(found: UnusualCalls['money'][number], customers: Customers
   }
 }
 
-/** Of the customer or of its whole tenant, and of a part of the prefix. */
+/** Whether it is a guard of the customer or of its whole tenant, and of a part of the prefix. */
 function isGuardOf(after: Json | null, customerId: number, prefix: string | null): boolean {
   const guard = fieldsOf(after)
   const guarded = guard?.['prefix']
@@ -424,8 +426,8 @@ function atCapacity(
 }
 
 /**
- * What the first call lacked, and what the customer has now; its wallet is shown only to who may
- * know it.
+ * Says what the first call lacked, and what the customer has now; its wallet is shown only to who
+ * may know it.
  */
 function shortage(deps: AnomalyDeps, customer: Customer | undefined, samples: Samples) {
   const live = customer === undefined ? undefined : deps.ocs?.balanceOf(customer.id)

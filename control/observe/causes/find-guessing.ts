@@ -173,7 +173,7 @@ async function guessingFinding(
         format: 'brief',
       },
     },
-    // What is known, or has registered after a typo, is not to be banned for it.
+    // A source that is known, or has registered after a typo, is not to be banned for it.
     firstStep:
       source === undefined || deps.tenantId !== null || isOfKnown || (isLikelyTypo && hasEntered)
         ? null

@@ -125,7 +125,7 @@ export interface KeyFacts {
     readonly first_at: number
     readonly requests: number
   }[]
-  /** Of the period and the days before it. */
+  /** Hours of the period and of the days before it. */
   readonly hours: readonly KeyHour[]
   /** Times of its changes in the period and before, milliseconds UTC. */
   readonly changedAt: readonly number[]

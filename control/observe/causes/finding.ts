@@ -150,7 +150,7 @@ export function findingViewOf(finding: Finding, isActorShown: boolean): FindingV
 /** Calls that are counted by minute are seen until the end of theirs. */
 const SETTLING_MS = 60_000
 
-/** What nothing deals with yet, the worst first, then the latest. */
+/** Puts findings that nothing deals with yet first, then the worst, then the latest. */
 export const bySeverity = (one: Finding, other: Finding): number =>
   Number(one.handledBy !== undefined) - Number(other.handledBy !== undefined) ||
   severities.indexOf(one.severity) - severities.indexOf(other.severity) ||

@@ -174,7 +174,7 @@ const hoursOf = (store: Reader, keyId: number, { from, before }: HistoryQuery) =
 const requests = sql<number>`CAST(sum(api_hour.requests) AS bigint)`
 const failed = sql<number>`CAST(sum(CASE WHEN outcome = '' THEN 0 ELSE api_hour.requests END) AS bigint)`
 
-/** Of equal ones, the first seen first. */
+/** The routes of a key; among equal ones, the first seen first. */
 function routesOf(store: Reader, keyId: number, period: HistoryQuery) {
   const query = hoursOf(store, keyId, period)
     .select(['route', requests.as('requests'), failed.as('failed')])

@@ -217,7 +217,7 @@ const momentInput = z
   })
   .meta({ format: 'date-time' })
 
-/** Of tools. */
+/** The period in the input of tools. */
 export const periodInput = {
   start: momentInput.optional().describe('Date or RFC 3339. Defaults to 24 hours before end.'),
   end: momentInput.optional().describe('Date or RFC 3339, exclusive. Defaults to now.'),
@@ -253,7 +253,7 @@ export interface HistoryQuery {
   /** Milliseconds UTC; `before` is exclusive. */
   readonly from: number
   readonly before: number
-  /** Of each list in the answer. */
+  /** Most rows of each list in the answer. */
   readonly limit: number
   /** Rows before those that are asked for; absent: 0. */
   readonly offset?: number

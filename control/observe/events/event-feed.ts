@@ -133,7 +133,7 @@ export async function missedOf(
 ): Promise<MissedEvents> {
   const position = parsePosition(lastId)
   const parts = new Map<string, LogPart>()
-  // Of what is older than the log here, the node is asked.
+  // The node is asked for events that are older than its log here.
   const older = [...peers.logs()].filter(([name, log]) => isOlder(position.get(name), log))
   if (older.length > 0)
     for (const [name, part] of await peers.parts(position, tenantId)) parts.set(name, part)

@@ -355,7 +355,7 @@ export class EventHub {
 const hello = 'retry: 2000\n: welcome\n\n'
 const gapText = 'event: stream.gap\ndata: {}\n\n'
 
-/** Whose events do not come now. */
+/** Names the nodes whose events do not come now. */
 const partialText = (unreachable: readonly string[]): string =>
   `event: stream.partial\ndata: ${JSON.stringify({ unreachable_nodes: unreachable })}\n\n`
 

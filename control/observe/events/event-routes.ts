@@ -203,7 +203,7 @@ async function listOfAll(
     })
     .slice(-LISTED)
   for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')
-  // Of a node that did not answer, the reader is where it was.
+  // The reader stays where it was in the log of a node that did not answer.
   const unreachable = [...position].filter(([name]) => name !== ONLY_NODE && !reached.has(name))
   return { events: listed, last_event_id: positionText(new Map([...unreachable, ...reached])) }
 }

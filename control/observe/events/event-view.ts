@@ -138,7 +138,7 @@ export const MAX_ID_LENGTH = 6_000
 export const positionText = (position: Position): string =>
   [...position].map(([node, id]) => `${encodeURIComponent(node)}/${id}`).join(',')
 
-/** Of an unreadable part there is nothing: its node is as one that the reader does not know. */
+/** Leaves out unreadable parts: their nodes are as ones that the reader does not know. */
 export function parsePosition(text: string): Position {
   if (text.length > MAX_ID_LENGTH) return new Map()
   if (!text.includes('/')) return new Map([[ONLY_NODE, text]])

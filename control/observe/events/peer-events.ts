@@ -243,7 +243,7 @@ const MAX_EVENTS = 5_000
 
 /** The events of another node since this one follows it. */
 export class PeerLog {
-  /** Of the numbering; undefined: it was never followed. */
+  /** Epoch of the numbering; undefined: it was never followed. */
   epoch: string | undefined
   /** The last event that readers were sent, or that came before the first of them. */
   seen = 0
@@ -275,7 +275,7 @@ export class PeerLog {
     return this.#last
   }
 
-  /** Of the oldest event that is here, if it came. */
+  /** Number of the oldest event that is here, if it came. */
   get first(): number {
     return this.#first
   }

@@ -8,7 +8,7 @@ import type { TelemetryView } from './telemetry-view.ts'
 interface Sample {
   readonly value: number
   readonly labels: Record<string, string | number>
-  /** Of a histogram: with `_bucket`, `_sum` or `_count`. */
+  /** Name of a sample of a histogram: with `_bucket`, `_sum` or `_count`. */
   readonly metricName?: string
 }
 

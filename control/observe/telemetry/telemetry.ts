@@ -210,7 +210,7 @@ export class Telemetry {
 
 /** Interval between calls of `tick`. */
 export const TICK_MS = 1_000
-/** Of the history. */
+/** Length of a sample of the history. */
 const SAMPLE_SECONDS = 5
 const TICKS_OF_SAMPLE = (SAMPLE_SECONDS * 1_000) / TICK_MS
 
@@ -476,7 +476,7 @@ class History {
     return { interval_seconds: SAMPLE_SECONDS, samples: [...this.#samples] }
   }
 
-  /** Of the sets that `isVisible` says. */
+  /** The history of nodes in the sets that `isVisible` admits. */
   readNodes(isVisible: (setId: number) => boolean): NodeHistoryView {
     const nodes = [...this.#nodes]
       .filter(([, { setId }]) => isVisible(setId))

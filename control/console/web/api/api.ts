@@ -15,7 +15,7 @@ export interface Failure {
   readonly code: string
   /** Without the reasons of `details`. */
   readonly headline?: string
-  /** What is wrong with which field of the body. */
+  /** Problems of single fields of the body. */
   readonly details?: ErrorBody['details']
 }
 
@@ -31,7 +31,7 @@ export async function get<T>(path: string): Promise<Answer<T>> {
 
 export interface Rows<T> {
   readonly rows: readonly T[]
-  /** Of the whole list. */
+  /** Rows of the whole list. */
   readonly total: number
 }
 

@@ -78,12 +78,12 @@ export interface Settings {
 
 export type WebhookEndpoint = EndpointView
 
-/** Of a new endpoint, or of one whose secret was rotated. */
+/** The secret of a new endpoint, or of one whose secret was rotated. */
 export interface WithSecret {
   readonly secret: string
 }
 
-/** Of a new key; absent where the same request was answered before. */
+/** The token of a new key; absent where the same request was answered before. */
 export interface WithToken {
   readonly token?: string
 }

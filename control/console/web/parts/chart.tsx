@@ -16,7 +16,7 @@ interface Series {
 
 interface ChartProps extends Series {
   readonly title: string
-  /** Of the axis. Undefined: by the values. */
+  /** End of the axis. Undefined: by the values. */
   readonly highest?: number
   /** Sums of hours over so many of them; absent: samples of ten minutes. */
   readonly hours?: number
@@ -37,7 +37,7 @@ const dayAndClock = new Intl.DateTimeFormat(undefined, {
 const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' })
 const DAY_HOURS = 24
 
-/** Of an axis, and of a point. */
+/** The time of a point, and on the axis. */
 const timeOf = (seconds: number, hours = 0): string =>
   (hours > DAY_HOURS ? dayAndClock : clock).format(new Date(seconds * 1_000))
 const tickOf = (seconds: number, hours = 0): string => {

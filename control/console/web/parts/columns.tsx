@@ -12,7 +12,7 @@ interface Options<Row> {
 }
 
 interface TextOptions<Row> extends Options<Row> {
-  /** Of characters. */
+  /** Number of characters. */
   readonly max?: number
   /** Where it leads. */
   readonly to?: (row: Row) => string

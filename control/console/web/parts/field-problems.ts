@@ -1,4 +1,4 @@
-/** What the API says of single fields of a form, shown at each of them. */
+/** Shows at each field of a form what the API says of it. */
 import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
@@ -28,7 +28,7 @@ export function placed(
     if (name === undefined) others.push(path === '' ? problem : `${path}: ${problem}`)
     else problems[name] ??= problem
   }
-  // What is not valid stands at its field; that the body is not valid is no news then.
+  // A problem of a field stands there; that the body is not valid is no news then.
   const isSaid = others.length === 0
   const title = headline.startsWith('The body is') ? 'Nothing was saved' : headline
   return {
@@ -37,7 +37,7 @@ export function placed(
   }
 }
 
-/** Of the element that shows what is wrong with a field. */
+/** The id of the element that shows what is wrong with a field. */
 export const problemId = (name: string): string => `problem-${name}`
 
 /**

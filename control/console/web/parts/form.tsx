@@ -43,7 +43,7 @@ export function Field({ label, hint, ...input }: FieldProps) {
   )
 }
 
-/** What is wrong with a field. */
+/** Says what is wrong with a field. */
 export const FieldProblem = ({ name, text }: { name: string; text: string | undefined }) => (
   <small id={problemId(name)} class="problem" hidden={text === undefined}>
     {text}

@@ -17,7 +17,7 @@ export interface Action {
   /** For screen readers, before what it acts on. Absent: `text`. */
   readonly label?: string
   readonly isDisabled?: boolean
-  /** Of the dialog. */
+  /** Title of the dialog. */
   readonly title: string
   /** On the button of the dialog. Absent: `text`. */
   readonly confirm?: string
@@ -144,7 +144,7 @@ export function List<Row>({
 const REFRESH_MS = 10_000
 
 interface ListScreenProps<Row> extends Omit<ListProps<Row>, 'rows' | 'problem' | 'reload'> {
-  /** Of the resource. */
+  /** Path of the resource. */
   readonly path: string
   /** Loads it again after such an event. */
   readonly events?: RegExp

@@ -34,11 +34,11 @@ export interface Noun<Of extends { readonly id: number }> {
   readonly form: SchemaForm
   readonly columns: readonly ShownColumn<Of>[]
   readonly nameOf: (row: Of) => string
-  /** What is gone when it is deleted: `Calls to its prefix take other routes.` */
+  /** Says what is gone when it is deleted: `Calls to its prefix take other routes.` */
   readonly effect: string
   /** While one of these refers to it, it stays. */
   readonly uses?: readonly Use<Of>[]
-  /** What it is for, over the list and where there is none. */
+  /** Says what it is for, over the list and where there is none. */
   readonly about: string
 }
 
@@ -164,7 +164,7 @@ interface RowButtonsProps<Of extends { readonly id: number }> {
   readonly onRemove: () => void
 }
 
-/** What may be done to the row that a page shows. */
+/** Buttons for the row that a page shows, as far as the user may. */
 export function RowButtons<Of extends { readonly id: number }>({
   noun,
   row,

@@ -24,17 +24,17 @@ export interface FormField {
   readonly isRequired: boolean
   /** It may be null. */
   readonly isNullable: boolean
-  /** Of a text, in characters. */
+  /** Length of a text, in characters. */
   readonly maxLength: number | undefined
-  /** Of a count. */
+  /** Bounds of a count. */
   readonly minimum: number | undefined
   readonly maximum: number | undefined
-  /** Of a choice; '' where it may be left out. */
+  /** Options of a choice; '' where it may be left out. */
   readonly options: readonly string[]
   readonly description: string | undefined
-  /** Of a new one. */
+  /** Value in the form of a new resource. */
   readonly initial: string
-  /** Of each row. */
+  /** Fields of each row. */
   readonly items: readonly FormField[]
 }
 
@@ -203,7 +203,7 @@ export function bodyFrom(
     const value = field.kind === 'rows' ? rowsFrom(field, textOf) : valueOf(field, textOf(name))
     const [top = '', inner] = name.split(/\.(.*)/s)
     if (inner === undefined) {
-      // Of a new one, an empty field is an absent one.
+      // An empty field of a new resource is an absent one.
       if (value !== null || row !== undefined) body[top] = value
       continue
     }

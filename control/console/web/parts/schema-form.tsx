@@ -21,7 +21,7 @@ import {
 import { Problem } from './text.tsx'
 
 export interface SchemaForm {
-  /** Of the resource, such as `/customers`. */
+  /** Path of the resource, such as `/customers`. */
   readonly path: string
   /** The fields that are always in sight. Absent: all fields that a form can show. */
   readonly names?: readonly string[]
@@ -100,7 +100,7 @@ interface SchemaFieldsProps {
 export function SchemaFields({ form, row: existing, children }: SchemaFieldsProps) {
   const { path, more = [], choice, when = {}, initial = {}, required = [] } = form
   const schema = useResource(`form ${path}`, () => bodySchema(path))
-  /** What was chosen since, by field. */
+  /** Values that were chosen since, by field. */
   const chosen = useSignal<Readonly<Record<string, string>>>({})
   const isNew = existing === undefined
   const row = asShown(form, existing)

@@ -88,7 +88,7 @@ function subjectOf(segments: readonly string[], target: string): string {
     .split('/')
     .filter((each) => each !== '' && each !== 'api' && !/^v\d+$/.test(each))
   const at = segments.findLastIndex((each) => each.startsWith(':'))
-  // What stands after the id belongs to it, such as the rates of a plan.
+  // Words after the id belong to it, such as the rates of a plan.
   const after = segments.slice(at + 1).filter((each) => !each.startsWith(':'))
   const owner = at > 0 ? `${nounOf(segments[at - 1] ?? '')} ${decoded(given[at] ?? '')}` : ''
   if (at === -1) return withArticle(nounOf(segments.at(-1) ?? ''))

@@ -1,4 +1,4 @@
-/** What became of a call, in words: for lists, and as a sentence on its own page. */
+/** Says what became of a call: in words for lists, and as a sentence on its own page. */
 import type { CallRecord, CallStatus } from '../api/views.ts'
 import { plural } from '../parts/format.ts'
 import { denialPhrase } from './denial-words.ts'
@@ -45,7 +45,7 @@ export function causeText(call: Ended): string {
   const { denial_code: code, denial_text: denial, hangup_cause: cause, disposition } = call
   const phrase = code === null ? undefined : denialPhrase(code)
   if (phrase !== undefined) return capital(phrase)
-  // What is to be done about it is on the page of the call.
+  // The page of the call says what is to be done about it.
   if (denial !== null) return denial.split(': ', 1)[0]?.replace(/\.$/, '') ?? denial
   if (disposition === 'ANSWERED') return cause === 'NORMAL_CLEARING' ? '' : hangupText(cause)
   const { attempts = [] } = call
@@ -83,9 +83,9 @@ const parties = {
 interface Told {
   readonly status: CallStatus
   readonly record: CallRecord | undefined
-  /** Of its payer. */
+  /** Name of its payer. */
   readonly customer: string | undefined
-  /** Of the node or the carrier that took it. */
+  /** Name of the node or the carrier that took it. */
   readonly through: string | undefined
 }
 

@@ -27,7 +27,7 @@ interface Call {
 
 export function CallScreen({ uuid }: { uuid: string }) {
   const path = `/calls/${encodeURIComponent(uuid)}`
-  // Of this call only: others do not change it.
+  // Events of this call only: others do not change it.
   const options = {
     events: ({ type, data }: { type: string; data: Readonly<Record<string, unknown>> }) =>
       type.startsWith('call.') && data['call_uuid'] === uuid,

@@ -21,7 +21,7 @@ interface Context {
 /** Who or what a finding is about. */
 interface Subject {
   readonly kind: 'customer' | 'carrier' | 'node' | 'key' | 'extension' | 'other'
-  /** Of a customer its id, of a key its uuid, of a node its destination. */
+  /** Id of a customer, uuid of a key, destination of a node. */
   readonly id: string
   readonly name: string
 }

@@ -1,6 +1,6 @@
 /**
- * What is wrong now: findings with since when, evidence and the next step; below them, why calls
- * were refused.
+ * Shows what is wrong now: findings with since when, evidence and the next step; below them, why
+ * calls were refused.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
@@ -205,7 +205,7 @@ function platformAlerts({ relays, billing, event_loop: loop, this_node: node }: 
   ]
 }
 
-/** Of the last 24 hours, each with its calls. */
+/** The refusals of the last 24 hours, each with its calls. */
 export function Refusals() {
   const openedAt = useSignal(now())
   const words = new URLSearchParams({

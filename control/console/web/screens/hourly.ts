@@ -10,7 +10,7 @@ interface Series {
 
 interface Hourly {
   readonly calls: Series
-  /** Of hours with calls. */
+  /** Has a value for each hour with calls. */
   readonly asr: Series
   readonly cost: Series
   readonly seconds: Series

@@ -86,7 +86,7 @@ export const changeKey = (key: ApplicationKey): Action => ({
   },
 })
 
-/** What a scope is about, where its name is not a word of people. */
+/** Subjects of scopes whose names are not words of people. */
 const subjects: Readonly<Record<string, string>> = {
   cdrs: 'call records',
   dispatcher: 'dispatcher sets and nodes',

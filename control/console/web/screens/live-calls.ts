@@ -1,7 +1,7 @@
 /** The live calls of the page: a list of the server, updated by its events. */
 import type { ActiveCall, CallPrice } from '../api/views.ts'
 
-/** Of the event stream. */
+/** An event of the event stream. */
 interface LiveEvent {
   readonly type: string
   readonly data: Readonly<Record<string, unknown>>
@@ -114,7 +114,7 @@ const blank: ActiveCall = {
   price: null,
 }
 
-/** Of an event about a live call, which has these fields as the list has them. */
+/** Fields of an event about a live call, as the list has them. */
 function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
   const update = data as Partial<ActiveCall>
   const names = [

@@ -1,4 +1,4 @@
-/** What is wrong now, how the platform is, and how it was in the last ten minutes. */
+/** Shows what is wrong now, how the platform is, and how it was in the last ten minutes. */
 import type { ProcessNode, Telemetry, TelemetryHistory } from '../api/views.ts'
 import { may } from '../api/session.ts'
 import { Chart } from '../parts/chart.tsx'
@@ -21,7 +21,7 @@ export function NowScreen() {
   const charts = chartsOf(known)
   const { currency = '' } = charts
   const findings = useFindings()
-  // What is below them would move.
+  // Nothing is drawn before the findings are known: the parts below them would move.
   const isKnown = findings.data.value !== undefined || findings.problem.value !== undefined
   const problem = <Problem message={telemetry.problem.value ?? history.problem.value} />
   const wrong = <Findings telemetry={telemetry.data.value} findings={findings} />

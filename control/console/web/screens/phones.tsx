@@ -80,7 +80,7 @@ interface SetupProps {
   readonly phone: Pick<ExtensionDetails, 'extension' | 'domain' | 'registrars'>
 }
 
-/** What is to be entered in a phone. */
+/** Shows the settings that are to be entered in a phone. */
 const PhoneSetup = ({ phone: { extension, domain, registrars } }: SetupProps) => (
   <>
     <p>Enter this in the phone:</p>

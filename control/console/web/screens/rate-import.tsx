@@ -64,7 +64,7 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
   const table = useSignal('')
   const mode = useSignal('merge')
   const allowsDefault = useSignal(false)
-  /** Of the table as it is; undefined: it was not checked. */
+  /** The report on the table as it is; undefined: it was not checked. */
   const checked = useSignal<ImportReport | undefined>(undefined)
   const problems = useSignal<readonly LineProblem[]>([])
   const change = (work: () => void): void => {

@@ -104,7 +104,7 @@ async function balanceBefore(path: string, before: string): Promise<Answer<strin
 }
 
 interface StatementProps {
-  /** Of the customer, in the API. */
+  /** Path of the customer in the API. */
   readonly path: string
   readonly customer: Customer | undefined
   /** Loads it again when this changes. */
