@@ -66,14 +66,37 @@ export interface RestorableKind {
   readonly follow?: (deps: ChangeDeps, id: string) => Promise<void>
 }
 
-/** The `kind` of a noun, or of what is no row, such as a live call. */
-export type ChangeKind = string
+/** The `kind` of the nouns of `control/resources/nouns.ts`: a new noun adds its own. */
+export type NounKind =
+  | 'agent'
+  | 'carrier'
+  | 'customer'
+  | 'dispatcher_set'
+  | 'extension'
+  | 'inbound_route'
+  | 'outbound_route'
+  | 'rate'
+  | 'rate_plan'
+  | 'tenant'
+
+/** The nouns, and what has no definition, such as a live call. */
+export type ChangeKind =
+  | NounKind
+  | 'api_key'
+  | 'dispatcher_node'
+  | 'dispatcher_sets'
+  | 'live_call'
+  | 'sip_ban'
+  | 'spend_guard'
 
 /** Null: irreversible. */
 export type Kinds = Readonly<Record<ChangeKind, RestorableKind | null>>
 
 /** Null: irreversible, or a kind of another version of the program. */
-export const restorable = (kinds: Kinds, kind: string): RestorableKind | null => kinds[kind] ?? null
+export function restorable(kinds: Kinds, kind: string): RestorableKind | null {
+  const known: Readonly<Record<string, RestorableKind | null>> = kinds
+  return known[kind] ?? null
+}
 
 /** Whether a thing has the state of a change of it. */
 export const isSameState = (

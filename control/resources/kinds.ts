@@ -8,6 +8,7 @@ import {
   hasFields,
   type Json,
   type Kinds,
+  type NounKind,
   type RestorableKind,
   shareFields,
 } from '../changes/kinds.ts'
@@ -36,17 +37,20 @@ export const carrierKind = documentKind(carriers)
 /** Balances are not among its state: money is moved, not set. */
 export const customerKind = documentKind(customers, refuseWithoutCharging)
 
+const kindsOfNouns = Object.fromEntries(
+  Object.values<AnyDefinition>(nouns).map((noun) => [noun.kind, documentKind(noun)]),
+) as Record<NounKind, RestorableKind>
+
 export const kinds: Kinds = {
-  ...Object.fromEntries(
-    Object.values<AnyDefinition>(nouns).map((noun) => [noun.kind, documentKind(noun)]),
-  ),
-  api_key: apiKeyKind,
+  ...kindsOfNouns,
+  // These three replace the kinds that the nouns give.
   carrier: carrierKind,
   customer: customerKind,
+  rate: { ...documentKind(rates), nameOf: (rate, { store }) => rateName(rate, store) },
+  api_key: apiKeyKind,
   dispatcher_node: dispatcherNodeKind,
   dispatcher_sets: irreversible,
   live_call: irreversible,
-  rate: { ...documentKind(rates), nameOf: (rate, { store }) => rateName(rate, store) },
   sip_ban: sipBanKind,
   spend_guard: spendGuardKind,
 }

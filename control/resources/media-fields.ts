@@ -23,11 +23,9 @@ const profiles = ['auto', 'rtp', 'srtp', 'webrtc'] as const
 const dtmfWays = ['auto', 'rfc4733', 'info'] as const
 
 const policyWords =
-  'Whether media passes a relay: `anchor` always, `prefer` when one is alive, `bypass` ' +
-  'only where ' +
-  'it could not flow otherwise. Null: as the tenant says, then as MEDIA_POLICY says. The ' +
-  'stronger ' +
-  'of both parties counts.'
+  'Whether media passes a relay: `anchor` always, `prefer` when one is alive, `bypass` only ' +
+  'where it could not flow otherwise. Null: as the tenant says, then as MEDIA_POLICY says. ' +
+  'The stronger of both parties counts.'
 
 /** Every resource with media has these fields; a carrier has another `media`. */
 export const mediaFields = {

@@ -149,6 +149,7 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
       await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
     if (before?.rate_plan_id !== planId || before.prefix !== rate.prefix)
       await refuseOneMorePrice(store, planId, rate.prefix)
+    // They replace the columns of the table of fields: tables that are imported use the same ones.
     return { rate_plan_id: planId, ...rateColumns(rate) }
   },
   removing: ({ rate_plan_id: value }, scope, { store }) =>
@@ -173,6 +174,7 @@ class RateStore extends ResourceStore<typeof rateBody, typeof fields.view> {
     ]
   }
 
+  /** Replaces the document that the table of fields gives, as `rateColumns` its columns. */
   protected override documentOf(row: Row): Row {
     return rateDocument(row as Row & Selectable<RateTable>)
   }

@@ -30,7 +30,7 @@ export interface RouteOptions<View extends z.ZodObject, Live> {
   readonly show?: (view: ViewOf<View>) => Live
   /** Adds figures of other nodes to rows that are read. */
   readonly withOthers?: (c: Context<ControlEnv>, views: readonly Live[]) => Promise<readonly Live[]>
-  /** Further query fields of the list, for `matching` of the definition. */
+  /** Further query fields of the list, for `matching` of its store. */
   readonly filters?: Readonly<Record<string, z.ZodType>>
   /** The body of a new row, where it has other required fields. */
   readonly newBody?: z.ZodObject

@@ -1,7 +1,8 @@
 /**
  * A resource is one definition: its table of fields, its place in the database, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds.ts`) and the OpenAPI document.
+ * undo (`kinds.ts`) and the OpenAPI document. Hooks that several nouns have are properties of the
+ * definition; those of one noun are methods of its own `ResourceStore`, which it names in `store`.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
@@ -13,7 +14,7 @@ import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
-import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
+import type { ChangeDeps, NounKind } from '../changes/kinds.ts'
 import { ApiError, type ErrorDetail } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
@@ -105,10 +106,10 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   /** Requires its `:read` and `:write`. */
   readonly scope: ScopedResource
   /** The kind under which its changes are recorded, and undone. */
-  readonly kind: ChangeKind
+  readonly kind: NounKind
   /** Its fields: what is written, what is shown, and where that stands. */
   readonly fields: FieldTable<Body, View>
-  /** A file of routes mounts the five with more; absent: the API mounts them. */
+  /** Whoever adds more to the five routes mounts them, too; absent: `plainResourceRoutes` does. */
   readonly hasOwnRoutes?: true
   /** The part of the OpenAPI document that does not follow from the fields. */
   readonly described: Omit<ResourceDescription, 'example'> & Partial<ResourceDescription>

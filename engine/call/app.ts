@@ -12,7 +12,7 @@ import type { SavedEntry } from '../../schema/contracts/charging.ts'
 import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { CallDeps } from './call-deps.ts'
-import { CallRunner, type CallRequest, type CallRunnerDeps, type Restored } from './call-runner.ts'
+import { CallRunner, type CallRequest, type CallRunnerDeps } from './call-runner.ts'
 import { credentialsOf } from './dialing/outgoing-invite.ts'
 import { originate, placeTestCall } from './click-to-call.ts'
 import { forwardBy, forwardOut } from './forward.ts'
@@ -46,6 +46,7 @@ import { answerToPrack } from './call-machine/exchange.ts'
 import type { LiveCall } from './call-machine/state.ts'
 import { replaceForOtherNode, replaceParty } from './transfer/replace-party.ts'
 import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
+import type { Restored } from './saved-calls.ts'
 
 interface CallControlDeps
   extends
@@ -63,7 +64,7 @@ interface CallControlDeps
 /** Handled so that they are refused here: the server answers methods without a handler with 503. */
 const refusedMethods = ['subscribe', 'notify', 'info', 'refer']
 
-export type { Restored } from './call-runner.ts'
+export type { Restored } from './saved-calls.ts'
 
 /** Call control as the engine uses it. */
 export interface CallControl {

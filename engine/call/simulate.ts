@@ -22,7 +22,6 @@ import {
   authorizationOf,
   expectedDirection,
   planCall,
-  refusalBy,
   carrierFull,
   rejectionFor,
   type ValidationDeps,
@@ -41,6 +40,7 @@ import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
 import { escapeUser } from '../sip-server/message/index.ts'
+import { refusalBy } from './inbound/charging-refusal.ts'
 
 export interface SimulationDeps extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
   readonly routing: RouteDeps['routing'] &
@@ -127,7 +127,8 @@ interface Decision {
 }
 
 /**
- * The order of `connect` in `app.ts` and of `inbound/admission.ts`: planned, validated, authorized, routed.
+ * The order of `connect` in `app.ts` and of `inbound/admission.ts`: planned, validated, authorized,
+ * routed.
  */
 function decide(
   request: SimulationRequest,

@@ -482,8 +482,3 @@ function refusalOf(node: Node, isFull: (node: Node) => boolean): NodeRefusal | n
       return isFull(node) ? 'node_limit' : null
   }
 }
-
-// The node that sends from an address: its internal or external port must be the source port. Nodes
-// on TCP or TLS connect from any port, so there the address alone is enough, except on loopback,
-// where every program of the machine has the same address. A node of the platform is recognized
-// before one of a tenant: a tenant may write any address.

@@ -4,11 +4,6 @@ import { isIP } from 'node:net'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { canonicalAddress } from '../../schema/net/ip-address.ts'
 
-// The node that sends from an address: its internal or external port must be the source port. Nodes
-// on TCP or TLS connect from any port, so there the address alone is enough, except on loopback,
-// where every program of the machine has the same address. A node of the platform is recognized
-// before one of a tenant: a tenant may write any address.
-
 export interface NodeReference {
   readonly nodeId: number
   readonly setId: number
@@ -24,6 +19,12 @@ type Addresses = Map<string, Map<number, NodeReference>>
 /** No source has this port. */
 const ANY_PORT = 0
 
+/**
+ * Finds the node that sends from an address: its internal or external port must be the source port.
+ * Nodes on TCP or TLS connect from any port, so there the address alone is enough, except on
+ * loopback, where every program of the machine has the same address. A node of the platform is
+ * recognized before one of a tenant: a tenant may write any address.
+ */
 export class NodeDirectory {
   readonly #hosts: HostDirectory
   #sets: readonly SetRecord[] = []

@@ -1,8 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import { recentlyUsed } from '../../schema/recently-used.ts'
 
-/** Counts failures by key within a window that begins with the first one; bounded. */
-
 interface FailureLimits {
   /** Failures within the window that are too many. */
   readonly max: number
@@ -18,6 +16,7 @@ interface Count {
   reachedAt?: number
 }
 
+/** Counts failures by key within a window that begins with the first one; bounded. */
 export class Failures {
   readonly #limits: FailureLimits
   /** In the order of their first failures. */

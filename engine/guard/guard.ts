@@ -392,9 +392,7 @@ function flowOf(
   return flow !== undefined && flow.until > now ? flow : undefined
 }
 
-// The kind of a packet, by its first bytes.
-
-/** `open`: a connection, before its first message. */
+/** The kind of a packet, by its first bytes. `open`: a connection, before its first message. */
 type PacketKind = 'register' | 'invite' | 'open' | 'other'
 
 function kindOf(packet: Buffer | string): PacketKind {
@@ -416,7 +414,6 @@ const codeAt = (packet: Buffer | string, at: number): number | undefined =>
   typeof packet === 'string' ? packet.charCodeAt(at) : packet[at]
 
 /** Programs that scan the internet for SIP servers, as they name themselves in User-Agent. */
-
 const scanners =
   /friendly-scanner|friendly-request|sipvicious|sipcli|sip-?scan|sundayddr|iwar\b|vaxsipuseragent|pplsip|sipptk|\bsmap 0\./i
 
@@ -450,6 +447,3 @@ function firstLine(text: string): string {
 /** `SIP/2.0 …`; the only method that begins with S has another second letter. */
 const isResponse = (packet: Buffer | string): boolean =>
   typeof packet === 'string' ? packet.startsWith('SI') : packet[0] === 0x53 && packet[1] === 0x49
-// Sources that have answered a nonce with a right password: what is sent to them reaches them, so
-// their address is no forgery. Only a password makes an entry, so a flood of forged sources evicts
-// none.

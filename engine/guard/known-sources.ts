@@ -1,7 +1,3 @@
-/**
- * Remembers for a second whether a source is a carrier, a node or trusted: each packet asks, and a
- * busy source sends thousands.
- */
 export type IsKnown = (address: string, port: number) => boolean
 
 const LIFE_MS = 1_000
@@ -9,6 +5,10 @@ const LIFE_MS = 1_000
 /** Forged sources make an entry each. */
 const MAX_SOURCES = 20_000
 
+/**
+ * Remembers for a second whether a source is a carrier, a node or trusted: each packet asks, and a
+ * busy source sends thousands.
+ */
 export class KnownSources {
   readonly #isKnown: IsKnown
   /** By address, then by port. */

@@ -7,9 +7,7 @@ type Fields = Readonly<Record<string, unknown>>
 const QUIET_MS = 600_000
 
 const MAX_REPORTED = 20_000
-
 const LINES_A_MINUTE = 20
-
 const MINUTE_MS = 60_000
 
 /**

@@ -7,10 +7,6 @@ import { type Bucket, fullBucket, type Rate } from './token-buckets.ts'
  */
 const MAX_FLOW_USERS = 16
 
-// Sources that have answered a nonce with a right password: what is sent to them reaches them, so
-// their address is no forgery. Only a password makes an entry, so a flood of forged sources evicts
-// none.
-
 /** One address and port, with packets of its own to spend. */
 export interface ProvenFlow {
   /** Milliseconds UTC. */
@@ -36,6 +32,11 @@ interface ProvenLimits extends Rate {
   readonly lifeMs: number
 }
 
+/**
+ * Sources that have answered a nonce with a right password: what is sent to them reaches them, so
+ * their address is no forgery. Only a password makes an entry, so a flood of forged sources evicts
+ * none.
+ */
 export class ProvenSources {
   readonly #limits: ProvenLimits
   /** In the order of their last proof. */

@@ -5,11 +5,6 @@ import type { BindingStore } from './binding-store.ts'
 import { type StoredBinding, BINDING_CHANNEL } from './binding-store.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 
-// Bindings that other nodes have changed: their extensions are read again. The extension of a
-// notice is read at once, as a call for the phone may come next; those of notices within a moment
-// after that are read together. After a gap all extensions are read, a slice at a time, and
-// extensions of new notices come first.
-
 /** Notices between nodes that share a database. */
 export interface Notices {
   on(channel: string, handler: (payload: string) => void): Cancel
@@ -35,6 +30,11 @@ const WAIT_MS = 50
 
 const RETRY_MS = 500
 
+/**
+ * Reads bindings again that other nodes have changed. The extension of a notice is read at once, as
+ * a call for the phone may come next; those of notices within a moment after that are read together.
+ * After a gap all extensions are read, a slice at a time, and extensions of new notices come first.
+ */
 export class BindingFollower {
   readonly #deps: BindingFollowerDeps
   readonly #stale = new Set<number>()

@@ -272,8 +272,3 @@ export class Registrations {
 
 const isSame = (one: Source, other: Source): boolean =>
   one.port === other.port && one.address === other.address && one.protocol === other.protocol
-
-// Bindings that other nodes have changed: their extensions are read again. The extension of a
-// notice is read at once, as a call for the phone may come next; those of notices within a moment
-// after that are read together. After a gap all extensions are read, a slice at a time, and
-// extensions of new notices come first.

@@ -1,9 +1,6 @@
 import { networkInterfaces } from 'node:os'
 import { plainHost } from '../sip-server/message/index.ts'
 
-// Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by
-// DNS.
-
 interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined
   /** Further names of ours (`SIP_HOST_NAMES`). */
@@ -16,6 +13,10 @@ interface DialledDomainsDeps {
 
 const everywhere = new Set(['0.0.0.0', '::'])
 
+/**
+ * Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by
+ * DNS.
+ */
 export class DialledDomains {
   readonly #deps: DialledDomainsDeps
   readonly #allowed: ReadonlySet<string>

@@ -14,14 +14,13 @@ export function networkOf(text: string): Network {
   return network
 }
 
-// Longest matching network for an address: one map per prefix length, longest first.
-
 interface Level<Value> {
   readonly family: 4 | 6
   readonly prefixLength: number
   readonly values: Map<number | string, Value[]>
 }
 
+/** Finds the longest matching network for an address: one map per prefix length, longest first. */
 export class NetworkTable<Value> {
   readonly #levels: Level<Value>[] = []
 

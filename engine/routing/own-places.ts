@@ -95,6 +95,3 @@ const machineAddresses = (): readonly string[] => [
 /** Returns a check whether an address is this machine's own, as its interfaces are now. */
 export const ownMachineCheck = (): ((address: string) => boolean) =>
   networkCheck(machineAddresses())
-
-// Hosts in a Request-URI that mean this installation, and foreign domains that phones may call by
-// DNS.

@@ -6,8 +6,10 @@ import {
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
 
-// Longest prefix of a called number: one map look-up per digit, however many prefixes there are.
-
+/**
+ * Finds the longest prefix of a called number: one map look-up per digit, however many prefixes
+ * there are.
+ */
 export class PrefixTable<Value> {
   readonly #values = new Map<string, Value[]>()
   #longest = 0

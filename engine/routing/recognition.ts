@@ -241,9 +241,8 @@ class GatewayNetworks {
 }
 
 const isLoopback = (address: string) => address === '::1' || address.startsWith('127.')
-// Longest matching network for an address: one map per prefix length, longest first.
-// The sender of a request, for call control.
 
+/** The sender of a request, for call control. */
 export type Origin =
   | { readonly kind: 'trusted' }
   | CarrierOrigin

@@ -56,5 +56,3 @@ export class Tenancy {
 }
 
 const nothing = { slug: '', domains: [], numbers: [] }
-
-// Longest prefix of a called number: one map look-up per digit, however many prefixes there are.

@@ -1,5 +1,6 @@
 import { NetworkTable, networkOf } from './network-table.ts'
 
+/** Networks whose requests are trusted (`TRUSTED_SOURCES`). */
 export class TrustedSources {
   readonly #table: NetworkTable<true>
 
@@ -12,5 +13,3 @@ export class TrustedSources {
     return this.#table.lookup(address).length > 0
   }
 }
-
-// Longest matching network for an address: one map per prefix length, longest first.

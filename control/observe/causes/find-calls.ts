@@ -1,4 +1,6 @@
-/** Findings in calls: spending, refusals, carriers, in words. `reports/unusual-calls.ts` finds them. */
+/**
+ * Findings in calls: spending, refusals, carriers, in words. `reports/unusual-calls.ts` finds them.
+ */
 import { moneyText, plural, quoted } from '../../http/clean-text.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { SetStatus } from '../../../schema/contracts/engine.ts'

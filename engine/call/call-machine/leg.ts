@@ -167,8 +167,8 @@ export function respondProvisionally(
 }
 
 /**
- * The answer in the 200 to a caller: the one that it was shown first. Where another fork has answered, or
- * the called side has moved by UPDATE, a re-INVITE follows (`moveCaller`).
+ * The answer in the 200 to a caller: the one that it was shown first. Where another fork has
+ * answered, or the called side has moved by UPDATE, a re-INVITE follows (`moveCaller`).
  */
 export function firstAnswer(leg: Leg, { sdp, by }: Pick<Answering, 'sdp' | 'by'>): string {
   const { shownAnswer: shown } = leg

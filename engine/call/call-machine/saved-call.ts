@@ -250,7 +250,6 @@ export function restoreCall(
   doubt: Doubt,
 ): Call {
   const { call: fields, callUuid } = saved
-  const textOf = (index: number | undefined): string => saved.texts[index ?? -1] ?? ''
   const at = (time: number | null): number | null => (time === null ? null : time + shiftMs)
   const stampOffsetMs = fields.stampOffsetMs - shiftMs
   const [first] = saved.legs
@@ -286,9 +285,9 @@ export function restoreCall(
     account: accountOf(opened),
     stampOffsetMs,
     calling: { kind: 'invite', legId: first?.id ?? '' },
-    offer: saved.offer === undefined ? undefined : textOf(saved.offer),
+    offer: saved.offer === undefined ? undefined : textIn(saved, saved.offer),
     answering: saved.answer && {
-      sdp: textOf(saved.answer.sdp),
+      sdp: textIn(saved, saved.answer.sdp),
       sdpOwner: fields.legs.callee,
       headers: saved.answer.headers,
     },
@@ -308,17 +307,23 @@ export function restoreCall(
     end: undefined,
   }
   world.calls.set(callUuid, call)
+  restoreLegs(world, saved)
+  return call
+}
+
+/** Adds the legs of a saved call; one with a peer has not been heard since. */
+function restoreLegs(world: World, saved: SavedCall): void {
   for (const { sip, media, told, ...leg } of saved.legs) {
     const { isUac = false, isPhone = false, hasOwnOrigin = false, requestCount = 0 } = leg
     world.legs.set(leg.id, {
       ...leg,
-      callUuid,
+      callUuid: saved.callUuid,
       isUac,
       isPhone,
       hasOwnOrigin,
       requestCount,
-      media: textOf(media),
-      lastSdpSent: textOf(told),
+      media: textIn(saved, media),
+      lastSdpSent: textIn(saved, told),
       closing: undefined,
       exchangeId: undefined,
       awaitedAck: undefined,
@@ -327,8 +332,9 @@ export function restoreCall(
       isUnheard: hasNoPeer(sip) ? undefined : true,
     })
   }
-  return call
 }
+
+const textIn = ({ texts }: SavedCall, index: number | undefined): string => texts[index ?? -1] ?? ''
 
 function accountOf(opened: OpenCall): Account | null {
   const { customerId, ratePrefix, currency, isUnauthorizedByOcs } = opened

@@ -1,12 +1,7 @@
 /** Admits a call: finds its payer, unless the call is free. */
 import type { LiveCall, Note } from '../call-machine/state.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type {
-  Account,
-  AuthorizationRequest,
-  Charging,
-  Verdict,
-} from '../../../schema/contracts/charging.ts'
+import type { Account, AuthorizationRequest, Charging } from '../../../schema/contracts/charging.ts'
 import type { Origin, ExtensionOrigin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
@@ -15,12 +10,10 @@ import type { IncomingInvite } from './incoming-invite.ts'
 import { fault, refused, type End, type Refusal } from '../cdr/end-reason.ts'
 import {
   deadEnd,
-  nowhere,
   emergencyRoute,
   isOurSide,
   tenantOf,
   innerRoute,
-  isKnownOutside,
   retryAfter,
   routeCall,
   type Route,
@@ -38,6 +31,7 @@ import {
 } from '../sip-headers.ts'
 import type { Headers, SipRequest, Answer } from '../signalling.ts'
 import type { PhoneAnswer, Registrar } from '../../registrar/registrar.ts'
+import { refusalBy } from './charging-refusal.ts'
 
 interface AdmissionDeps extends RouteDeps {
   readonly charging: Charging
@@ -281,33 +275,6 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const withNumbers = isOurSide(origin) ? { ...request, sentAs } : request
   return isEmergencyNumber ? { ...withNumbers, isEmergencyNumber } : withNumbers
 }
-
-/** The end of a call that charging refuses. Undefined: the call continues. */
-export function refusalBy(
-  verdict: Verdict,
-  invite: IncomingInvite,
-  deps: RouteDeps,
-): End | undefined {
-  if (verdict.kind === 'unreachable')
-    return refused(503, 'Service Unavailable', verdict.by ?? 'ocs_unreachable', retryAfter(verdict))
-  if (verdict.kind === 'granted') return undefined
-  const { code, detail, lack } = verdict
-  if (isPayerRefused(code) || code === 'spend_guard')
-    return refused(403, 'Forbidden', code, undefined, detail)
-  if (isUnknownNumber(invite, code, deps)) return nowhere(invite.calledNumber)
-  const refusal = refused(402, 'Payment Required - Insufficient Funds', code, undefined, detail)
-  return lack === undefined ? refusal : { ...refusal, lack }
-}
-
-/** There is no wallet that may be charged. */
-const isPayerRefused = (code: string): boolean =>
-  code === 'payer_of_other_tenant' || code === 'no_payer'
-
-/** A phone has dialled a number without route and price: the reason is not a lack of funds. */
-const isUnknownNumber = (invite: IncomingInvite, code: string, deps: RouteDeps): boolean =>
-  invite.origin.kind === 'extension' &&
-  (code === 'unknown_caller' || code === 'no_rate') &&
-  !isKnownOutside(invite, deps)
 
 // Checks of an INVITE before authorization and routing.
 

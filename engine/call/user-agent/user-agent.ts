@@ -161,8 +161,8 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
   }
 
   /**
-   * Sets the handler of a method, before `connect`; `*` is all other methods. Requests in a dialog go
-   * to the dialog, never here.
+   * Sets the handler of a method, before `connect`; `*` is all other methods. Requests in a dialog
+   * go to the dialog, never here.
    */
   handle(method: string, handler: RequestHandler): void {
     this.#handlers.set(method.toLowerCase(), handler)

@@ -12,6 +12,7 @@ const threadFile = existsSync(bundled) ? bundled : new URL('./recording-worker.t
 /** The conversion streams: more would be a bug. */
 const MAX_HEAP_MB = 64
 
+/** Converts captures in a thread, one call at a time. */
 export class ConversionThread implements Converter {
   #worker: Worker | undefined
   #isStopped = false

@@ -167,16 +167,13 @@ function failureOf(result: Unconverted): {
     : { error: 'unknown_codec', reason: 'nothing was captured in a codec that is known' }
 }
 
-// Converts captures in a thread, one call at a time.
-
 export interface Converter {
   /** Never rejects. One at a time. */
   convert(order: ConversionOrder): Promise<Conversion>
   stop(): Promise<void>
 }
 
-// Recordings in the database: a row for each file, and its webhook event, in one transaction.
-
+/** Recordings in the database: a row for each file, and its webhook event, in one transaction. */
 export class RecordingStore {
   readonly #store: Store
   readonly #events: Pick<EventSink, 'wants' | 'writeAll'>

@@ -443,6 +443,3 @@ const character = (byte: number): string => String.fromCharCode(byte & 0xff)
 const short = (value: number): string => character(value) + character(value >> 8)
 
 const long = (value: number): string => short(value & 0xffff) + short(value >>> 16)
-
-// Notes of unfinished recordings, one file for each call, so that the next process finishes them
-// after a crash. A note that cannot be written costs the recording, never the call.

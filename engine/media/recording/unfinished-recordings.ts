@@ -4,9 +4,6 @@ import { readdir, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { recordingFile } from '../../../schema/rules/media.ts'
 
-// Notes of unfinished recordings, one file for each call, so that the next process finishes them
-// after a crash. A note that cannot be written costs the recording, never the call.
-
 export interface RecordedTrack extends Track {
   /** `host:port` of the relay. */
   readonly relay: string
@@ -27,9 +24,12 @@ export interface UnfinishedRecording {
 }
 
 const FOLDER = '.unfinished'
-
 const SUFFIX = '.json'
 
+/**
+ * Notes of unfinished recordings, one file for each call, so that the next process finishes them
+ * after a crash. A note that cannot be written costs the recording, never the call.
+ */
 export class UnfinishedRecordings {
   readonly #folder: string
   /** The writes of one call, in order. */

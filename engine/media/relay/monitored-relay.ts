@@ -1,5 +1,4 @@
 import type { Schedule } from '../../../schema/clock.ts'
-import type { Log } from '../../../schema/contracts/log.ts'
 import type { RelayStatus } from '../../../schema/contracts/engine.ts'
 import { type NgSocket, type NgSocketEvents, type RelayAddress, NgClient } from './ng-client.ts'
 import type { Relay, NgAnswer, NgDictionary, NgRequest, NgValue } from './relays.ts'
@@ -14,32 +13,16 @@ export interface RelaySetting {
   readonly weight: number
 }
 
-export interface RelayPoolDeps {
-  readonly relays: readonly RelaySetting[]
-  readonly open: (address: RelayAddress, events: NgSocketEvents) => NgSocket
-  /** The present addresses of hosts. */
-  readonly hosts: {
-    watch(owner: string, hosts: readonly string[]): void
-    addressesOf(host: string): readonly string[]
-  }
-  /** The prefix of all cookies, unique for this process. */
-  readonly cookiePrefix: string
-  readonly now: () => number
-  readonly schedule: Schedule
-  readonly log: Log
-  readonly onChange: (relay: Relay, change: RelayChange) => void
-}
-
-// One relay: its requests, its state and its counters.
-
 /**
  * The relay answers, for the first time or again; it no longer answers; it has restarted, and its
  * sessions are lost.
  */
 export type RelayChange = 'answers' | 'silent' | 'restarted'
 
-interface MonitoredRelayDeps
-  extends RelaySetting, Pick<RelayPoolDeps, 'open' | 'now' | 'schedule'> {
+export interface MonitoredRelayDeps extends RelaySetting {
+  readonly open: (address: RelayAddress, events: NgSocketEvents) => NgSocket
+  readonly now: () => number
+  readonly schedule: Schedule
   readonly newCookie: () => string
   readonly onChange: (change: RelayChange) => void
 }
@@ -85,6 +68,7 @@ const skippedKeys: ReadonlySet<string> = new Set([
 /** The weight of the latest round trip. */
 const LATENCY_WEIGHT = 0.1
 
+/** One relay: its requests, its state and its counters. */
 export class MonitoredRelay implements Relay {
   readonly name: string
   readonly weight: number

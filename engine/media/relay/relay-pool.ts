@@ -1,14 +1,28 @@
 /** The relays of `RTPENGINE`: which of them answer, and which one gets the next session. */
 import type { Cancel } from '../../../schema/clock.ts'
 import type { RelayStatus, EngineHappening } from '../../../schema/contracts/engine.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
 import { openNgSocket } from './ng-client.ts'
 import type { Relay, Relays } from './relays.ts'
 import {
   MonitoredRelay,
   type RelaySetting,
-  type RelayPoolDeps,
+  type MonitoredRelayDeps,
   type RelayChange,
 } from './monitored-relay.ts'
+
+export interface RelayPoolDeps extends Pick<MonitoredRelayDeps, 'open' | 'now' | 'schedule'> {
+  readonly relays: readonly RelaySetting[]
+  /** The present addresses of hosts. */
+  readonly hosts: {
+    watch(owner: string, hosts: readonly string[]): void
+    addressesOf(host: string): readonly string[]
+  }
+  /** The prefix of all cookies, unique for this process. */
+  readonly cookiePrefix: string
+  readonly log: Log
+  readonly onChange: (relay: Relay, change: RelayChange) => void
+}
 
 const CHECK_EVERY_MS = 100
 
@@ -130,5 +144,3 @@ export function createRelays(
       events.add({ type: eventOf[change], tenantId: null, relay }),
   })
 }
-
-// One relay: its requests, its state and its counters.

@@ -1,6 +1,6 @@
 import { decoderOf, readRtp } from '../recording/audio/rtp.ts'
 
-/** 20 ms. */
+/** The samples of 20 ms. */
 export const FRAME = 160
 
 /** A source that has paused is played again when its buffer has this length. */
@@ -11,6 +11,7 @@ const SHORTEN_AT = 6 * FRAME
 
 const CAPACITY = 12 * FRAME
 
+/** The jitter buffer of one party: packets come in, samples go out at their pace. */
 export class SourceQueue {
   readonly #samples = new Int16Array(CAPACITY)
   #first = 0

@@ -106,5 +106,3 @@ export class Authenticator {
 
 const phoneOf = (realm: string, user: string, address: string): string =>
   `${user}@${realm} ${address}`
-// Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
-// Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).

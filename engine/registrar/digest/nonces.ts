@@ -15,9 +15,7 @@ export interface DigestDeps {
 
 /** Nonces in use that are remembered; with more, older ones become stale before their time. */
 const MAX_NONCES = 50_000
-
-// Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
-// Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
+const NONCE_BYTES = 24
 
 /** The realm and address that a nonce is issued to. */
 interface NonceOwner {
@@ -35,6 +33,10 @@ interface InUse extends Genuine {
   count: number
 }
 
+/**
+ * Nonces that need no memory to be issued: time, serial number and a keyed hash (RFC 7616 §3.3).
+ * Memory is spent only on those that were answered rightly, to refuse a repeated `nc` (§5.12).
+ */
 export class Nonces {
   readonly #deps: Omit<DigestDeps, 'directory'>
   readonly #maxInUse: number
@@ -119,8 +121,6 @@ export class Nonces {
     }
   }
 }
-
-const NONCE_BYTES = 24
 
 /**
  * A SHA-256 that only the holder of `secret` (hexadecimal) can compute, in hexadecimal. Nested like

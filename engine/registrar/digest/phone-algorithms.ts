@@ -5,9 +5,7 @@ import { recentlyUsed } from '../../../schema/recently-used.ts'
 const MAX_PHONES = 10_000
 
 const all: readonly Algorithm[] = ['SHA-256', 'MD5']
-
 const plainFirst: readonly Algorithm[] = ['MD5', 'SHA-256']
-
 const plain: readonly Algorithm[] = ['MD5']
 
 /** Linphone's phones; baresip from 3.11; PJSUA from 2.11. */

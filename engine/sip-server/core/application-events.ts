@@ -1,4 +1,7 @@
-/** Tells applications of the calls and requests that are theirs. */
+/**
+ * Tells applications of the calls and requests that are theirs. Each event goes to the application
+ * that has the transaction, the dialog or the command.
+ */
 import type { AppEvent, AuthenticatedEvent, CallDetail, SentFields } from '../application.ts'
 import type { Flow } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'

@@ -81,16 +81,11 @@ export class Outbox {
   }
 }
 
-// Events for applications. Each goes to the application that has the transaction, the dialog or the
-// command.
-
 /** The command that an answer quotes. */
 export interface CommandRef {
   readonly clientId: number
   readonly id: string
 }
-
-// The connected applications: which SIP methods each asked for, and which one gets a request.
 
 /** The application that a request is meant for. */
 export type ApplicationRoute = { readonly tag: string } | { readonly uri: string }

@@ -1,4 +1,4 @@
-/** Drachtio-servers elsewhere as one port: new requests are spread over those that are available. */
+/** Several drachtio-servers as one port: new requests are spread over the available ones. */
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type {
   AppMessage,

@@ -6,8 +6,7 @@ import * as fs from 'node:fs'
 import { createHash } from 'node:crypto'
 import { basename, dirname, join } from 'node:path'
 import { decoderOf, readRtp } from './rtp.ts'
-import { parseAddress } from '../../../../schema/net/ip-address.ts'
-import { PcapReader, keyOf } from './pcap-reader.ts'
+import { endpointKey, PcapReader } from './pcap-reader.ts'
 import { Timeline, SAMPLE_RATE, type Channel } from './timeline.ts'
 
 /** `address:port` of the relay to which a party sends its media. */
@@ -234,9 +233,6 @@ function syncFolder(folder: string): void {
   }
 }
 
-// Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come
-// late and out of order: the last seconds are held, and passed to `write` when no packet can belong
-// there.
 const WAV_HEADER = 44
 const BYTES_PER_SAMPLE = 2
 
@@ -258,14 +254,4 @@ export function wavHeader(frames: number, channels: number): Buffer {
   header.write('data', 36, 'latin1')
   header.writeUInt32LE(size, 40)
   return header
-}
-
-// The UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and may
-// end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends at the
-// damage.
-
-/** Equal for equal addresses, however they are written. Undefined: no address. */
-function endpointKey(address: string, port: number): string | undefined {
-  const parsed = parseAddress(address)
-  return parsed && keyOf(parsed.words, port)
 }

@@ -1,6 +1,4 @@
-// The UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and may
-// end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends at the
-// damage.
+import { parseAddress } from '../../../../schema/net/ip-address.ts'
 
 interface CapturedDatagram {
   /** Milliseconds UTC by the clock of the relay, with fractions. */
@@ -12,7 +10,6 @@ interface CapturedDatagram {
 }
 
 const FILE_HEADER = 24
-
 const RECORD_HEADER = 16
 
 /** The largest IP packet, and room for an Ethernet header. */
@@ -34,6 +31,11 @@ interface Format {
   readonly skip: number
 }
 
+/**
+ * Reads the UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and
+ * may end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends at the
+ * damage.
+ */
 export class PcapReader {
   #rest: Buffer = Buffer.alloc(0)
   #format: Format | undefined
@@ -84,7 +86,6 @@ const wordsOf =
     isLittleEndian ? bytes.readUInt32LE(at) : bytes.readUInt32BE(at)
 
 const MICROSECONDS = 0xa1b2c3d4
-
 const NANOSECONDS = 0xa1b23c4d
 
 function formatOf(bytes: Buffer): Format | undefined {
@@ -128,5 +129,10 @@ function ipv6(packet: Buffer): IpHeader | undefined {
   return { end: 40, words: [24, 28, 32, 36].map((at) => packet.readUInt32BE(at)) }
 }
 
-export const keyOf = (words: readonly number[], port: number): string =>
-  `${words.join('.')}:${port}`
+/** Equal for equal addresses, however they are written. Undefined: no address. */
+export function endpointKey(address: string, port: number): string | undefined {
+  const parsed = parseAddress(address)
+  return parsed && keyOf(parsed.words, port)
+}
+
+const keyOf = (words: readonly number[], port: number): string => `${words.join('.')}:${port}`

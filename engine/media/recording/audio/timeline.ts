@@ -1,10 +1,6 @@
 /** Frames a second. */
 export const SAMPLE_RATE = 8_000
 
-// Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come
-// late and out of order: the last seconds are held, and passed to `write` when no packet can belong
-// there.
-
 /** 0: left, the caller. 1: right, the callee. */
 export type Channel = 0 | 1
 
@@ -36,6 +32,11 @@ export interface Piece {
   readonly decoder: Int16Array
 }
 
+/**
+ * Puts the audio of two parties at its time, in order and in bounded memory (pure). Packets come
+ * late and out of order: the last seconds are held, and passed to `write` when no packet can belong
+ * there.
+ */
 export class Timeline {
   /** The bytes are valid until it returns. */
   readonly #write: (frames: Buffer) => void
