@@ -3,7 +3,7 @@
  * resumed.
  */
 import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
-import type { SavedCall } from '../call-records.ts'
+import type { SavedCall } from '../restored-calls.ts'
 import { Customer } from '../customers/customer.ts'
 import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'
 import type { Books } from './authorize.ts'
