@@ -1,10 +1,10 @@
 /**
- * Stores ended calls, each once, whatever is repeated. The journal has the end of a call first; then
- * a batch gets its record, its debit, its report and its events in one transaction.
+ * Stores ended calls, each once, whatever is repeated. The journal has the end of a call first;
+ * then a batch stores its record, its debit, its report and its events in one transaction.
  *
  * A batch is safe to repeat, also when the answer to a COMMIT is lost: a record has a unique call
- * uuid, a debit a unique reference, and a call that has a record is not charged again. It changes no
- * memory.
+ * uuid, a debit a unique reference, and a call that has a record is not charged again. It changes
+ * no memory.
  */
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Quality, ReportAnswer } from '../../schema/contracts/charging.ts'

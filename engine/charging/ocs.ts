@@ -75,7 +75,7 @@ export interface OcsDeps {
   readonly schedule: Schedule
   /** Callers without a customer are refused, or allowed at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
-  /** What is dialled in place of `+`; absent: the installation names none. */
+  /** Prefixes dialled in place of `+`; absent: the installation names none. */
   readonly exitCodes?: ExitCodes | undefined
   /**
    * A call that cannot be decided, because this process is cut off from what others share, is
@@ -130,7 +130,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #settlement: Settlement
   readonly #lost: LostHoldings
   readonly #moves: MoneyMoves
-  /** What this process holds of wallets. Undefined: no other process spends from the same ones. */
+  /** Shares of wallets that this process holds. Undefined: no other process spends from them. */
   readonly money: NodeShares | undefined
   readonly #sums = new MoneySums()
   readonly #decisions: Decisions
@@ -138,7 +138,7 @@ export class Ocs implements Charging, OcsPort {
   #holds: RestoredHolds = nothingRestored
   #cancelHousekeeping: (() => void) | undefined
 
-  /** With everything in memory that is stored, and what calls of the last run hold. */
+  /** Loads all that is stored, and reserves again for calls of the last run. */
   static async open(deps: OcsDeps): Promise<Ocs> {
     const ocs = new Ocs(deps)
     await ocs.reload()
@@ -148,7 +148,7 @@ export class Ocs implements Charging, OcsPort {
     return ocs
   }
 
-  /** Of an empty database, until `reload`. */
+  /** Knows no customer and no rate until `reload`. */
   constructor(deps: OcsDeps) {
     const { store, now, wallNow, schedule, exitCodes, members, shares } = deps
     this.#deps = deps
@@ -266,7 +266,7 @@ export class Ocs implements Charging, OcsPort {
     this.#holds = { ended, recovered: toRecovered(open) }
   }
 
-  /** What the calls of this process hold is its own, and nothing else of this node. */
+  /** Keeps the money that calls of this process hold, and frees the rest that this node held. */
   async #holdMoney(): Promise<void> {
     if (this.money === undefined) return
     for (const customer of this.#customers.all())
@@ -391,7 +391,7 @@ export class Ocs implements Charging, OcsPort {
 
   // ---- for the API -----------------------------------------------------------------------------
 
-  /** What `authorize` would answer now. Nothing is reserved, counted or reported. */
+  /** Returns what `authorize` would answer now. Nothing is reserved, counted or reported. */
   foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Forecast {
     return foresee(request, this.#isOverloaded ? undefined : this.#books(), this.#deps)
   }

@@ -1,6 +1,6 @@
 /**
- * What is reserved for a call, in the journal next to its state: made again when the call is
- * resumed.
+ * The reservation of a call, as the journal has it next to the state of the call: made again when
+ * the call is resumed.
  */
 import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
 import type { SavedCall } from '../restored-calls.ts'
@@ -17,7 +17,7 @@ export function toSavedGrant(reservation: Reservation): SavedGrant {
     grantedSeconds: toBound(reservation.grantedSeconds),
     amountMicros: reservation.amountMicros,
     isLastGrant: reservation.isLastGrant,
-    // What spend guards have to know of the source.
+    // Spend guards have to know this of the source.
     sentAs: asked && sentOf(asked, payer),
     extensionId: asked?.extensionId ?? undefined,
     sourceTenantId: asked && sourceTenantOf(asked),
@@ -55,7 +55,7 @@ export function holdGrant(
       tariff,
       amountMicros,
       isLastGrant,
-      // What it holds of caps was taken by the process before this one, and counts as spent.
+      // Its part of caps was taken by the process before this one, and counts as spent.
       asked: {
         caller: call.callerNumber,
         callee: call.calledNumber,

@@ -45,13 +45,13 @@ export interface ExternalChargingDeps {
   /** Milliseconds UTC. */
   readonly wallNow: () => number
   readonly schedule: Schedule
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   readonly random: () => number
   readonly log: Log
 }
 
 const retryAfterSeconds = 5
-/** With fail mode `open`, a call goes on for this long when its extension gets no answer. */
+/** A call goes on for this long when its extension gets no answer and the fail mode is `open`. */
 const blindGrantSeconds = 60
 /**
  * Uuids of denied calls are remembered until their CDR is stored, at most this many, the newest.
@@ -200,7 +200,7 @@ export class ExternalCharging implements Charging {
     this.#deps.journal.changed(callUuid, { text: state })
   }
 
-  /** What the call holds is reserved at the OCS. */
+  /** The money that the call holds is reserved at the OCS. */
   resume(callUuid: string): boolean {
     return this.#restored.take(callUuid) !== undefined
   }

@@ -2,9 +2,9 @@
  * Settles ended calls: decides what each costs and who pays (`charge.ts`), has it written once, and
  * lets memory follow the commit.
  *
- * Where several processes spend from one wallet, a call that was cut off may cost more than this one
- * holds, and less than the wallet has: it waits a moment for the rest. Until then the journal has
- * the call as it was before its end: after a crash it goes on, and no party has got a BYE.
+ * A call that was cut off may cost more than this process holds of a shared wallet, and less than
+ * the wallet has: it waits a moment for the rest. Until then the journal has the call as it was
+ * before its end: after a crash it goes on, and no party has got a BYE.
  */
 import type { EndTerms } from '../../../schema/journal/journal-entries.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'

@@ -1,4 +1,4 @@
-/** The statements that settle a batch of calls. */
+/** Statements for the records, reports and shares of a batch of calls. */
 import { cdrColumns } from '../../../schema/records/stored-record.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 
@@ -41,7 +41,8 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
     statements.prepareRows<R>({
       table,
       columns,
-      sql: `INSERT INTO ${table} (${columns.join()}) SELECT ${columns.join()} FROM given WHERE true ${then}`,
+      sql: `INSERT INTO ${table} (${columns.join()})
+        SELECT ${columns.join()} FROM given WHERE true ${then}`,
     })
   return {
     /** Returns those that had no record. */
@@ -65,7 +66,8 @@ export function settlementStatements({ statements }: Pick<Store, 'statements'>) 
     acceptedReports: statements.prepareRows<ReportRow>({
       table: 'ocs_report',
       columns: ['call_uuid'],
-      sql: `SELECT call_uuid, billsec, cost_micros, CAST(balance_after_micros AS TEXT) AS balance_after, currency
+      sql: `SELECT call_uuid, billsec, cost_micros,
+          CAST(balance_after_micros AS TEXT) AS balance_after, currency
         FROM ocs_report WHERE is_conflict = 0 AND call_uuid IN (SELECT call_uuid FROM given)`,
     }),
     /** Shares change with the lock of their wallet. */
