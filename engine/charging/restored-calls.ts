@@ -5,18 +5,18 @@ import type { CutCall, JournalEntry } from '../../schema/journal/journal-entries
 import type { CallWriter } from './call-writer.ts'
 
 /** An answered call of the last run that may go on. */
-export type SavedCall = CutCall & { readonly state: NonNullable<CutCall['state']> }
+export type RestoredCall = CutCall & { readonly state: NonNullable<CutCall['state']> }
 
 interface LeftOpen {
   readonly toClose: readonly JournalEntry[]
-  readonly saved: readonly SavedCall[]
+  readonly saved: readonly RestoredCall[]
 }
 
 export class RestoredCalls {
   readonly #journal: CallJournal
   readonly #writer: CallWriter
   /** Neither resumed nor abandoned. */
-  readonly #saved = new Map<string, SavedCall>()
+  readonly #saved = new Map<string, RestoredCall>()
 
   constructor(journal: CallJournal, writer: CallWriter) {
     this.#journal = journal
@@ -38,7 +38,7 @@ export class RestoredCalls {
   }
 
   /** Undefined: the last run left no such call, or it was taken. */
-  take(callUuid: string): SavedCall | undefined {
+  take(callUuid: string): RestoredCall | undefined {
     const call = this.#saved.get(callUuid)
     this.#saved.delete(callUuid)
     return call
@@ -52,21 +52,21 @@ export function toRecovered({ toClose, saved }: LeftOpen): RecoveredCalls {
   return { recoveredCalls, unansweredCalls, saved: saved.map(toSavedEntry) }
 }
 
-const hasState = (entry: JournalEntry): entry is SavedCall =>
+const hasState = (entry: JournalEntry): entry is RestoredCall =>
   entry.kind === 'cut' && entry.state !== undefined
 
 /**
  * The clock of another boot may have been ahead of this one: a sign of life is never later than
  * now.
  */
-function notAhead(call: SavedCall, nowMs: number): SavedCall {
+function notAhead(call: RestoredCall, nowMs: number): RestoredCall {
   const { answeredMs, shiftMs } = call.state
   const aheadMs = Math.max(0, answeredMs + call.talkedMs - nowMs)
   const state = { answeredMs: answeredMs - aheadMs, shiftMs: shiftMs - aheadMs }
   return { ...call, state: { ...call.state, ...state } }
 }
 
-const toSavedEntry = ({ callUuid, call, talkedMs, state }: SavedCall): SavedEntry => ({
+const toSavedEntry = ({ callUuid, call, talkedMs, state }: RestoredCall): SavedEntry => ({
   callUuid,
   call,
   state: state.text,

@@ -3,7 +3,7 @@
  * the call is resumed.
  */
 import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
-import type { SavedCall } from '../restored-calls.ts'
+import type { RestoredCall } from '../restored-calls.ts'
 import { Customer } from '../customers/customer.ts'
 import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'
 import type { Books } from './authorize.ts'
@@ -40,7 +40,7 @@ function sentOf({ sentAs }: Guardable, payer: Customer | undefined): readonly st
  * removed is revoked at its next sign of life, as of an inactive customer.
  */
 export function holdGrant(
-  { callUuid, call, tariff, state: { grant } }: SavedCall,
+  { callUuid, call, tariff, state: { grant } }: RestoredCall,
   { customers, reservations }: Books,
   now: number,
 ): void {
