@@ -158,23 +158,7 @@ export class Ocs implements Charging, OcsPort {
     const canHold = (): boolean => money?.canHold !== false
     this.#events = new AccountingEvents(deps.events)
     this.ledger = new Ledger(store)
-    this.#writer = new CallWriter({
-      store,
-      journal: deps.journal,
-      ledger: this.ledger,
-      keeping: deps.keeping,
-      schedule,
-      now,
-      wallNow,
-      events: this.#events,
-      sink: deps.events,
-      onFailure: (error, waiting) =>
-        deps.log('error', 'billing: records cannot be stored', { error, waiting }),
-      onLockedWallets: (ids) => logLocked(ids, deps.log),
-      onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
-      owner: members,
-      onSettled: (spent, beyond) => money?.settled(spent, beyond),
-    })
+    this.#writer = this.#createWriter(deps)
     this.#restored = new RestoredCalls(deps.journal, this.#writer)
     this.#customers = new Customers({
       store,
@@ -227,6 +211,26 @@ export class Ocs implements Charging, OcsPort {
       events: this.#events,
       sink: deps.events,
       money,
+    })
+  }
+
+  #createWriter({ store, journal, keeping, schedule, log, ...deps }: OcsDeps): CallWriter {
+    return new CallWriter({
+      store,
+      journal,
+      ledger: this.ledger,
+      keeping,
+      schedule,
+      now: deps.now,
+      wallNow: deps.wallNow,
+      events: this.#events,
+      sink: deps.events,
+      onFailure: (error, waiting) =>
+        log('error', 'billing: records cannot be stored', { error, waiting }),
+      onLockedWallets: (ids) => logLocked(ids, log),
+      onLostEvents: (count) => log('warn', 'billing: events of calls are lost', { count }),
+      owner: deps.members,
+      onSettled: (spent, beyond) => this.money?.settled(spent, beyond),
     })
   }
 
