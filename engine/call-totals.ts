@@ -1,5 +1,5 @@
-/** What ended calls add up to since the start, by the names under which telemetry shows it. */
-import type { Charging } from '../schema/contracts/charging.ts'
+/** Totals of ended calls since the start, by the names under which telemetry shows them. */
+import type { Quality } from '../schema/contracts/charging.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
 import { worstOf } from '../schema/records/stored-record.ts'
 import type { DelayHistogram, MosHistogram } from '../schema/contracts/engine.ts'
@@ -8,7 +8,7 @@ import type { CallQuality, Disposition } from '../schema/contracts/field-values.
 /** A node in the next rack answers within the first, a mobile network abroad within the last. */
 const boundsMs = [25, 50, 100, 250, 500, 1_000, 2_000, 3_000, 5_000, 8_000, 15_000, 30_000]
 
-/** Of the worse direction: below 3 most people complain, G.711 reaches 4.4. */
+/** Bounds for the worse direction: below 3 most people complain, G.711 reaches 4.4. */
 const mosBounds = [1.5, 2, 2.5, 3, 3.5, 3.8, 4, 4.2, 4.5]
 
 export class CallTotals {
@@ -26,11 +26,13 @@ export class CallTotals {
   #billsec = 0
   readonly #mos = { counts: mosBounds.map(() => 0), sum: 0, calls: 0 }
 
-  add({ disposition, billsec, postDialDelayMs }: CallRecord): void {
+  /** Counts a call that has ended; its quality, once that is known. */
+  add({ disposition, billsec, postDialDelayMs }: CallRecord, quality?: Quality): void {
     this.#calls += 1
     this.#billsec += billsec
     this.#dispositions[disposition] += 1
     if (postDialDelayMs !== null) this.#addDelay(postDialDelayMs)
+    void quality?.then((known) => this.addQuality(known))
   }
 
   snapshot(): Readonly<Record<string, number>> {
@@ -48,7 +50,6 @@ export class CallTotals {
     return { boundsMs, counts: [...this.#delays], sumMs: this.#delaySumMs }
   }
 
-  /** Of calls whose quality is known. */
   addQuality(quality: CallQuality | undefined): void {
     const { mos_score: mos } = worstOf(quality)
     if (mos === null) return
@@ -75,21 +76,3 @@ export class CallTotals {
     this.#delaySumMs += delayMs
   }
 }
-
-/** The same charging; `totals` counts what it gets to store. */
-export const counted = (charging: Charging, totals: CallTotals): Charging => ({
-  authorize: (request) => charging.authorize(request),
-  extend: (callUuid, usedSeconds) => charging.extend(callUuid, usedSeconds),
-  begun: (call) => charging.begun(call),
-  answered: (call, state) => charging.answered(call, state),
-  changed: (callUuid, state) => charging.changed(callUuid, state),
-  resume: (callUuid) => charging.resume(callUuid),
-  abandon: (callUuid) => charging.abandon(callUuid),
-  alive: (callUuids, nowMs) => charging.alive(callUuids, nowMs),
-  running: (nowMs, sinceMs) => charging.running(nowMs, sinceMs),
-  report: (record, safe, quality) => {
-    totals.add(record)
-    void quality?.then((known) => totals.addQuality(known))
-    return charging.report(record, safe, quality)
-  },
-})

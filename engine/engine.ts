@@ -23,7 +23,7 @@ import { OtherNodes } from './call/transfer/other-nodes.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
-import { CallTotals, counted } from './call-totals.ts'
+import { CallTotals } from './call-totals.ts'
 import type {
   OriginateResult,
   TestCallRequest,
@@ -209,7 +209,6 @@ export class Engine {
     const onMessage = this.#messages.add.bind(this.#messages)
     this.#client = new UserAgent({ port: this.#port, log, onMessage, lagMs, sessionSeconds })
     this.#deadlines = new Deadlines({ now, schedule })
-    const charging = counted(deps.charging, this.totals)
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
     this.#states = new StateChanges({ ...deps, node: deps.node.name })
@@ -230,7 +229,7 @@ export class Engine {
       refusedByOverload: () => this.#server.refusedCalls,
     })
     this.registrar = this.#createRegistrar(deps)
-    this.calls = this.#createCalls(deps, charging)
+    this.calls = this.#createCalls(deps)
     this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
     this.recordings = createRecordings(this, deps)
     this.dispatcher = new Dispatcher({
@@ -280,7 +279,8 @@ export class Engine {
       }),
       client: this.#client,
       calls: this.calls,
-      charging,
+      charging: deps.charging,
+      onEnded: (record, quality) => this.totals.add(record, quality),
       now,
       log,
       registrar: this.registrar,
@@ -578,12 +578,12 @@ export class Engine {
     }
   }
 
-  #createCalls({ config, now, wallNow, ...deps }: EngineDeps, charging: Charging): ActiveCalls {
+  #createCalls({ config, now, wallNow, ...deps }: EngineDeps): ActiveCalls {
     return new ActiveCalls({
       now,
       wallNow,
       deadlines: this.#deadlines,
-      charging,
+      charging: deps.charging,
       nodeName: deps.node.name,
       whyClosed: deps.whyClosed,
       findsEndedLegs: config.hep !== undefined,

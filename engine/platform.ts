@@ -4,7 +4,7 @@
  */
 import { lookup } from 'node:dns/promises'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { EndRetention } from './charging/call-records.ts'
+import type { EndRetention } from './charging/kept-ends.ts'
 import { Ocs } from './charging/ocs.ts'
 import type { ControlDeps } from '../control/app.ts'
 import type { LoopDelay } from '../control/http/platform.ts'

@@ -19,7 +19,7 @@ export interface RefusedCallsDeps {
   readonly log: Log
 }
 
-/** How old a count may be that a crash loses. */
+/** A crash loses counts that are no older than this. */
 const FLUSH_MS = 5_000
 /** Minutes that wait while the database is away; then they are counted as one. */
 const MAX_MINUTES = 1_440
@@ -35,9 +35,9 @@ export class RefusedCalls {
   readonly #totals = nothing()
   readonly #sampled = new Set<string>()
   #samples = 0
-  /** Of unknown sources, in this minute. */
+  /** Calls of unknown sources in this minute. */
   #calls = 0
-  /** What is not stored yet, by minute. */
+  /** Counts that are not stored yet, by minute. */
   readonly #waiting = new Map<number, Record<RefusalReason, number>>()
   #minute: number
   #overloadSeen = 0

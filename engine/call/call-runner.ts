@@ -2,6 +2,7 @@
  * Performs the commands of the call machine and returns events to it. The only place where live
  * calls meet the SIP side, the OCS, routing, the dispatcher and the clock.
  */
+import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallDeps } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
@@ -57,6 +58,8 @@ export interface CallRunnerDeps
   readonly onByeHeaders?: (callUuid: string, legId: string, headers: Headers) => void
   /** Returns the media quality of an ended call. Undefined: nothing has measured it. */
   readonly qualityOf?: ((call: LiveCall) => Quality | undefined) | undefined
+  /** Follows the end of a call whose record is to be stored. */
+  readonly onEnded?: (record: CallRecord, quality: Quality | undefined) => void
   /** Absent: media passes by. */
   readonly mediaGate?: LegGate | undefined
 }
@@ -417,6 +420,7 @@ export class CallRunner {
       return safe()
     }
     const quality = this.#deps.qualityOf?.(call)
+    this.#deps.onEnded?.(record, quality)
     try {
       await charging.report(record, safe, quality)
     } catch (error) {

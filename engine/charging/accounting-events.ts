@@ -22,7 +22,7 @@ export class AccountingEvents {
     this.#sink = sink
   }
 
-  /** Of an authorization. */
+  /** The event of an authorization. */
   verdict(
     request: AuthorizationRequest,
     authorization: Authorization,

@@ -1,8 +1,8 @@
 /**
- * What becomes of live calls when others have taken what this process held for them: it was asleep,
- * paused or cut off for so long that its shares were freed (D183). It asks anew. A call whose grant
- * has passed by the clock of the server ends, and so does one for which nothing more is there; the
- * others go on. No call costs more than what was obtained anew.
+ * Decides which live calls go on when others have taken the money held for them: this process was
+ * asleep, paused or cut off for so long that its shares were freed (D183). It asks anew. A call
+ * whose grant has passed by the clock of the server ends, and so does one for which nothing more is
+ * there; the others go on. No call costs more than what was obtained anew.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { RevokedCall } from '../../schema/contracts/charging.ts'
@@ -72,7 +72,7 @@ export class LostHoldings {
   revoked(callUuids: readonly string[]): readonly RevokedCall[] {
     const lost = this.#lost
     if (lost === undefined || this.#isAsking) return []
-    /** What is missing for the calls of each payer; those that end need nothing. */
+    /** Money missing for the calls of each payer; those that end need nothing. */
     const missing = new Map<Customer, number>()
     const calls = callUuids.flatMap((callUuid) => this.#paid(callUuid))
     const ended = calls.filter(({ call }) => this.#isOver(call, lost))
@@ -98,7 +98,7 @@ export class LostHoldings {
     return payer === undefined || amountMicros === 0 ? [] : [{ call, payer }]
   }
 
-  /** By the clock of the server, which went on while this process slept. */
+  /** Compares with the clock of the server, which went on while this process slept. */
   #isOver(
     { answeredAt, grantedSeconds }: Reservation,
     { at, stoodStillMs, mayHold }: Fenced & { readonly at: number },

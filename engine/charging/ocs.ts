@@ -48,19 +48,19 @@ import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallRecords, type EndRetention, type OpenCalls, toLeftCalls } from './call-records.ts'
-import { CallStore } from './call-store.ts'
+import { CallWriter } from './call-writer.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendGuards } from './guards/spend-guards.ts'
-import { createLedger, type Ledger } from './ledger/ledger.ts'
+import { Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/posting.ts'
 import { quoteOf } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
-import { chargeLeft, type EndedLeft } from './settlement/charge.ts'
-import { Charges } from './settlement/charges.ts'
+import { chargeRestored, type RestoredEnd } from './settlement/charge.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
+import type { EndRetention } from './kept-ends.ts'
 import { LostHoldings } from './lost-holdings.ts'
+import { RestoredCalls, toRecovered } from './restored-calls.ts'
 import { Settlement } from './settlement/settlement.ts'
 
 export interface OcsDeps {
@@ -75,7 +75,7 @@ export interface OcsDeps {
   readonly schedule: Schedule
   /** Callers without a customer are refused, or allowed at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
-  /** What is dialled in place of `+`; absent: the installation names none. */
+  /** Prefixes dialled in place of `+`; absent: the installation names none. */
   readonly exitCodes?: ExitCodes | undefined
   /**
    * A call that cannot be decided, because this process is cut off from what others share, is
@@ -96,15 +96,15 @@ export interface OcsDeps {
 const housekeepingMs = 1_000
 
 /** Calls of the last run, all of which hold what they need. */
-interface HeldLeft {
-  /** To be settled. */
-  readonly ended: readonly EndedLeft[]
-  readonly left: RecoveredCalls
+interface RestoredHolds {
+  /** Calls to be settled. */
+  readonly ended: readonly RestoredEnd[]
+  readonly recovered: RecoveredCalls
 }
 
-const nothingLeft: HeldLeft = {
+const nothingRestored: RestoredHolds = {
   ended: [],
-  left: { recoveredCalls: 0, unansweredCalls: 0, saved: [] },
+  recovered: { recoveredCalls: 0, unansweredCalls: 0, saved: [] },
 }
 
 /**
@@ -119,8 +119,8 @@ const betweenSlices = (isServing: boolean): Promise<void> =>
 export class Ocs implements Charging, OcsPort {
   readonly ledger: Ledger
   readonly #deps: OcsDeps
-  readonly #calls: CallStore
-  readonly #records: CallRecords
+  readonly #writer: CallWriter
+  readonly #restored: RestoredCalls
   readonly #customers: Customers
   readonly rates: Rates
   readonly exitCodes: ExitCodes | undefined
@@ -128,28 +128,27 @@ export class Ocs implements Charging, OcsPort {
   readonly #reservations = new Reservations()
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
-  readonly #charges: Charges
   readonly #lost: LostHoldings
   readonly #moves: MoneyMoves
-  /** What this process holds of wallets. Undefined: no other process spends from the same ones. */
+  /** Shares of wallets that this process holds. Undefined: no other process spends from them. */
   readonly money: NodeShares | undefined
   readonly #sums = new MoneySums()
   readonly #decisions: Decisions
-  /** What the last run has left, until `start`. */
-  #left: HeldLeft = nothingLeft
+  /** Calls of the last run, until `start`. */
+  #holds: RestoredHolds = nothingRestored
   #cancelHousekeeping: (() => void) | undefined
 
-  /** With everything in memory that is stored, and what calls of the last run hold. */
+  /** Loads all that is stored, and reserves again for calls of the last run. */
   static async open(deps: OcsDeps): Promise<Ocs> {
     const ocs = new Ocs(deps)
     await ocs.reload()
-    ocs.#left = ocs.#hold(await ocs.#records.leftOpen(deps.now()))
+    await ocs.#restore()
     // From here on other processes get what this node held, and no call of it uses.
     await ocs.#holdMoney()
     return ocs
   }
 
-  /** Of an empty database, until `reload`. */
+  /** Knows no customer and no rate until `reload`. */
   constructor(deps: OcsDeps) {
     const { store, now, wallNow, schedule, exitCodes, members, shares } = deps
     this.#deps = deps
@@ -158,21 +157,9 @@ export class Ocs implements Charging, OcsPort {
     this.money = money
     const canHold = (): boolean => money?.canHold !== false
     this.#events = new AccountingEvents(deps.events)
-    this.#calls = new CallStore({
-      store,
-      schedule,
-      now,
-      wallNow,
-      events: this.#events,
-      sink: deps.events,
-      onFailure: (error, waiting) =>
-        deps.log('error', 'billing: records cannot be stored', { error, waiting }),
-      onLockedWallets: (ids) => logLocked(ids, deps.log),
-      onLostEvents: (count) => deps.log('warn', 'billing: events of calls are lost', { count }),
-      owner: members,
-      onSettled: (spent, beyond) => money?.settled(spent, beyond),
-    })
-    this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
+    this.ledger = new Ledger(store)
+    this.#writer = this.#createWriter(deps)
+    this.#restored = new RestoredCalls(deps.journal, this.#writer)
     this.#customers = new Customers({
       store,
       now,
@@ -192,8 +179,6 @@ export class Ocs implements Charging, OcsPort {
     const { failMode = 'closed' } = deps
     const reservations = this.#reservations
     this.#lost = new LostHoldings({ money, reservations, failMode, now, schedule })
-    const uncertain = () => this.#lost.certain()
-    this.#charges = new Charges({ books: () => this.#books(), canHold, uncertain })
     this.#decisions = new Decisions({
       unknownCaller: deps.unknownCaller,
       failMode,
@@ -204,16 +189,18 @@ export class Ocs implements Charging, OcsPort {
       isOverloaded: () => this.#isOverloaded,
       onNew: (request, authorization) => {
         const event = this.#events.verdict(request, authorization, wallNow())
-        if (event !== undefined) this.#calls.announce(event)
+        if (event !== undefined) this.#writer.announce(event)
       },
     })
-    this.ledger = createLedger(store)
     const sums = this.#sums
     this.#settlement = new Settlement({
       now,
-      records: this.#records,
-      reservations: this.#reservations,
+      writer: this.#writer,
+      books: () => this.#books(),
+      reservations,
       sums,
+      canHold,
+      uncertain: () => this.#lost.certain(),
     })
     this.#moves = new MoneyMoves({
       store,
@@ -227,20 +214,40 @@ export class Ocs implements Charging, OcsPort {
     })
   }
 
+  #createWriter({ store, journal, keeping, schedule, log, ...deps }: OcsDeps): CallWriter {
+    return new CallWriter({
+      store,
+      journal,
+      ledger: this.ledger,
+      keeping,
+      schedule,
+      now: deps.now,
+      wallNow: deps.wallNow,
+      events: this.#events,
+      sink: deps.events,
+      onFailure: (error, waiting) =>
+        log('error', 'billing: records cannot be stored', { error, waiting }),
+      onLockedWallets: (ids) => logLocked(ids, log),
+      onLostEvents: (count) => log('warn', 'billing: events of calls are lost', { count }),
+      owner: deps.members,
+      onSettled: (spent, beyond) => this.money?.settled(spent, beyond),
+    })
+  }
+
   /**
    * Settles the calls that the last run left open and that cannot go on, then begins housekeeping.
    */
   async start(): Promise<RecoveredCalls> {
-    const { ended, left } = this.#left
-    this.#left = nothingLeft
+    const { ended, recovered } = this.#holds
+    this.#holds = nothingRestored
     for (const call of ended) void this.#close(call)
-    this.#records.watch({
+    this.#writer.kept.watch({
       found: (lost) => this.#rewind(lost.length),
-      store: (entry) => this.#close(chargeLeft(entry, this.#books())),
+      store: (entry) => this.#close(chargeRestored(entry, this.#books())),
     })
-    await this.#calls.flush()
+    await this.#writer.flush()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
-    return left
+    return recovered
   }
 
   /** Another server may answer than before: memory follows it, also where it is behind. */
@@ -252,17 +259,18 @@ export class Ocs implements Charging, OcsPort {
   }
 
   /**
-   * What is left holds from here on: a call that goes on its grant, one that is over its cost,
-   * until that is stored.
+   * Reserves again for calls of the last run: for one that goes on, its grant; for one that is
+   * over, its cost, until that is stored.
    */
-  #hold(left: OpenCalls): HeldLeft {
-    for (const call of left.saved) holdGrant(call, this.#books(), this.#deps.now())
-    const ended = left.toClose.map((entry) => chargeLeft(entry, this.#books()))
+  async #restore(): Promise<void> {
+    const open = await this.#restored.open(this.#deps.now())
+    for (const call of open.saved) holdGrant(call, this.#books(), this.#deps.now())
+    const ended = open.toClose.map((entry) => chargeRestored(entry, this.#books()))
     for (const { record, charge } of ended) this.#reservations.holdCost(record.callUuid, charge)
-    return { ended, left: toLeftCalls(left) }
+    this.#holds = { ended, recovered: toRecovered(open) }
   }
 
-  /** What the calls of this process hold is its own, and nothing else of this node. */
+  /** Keeps the money that calls of this process hold, and frees the rest that this node held. */
   async #holdMoney(): Promise<void> {
     if (this.money === undefined) return
     for (const customer of this.#customers.all())
@@ -270,8 +278,8 @@ export class Ocs implements Charging, OcsPort {
     await this.money.alone()
   }
 
-  async #close({ record, charge }: EndedLeft): Promise<void> {
-    await this.#settlement.settle(record, charge).catch((error: unknown) => {
+  async #close({ record, charge }: RestoredEnd): Promise<void> {
+    await this.#settlement.settleAt(record, charge).catch((error: unknown) => {
       const message = 'billing: a call of the last run cannot be stored'
       this.#deps.log('error', message, { error, record })
     })
@@ -280,8 +288,8 @@ export class Ocs implements Charging, OcsPort {
   /** Writes what waits. Resolves with what neither the database nor the journal has. */
   async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
-    if (this.#charges.areWaiting) await this.#charges.finish()
-    const unstored = await this.#records.stop()
+    await this.#settlement.finish()
+    const unstored = await this.#writer.stop()
     await this.#guards.caps.stop()
     await this.money?.stop()
     return unstored
@@ -303,24 +311,24 @@ export class Ocs implements Charging, OcsPort {
   }
 
   begun(call: DialledCall): void {
-    this.#records.begun(call)
+    this.#deps.journal.begun(call)
   }
 
   answered(call: OpenCall, state?: string): Promise<boolean> {
     const { callUuid } = call
     const tariff = this.#reservations.answered(callUuid, this.#deps.now())?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
-    return this.#records.answered(
-      call,
-      tariff,
-      this.#deps.now(),
-      saved,
-      this.#events.answered(call),
-    )
+    const written = this.#deps.journal.answered(call, tariff, this.#deps.now(), saved)
+    const event = this.#events.answered(call)
+    if (event === undefined) return written
+    return written.then((isWritten) => {
+      if (isWritten) this.#writer.announce(event)
+      return isWritten
+    })
   }
 
   changed(callUuid: string, state: string): void {
-    this.#records.changed(callUuid, this.#withGrant(callUuid, state))
+    this.#deps.journal.changed(callUuid, this.#withGrant(callUuid, state))
   }
 
   #withGrant(callUuid: string, text: string): SavedState {
@@ -329,7 +337,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   resume(callUuid: string): boolean {
-    const call = this.#records.takeSaved(callUuid)
+    const call = this.#restored.take(callUuid)
     if (call === undefined) return false
     const now = this.#deps.now()
     this.#reservations.resume(callUuid, Math.ceil((now - call.state.answeredMs) / 1_000), now)
@@ -337,12 +345,12 @@ export class Ocs implements Charging, OcsPort {
   }
 
   abandon(callUuid: string): void {
-    const call = this.#records.takeSaved(callUuid)
-    if (call !== undefined) void this.#close(chargeLeft(call, this.#books()))
+    const call = this.#restored.take(callUuid)
+    if (call !== undefined) void this.#close(chargeRestored(call, this.#books()))
   }
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
-    this.#records.alive(callUuids, nowMs)
+    this.#deps.journal.alive(callUuids, nowMs)
     return [
       ...revokedAmong(callUuids, nowMs, this.#reservations, this.#guards),
       ...this.#lost.revoked(callUuids),
@@ -358,13 +366,11 @@ export class Ocs implements Charging, OcsPort {
   }
 
   running(nowMs: number, sinceMs: number): void {
-    this.#records.running(nowMs, sinceMs)
+    this.#deps.journal.running(nowMs, sinceMs)
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
-    return this.#charges.of(record, (charge) =>
-      this.#settlement.settle(record, charge, safe, quality),
-    )
+    return this.#settlement.settle(record, safe, quality)
   }
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
@@ -384,15 +390,12 @@ export class Ocs implements Charging, OcsPort {
     const record = { ...given, calledNumber: international(given.calledNumber, this.exitCodes) }
     if (this.#deps.store.storage.problem !== undefined) return Promise.resolve(unstored)
     const report = { body, at: this.#deps.wallNow() }
-    const stored = this.#charges.of(record, (charge) =>
-      this.#settlement.settleReport(record, charge, report),
-    )
-    return orUnstored(stored, this.#deps.schedule)
+    return orUnstored(this.#settlement.settleReport(record, report), this.#deps.schedule)
   }
 
   // ---- for the API -----------------------------------------------------------------------------
 
-  /** What `authorize` would answer now. Nothing is reserved, counted or reported. */
+  /** Returns what `authorize` would answer now. Nothing is reserved, counted or reported. */
   foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Forecast {
     return foresee(request, this.#isOverloaded ? undefined : this.#books(), this.#deps)
   }
@@ -447,7 +450,7 @@ export class Ocs implements Charging, OcsPort {
       customers: this.#customers,
       reservations: this.#reservations,
       sums: this.#sums,
-      stored: this.#calls.stats(),
+      stored: this.#writer.stats(),
       verdicts: this.#decisions.counts(),
     })
   }
@@ -465,7 +468,7 @@ export class Ocs implements Charging, OcsPort {
   get #isOverloaded(): boolean {
     const { problem } = this.#deps.store.storage
     const isUnstorable = problem !== undefined && problem.code !== 'server_unavailable'
-    return this.#records.isOverloaded || isUnstorable
+    return this.#writer.isOverloaded || isUnstorable
   }
 
   #housekeep(): void {
@@ -488,7 +491,7 @@ interface Counted {
   readonly customers: Customers
   readonly reservations: Reservations
   readonly sums: MoneySums
-  readonly stored: ReturnType<CallStore['stats']>
+  readonly stored: ReturnType<CallWriter['stats']>
   readonly verdicts: OcsStats['verdicts']
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { applySeed, type SeedPorts, type SeedReport } from '../../control/resources/seed.ts'
 import type { Store } from '../../schema/storage/store.ts'
-import { createLedger } from '../charging/ledger/ledger.ts'
+import { Ledger } from '../charging/ledger/ledger.ts'
 import { type Config, readConfig } from '../config.ts'
 import { HostAddresses, hostResolver } from '../dispatcher/host-addresses.ts'
 import { ownPlacesOf } from '../routing/own-places.ts'
@@ -48,7 +48,7 @@ export const seedFile = async (
   text: string,
   now: number,
   options: SeedOptions = { hasMediaRelay: false, ownPlaces: nowhere },
-): Promise<SeedReport> => applySeed(text, { ...options, store, now, ledger: createLedger(store) })
+): Promise<SeedReport> => applySeed(text, { ...options, store, now, ledger: new Ledger(store) })
 
 type SeedOptions = Pick<SeedPorts, 'hasMediaRelay' | 'ownPlaces' | 'addressesOf'>
 

@@ -11,7 +11,7 @@ type Value = string | number | readonly string[] | undefined
 type Values<V extends Value> = Readonly<Record<string, (config: Config) => V>>
 
 const shown: Values<Value> = {
-  // What a call costs, and which prefixes hold it.
+  // These decide what a call costs, and which prefixes hold it.
   EXIT_CODES: ({ exitCodes }) => exitCodes,
   UNKNOWN_CALLER: ({ unknownCaller }) => unknownCaller,
   OCS_URL: ({ ocs }) => ocs.url?.replace(/(:\/\/)[^/?#]*@/, '$1…@'),
@@ -39,7 +39,7 @@ const secret: Values<string | undefined> = {
 
 export const commonSettingNames: readonly string[] = Object.keys({ ...shown, ...secret })
 
-/** What `Secrets.keyFor` derives the key of the digests for. */
+/** The purpose for which `Secrets.keyFor` derives the key of the digests. */
 export const SETTINGS_KEY = 'settings of nodes'
 
 /** @param key secrets are shown as digests under it; absent: they are left out. */

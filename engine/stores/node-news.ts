@@ -13,7 +13,7 @@ export interface NodeChange {
   readonly type: 'node.lost' | 'node.recovered' | 'node.fenced'
   readonly node: string
   readonly address: string
-  /** Of the run that it is about. */
+  /** Number of the run that it is about. */
   readonly epoch: number
 }
 
@@ -29,7 +29,7 @@ export interface NodeNewsDeps {
 export class NodeNews {
   readonly #deps: NodeNewsDeps
   readonly #claims: ReturnType<typeof prepare>
-  /** By type and node: the database did not take them yet. No more than there are nodes. */
+  /** Changes that the database did not take yet, by type and node: no more than there are nodes. */
   readonly #untold = new Map<string, NodeChange>()
   #telling: Promise<void> | undefined
 
@@ -73,7 +73,8 @@ export class NodeNews {
   }
 }
 
-const SILENT = `node.heartbeat_at < extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}`
+const SILENT = `node.heartbeat_at <
+  extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}`
 
 /** A row as long as the node is lost, and one for the last run of it that was fenced. */
 function prepare({ statements }: Pick<Store, 'statements'>) {
@@ -82,11 +83,13 @@ function prepare({ statements }: Pick<Store, 'statements'>) {
     'node.lost': claim(
       `INSERT INTO setting (name, value)
        SELECT 'lost node ' || node.name, CAST($2 AS text) FROM node
-       WHERE node.name = $1 AND node.epoch = CAST($2 AS bigint) AND node.state <> 'stopped' AND ${SILENT}
+       WHERE node.name = $1 AND node.epoch = CAST($2 AS bigint)
+         AND node.state <> 'stopped' AND ${SILENT}
        ON CONFLICT (name) DO NOTHING RETURNING name`,
     ),
     'node.recovered': claim(
-      `DELETE FROM setting USING node WHERE setting.name = 'lost node ' || node.name AND node.name = $1
+      `DELETE FROM setting USING node
+       WHERE setting.name = 'lost node ' || node.name AND node.name = $1
          AND node.epoch = CAST($2 AS bigint) AND NOT (${SILENT}) RETURNING setting.name`,
     ),
     'node.fenced': claim(

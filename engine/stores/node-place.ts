@@ -8,7 +8,8 @@ export function nodeNameOf({ node }: Pick<Config, 'node'>, hostName: string): st
   if (node.name !== undefined) return node.name
   if (nodeName.schema.safeParse(hostName).success) return hostName
   throw new WrongSetting(
-    `NODE_NAME is not set, and the host name "${hostName}" cannot stand for it; allowed is ${nodeName.allowed}`,
+    `NODE_NAME is not set, and the host name "${hostName}" cannot stand for it; ` +
+      `allowed is ${nodeName.allowed}`,
   )
 }
 
@@ -27,7 +28,7 @@ export function nodeUrlOf(
 }
 
 /**
- * Where other nodes send SIP requests for this one, and from where theirs come. Empty: nowhere.
+ * The SIP URI to which other nodes send requests for this one. Empty: they send none.
  *
  * @param listeners with the address that they show, where they are bound to all of them.
  */
@@ -46,8 +47,8 @@ export function nodeSipUriOf(
 const MAX_ADDRESSES = 32
 
 /**
- * From where SIP requests of this node come: a socket of all addresses sends from any that the
- * machine has.
+ * The addresses from which this node sends SIP requests: a socket of all addresses sends from any
+ * that the machine has.
  *
  * @param ofMachine those that others see.
  */

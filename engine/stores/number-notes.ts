@@ -1,6 +1,6 @@
 /**
- * What stored rates and routes do not hold, or hold twice, because of how international numbers are
- * dialled.
+ * Notes on stored rates and routes that miss numbers, or hold them twice, because of how
+ * international numbers are dialled.
  */
 import { sql } from 'kysely'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -26,7 +26,7 @@ export const numberNotes = (
 ): Promise<readonly string[]> =>
   exitCodes === undefined ? withoutExitCodes(store) : sameStarts(store, exitCodes)
 
-/** For a start, which does not depend on it: without an answer of the database it goes on. */
+/** Logs the notes at a start, which goes on without an answer of the database. */
 export async function logNumberNotes(
   store: Queried,
   exitCodes: ExitCodes | undefined,
@@ -56,11 +56,14 @@ async function withoutExitCodes(store: Queried): Promise<readonly string[]> {
   const lines: string[] = []
   if (blocks.text !== '')
     lines.push(
-      `EXIT_CODES is not set: ${blocks.text}, such as ${blocks.example}, hold numbers as they are written, but not 00${withoutPlus(blocks.example)}… or 011${withoutPlus(blocks.example)}…: ${INSTEAD}`,
+      `EXIT_CODES is not set: ${blocks.text}, such as ${blocks.example}, hold numbers as they ` +
+        `are written, but not 00${withoutPlus(blocks.example)}… or ` +
+        `011${withoutPlus(blocks.example)}…: ${INSTEAD}`,
     )
   if (coded.text !== '')
     lines.push(
-      `EXIT_CODES is not set: ${coded.text}, such as ${coded.example}, begin like an exit code, and do not hold the same numbers with +: ${INSTEAD}`,
+      `EXIT_CODES is not set: ${coded.text}, such as ${coded.example}, begin like an exit code, ` +
+        `and do not hold the same numbers with +: ${INSTEAD}`,
     )
   return lines
 }
@@ -128,7 +131,8 @@ async function sameStarts(store: Queried, exitCodes: ExitCodes): Promise<readonl
         if (!isOfCode || compared[0] !== compared[1]) continue
         const pair = [coded, other].toSorted((a, b) => a.length - b.length || (a < b ? -1 : 1))
         lines.add(
-          `rate plan ${JSON.stringify(name)}: ${pair.join(' and ')} are one prefix with EXIT_CODES: of those in force a blocked one holds, else the dearer; keep one of them`,
+          `rate plan ${JSON.stringify(name)}: ${pair.join(' and ')} are one prefix with ` +
+            'EXIT_CODES: of those in force a blocked one holds, else the dearer; keep one of them',
         )
       }
   return [...lines].slice(0, MAX_LINES)
@@ -144,7 +148,8 @@ function pairsOf({ db }: Queried, code: string, start: string) {
     .distinct()
     .where(sql<boolean>`substr(${digits}, 1, ${sql.lit(code.length)}) = ${code}`)
     .as('coded')
-  const spelled = sql<string>`${sql.lit(start)} || substr(ltrim(coded.prefix, '+'), ${sql.lit(code.length + 1)})`
+  const rest = sql<string>`substr(ltrim(coded.prefix, '+'), ${sql.lit(code.length + 1)})`
+  const spelled = sql<string>`${sql.lit(start)} || ${rest}`
   return db
     .selectFrom(codedPrefixes)
     .innerJoin('rate_plan', 'rate_plan.id', 'coded.rate_plan_id')

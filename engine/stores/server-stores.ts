@@ -58,7 +58,7 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
 
 interface OpenServer extends StoresDeps {
   readonly url: string
-  /** Of the node. */
+  /** Name of the node. */
   readonly name: string
   readonly closers: (() => unknown)[]
   readonly close: () => Promise<void>

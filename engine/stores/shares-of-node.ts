@@ -1,4 +1,4 @@
-/** What this node shares with the others of a database. */
+/** Wallets and limits that this node shares with the others of a database. */
 import type { NodeStatus } from '../../schema/contracts/nodes.ts'
 import type { ShareKind } from '../shares/node-share.ts'
 import { NodeShares, type NodeSharesDeps, type ShareMembers } from '../shares/node-shares.ts'

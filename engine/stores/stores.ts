@@ -1,5 +1,6 @@
 /**
- * Where this process stores: an SQLite file, or a PostgreSQL server that several processes share.
+ * The database of this process: an SQLite file, or a PostgreSQL server that several processes
+ * share.
  */
 import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
@@ -17,7 +18,7 @@ export interface StoresDeps extends Clocks {
   readonly isNewDatabase?: boolean | undefined
   readonly config: Config
   readonly version: string
-  /** Of this machine. */
+  /** Host name of this machine. */
   readonly hostName: string
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
@@ -29,11 +30,11 @@ export interface Stores {
   readonly store: Store
   /** The file; undefined: the database is on a server. */
   readonly local: LocalStore | undefined
-  /** What the nodes tell each other; undefined: there is one. */
+  /** Notices between the nodes; undefined: there is one. */
   readonly notices: ServerNotices | undefined
   readonly changes: Changes
   readonly node: OwnNode
-  /** Of the journal of calls. Where the database is a file, that is its own. */
+  /** Disk of the journal of calls; the database's own where that is a file. */
   readonly disk: Storage
   /**
    * The clocks of what crosses processes that share a database, such as tokens, sessions and
@@ -45,16 +46,16 @@ export interface Stores {
   readonly databaseId: string
   /** The journal of calls that the last run left is not there, or is empty. */
   readonly isJournalLost: boolean
-  /** With what the last run has left. */
+  /** Opens the journal with the calls that the last run has left. */
   openJournal(): CallJournal
   /**
-   * Why a call that is taken now cannot be stored, or is not this node's to take; undefined:
-   * neither.
+   * Returns why a call that is taken now cannot be stored, or is not this node's to take;
+   * undefined: neither.
    */
   whyClosed(): Unserved | undefined
   /** Calls are served from now on: nothing may stop the event loop. */
   serving(): void
-  /** From now on it is known whether what is written is stored. */
+  /** Learns from now on whether writes are stored. */
   watch(deps: WatchDeps): Cancel
   /** Copies what would be lost. Last before `close`. */
   keepLost(): void
@@ -69,16 +70,16 @@ export interface WatchDeps {
   readonly onChange: (problem: StorageProblem | undefined) => void
 }
 
-/** What this process tells of itself. */
+/** This process among the nodes of the database. */
 export interface OwnNode extends NodesPort {
   /**
-   * What this run of the node holds of wallets is its own: no other node has taken it back. By the
+   * True: no other node has taken back what this run of the node holds of wallets. Measured by the
    * steady clock.
    */
   isHoldingMoney(): boolean
   /**
-   * No other node takes this one for gone: what it holds of limits is its own. Longer than what it
-   * holds of wallets.
+   * True: no other node takes this one for gone, and what it holds of limits is its own. True for
+   * longer than `isHoldingMoney`.
    */
   isHolding(): boolean
   /**
@@ -104,6 +105,6 @@ export interface OwnNode extends NodesPort {
   /** The process ends in order. */
   end(): Promise<void>
   countCalls(count: () => number): void
-  /** How long a grant of this process may last. */
+  /** Sets how long a grant of this process may last. */
   grantsFor(longestSeconds: () => number): void
 }

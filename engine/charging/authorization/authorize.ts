@@ -26,9 +26,9 @@ export type Authorization =
       readonly ratePrefix: string | null
       /** Absent: it was not refused for money. */
       readonly lack?: MoneyLack
-      /** Of the spend guard that denies it. */
+      /** Uuid of the spend guard that denies it. */
       readonly guardUuid?: string | undefined
-      /** What its sentence is about (`denialText`). */
+      /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
   /** A call that cannot be decided or billed does not start. */
@@ -41,24 +41,24 @@ interface Refused {
 
 export const refusedBy = (by: Guard): Refused => ({ kind: 'overloaded', by })
 
-/** What is taken for the payer's money. */
+/** How much money a decision counts on. */
 export type Funds =
-  /** What this process holds; more may be asked for. */
+  /** The part that this process holds; more may be asked for. */
   | 'ask'
-  /** What it holds: there is no more. */
+  /** The part that it holds: there is no more. */
   | 'held'
-  /** What it holds. Whether there is more is not known. */
+  /** The part that it holds: it is not known whether there is more. */
   | 'unreachable'
   /** All that is needed, whatever there is: nothing is known of it, and the fail mode is `open`. */
   | 'trusted'
 
-/** What is taken for what is left of the caps that a call counts on. */
+/** How much of the caps of a call a decision counts on. */
 export type CapsBy =
-  /** What this process holds; more may be asked for. */
+  /** The part that this process holds; more may be asked for. */
   | 'ask'
-  /** What it holds: there is no more. */
+  /** The part that it holds: there is no more. */
   | 'held'
-  /** What it holds. Whether there is more is not known. */
+  /** The part that it holds: it is not known whether there is more. */
   | 'unreachable'
 
 /**
@@ -76,7 +76,7 @@ export interface Short {
   readonly capped?: { readonly meters: readonly Meter[]; readonly amountMicros: number }
 }
 
-/** What is taken for the payer's money, and for room in its limits. */
+/** How much money, and room in the payer's limits, a decision counts on. */
 export interface DecidedBy {
   readonly funds: Funds
   readonly counting?: Counting
@@ -85,7 +85,7 @@ export interface DecidedBy {
   readonly caps?: CapsBy
 }
 
-/** What decisions are made on. */
+/** The tables that decisions are made on. */
 export interface Books {
   readonly customers: Customers
   readonly rates: RateTable
@@ -126,14 +126,14 @@ export function authorize(
 const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
   funds === 'trusted' ? () => BigInt(MAX_COST_MICROS) : ({ spendableMicros }) => spendableMicros
 
-/** What a decision looks at. */
+/** The money and the room of one decision. */
 interface Resources {
   /** Whether its payer may have one more call, and start it now. */
   readonly roomFor: (payer: Customer) => LimitVerdict
   readonly funds: Funds
   readonly fundsOf: (payer: Customer) => bigint
   readonly caps: CapsBy
-  /** What its caps let it cost; Infinity: it counts on none. */
+  /** Cost that its caps allow; Infinity: it counts on none. */
   readonly leftOn: (meters: readonly Meter[]) => number
 }
 
@@ -171,7 +171,7 @@ function decide(
   if (books.reservations.size >= maxOpenCalls) return refusedBy('too_many_calls')
   const named = payerOf(request, books.customers)
   const isForeign = named !== undefined && !mayPay(named, request)
-  // Whose number is in From is nobody's to learn: one of another tenant's customer is like one of
+  // Nobody may learn who owns the number in From: one of another tenant's customer is like one of
   // nobody.
   if (isForeign && request.customerId !== null) return denied('payer_of_other_tenant', undefined)
   const payer = isForeign ? undefined : named
@@ -239,7 +239,7 @@ function decidePayer(
   if (left < 1) return guardedOff(payer, leastOf(meters)?.guard.guardUuid, tariff)
   if (affordable < 1) {
     const code = shortage(payer, 0, tariff, funds, now)
-    const lack = lackOf(code, payer, tariff, funds, now)
+    const lack = missingAmount(code, payer, tariff, funds, now)
     return { ...denied(code, payer, tariff), lack, detail: limitOf(code, payer, lack) }
   }
   const grantedSeconds = grant(affordable, target, maxSeconds)
@@ -325,7 +325,7 @@ const guardedOff = (
 
 const nameOf = ({ terms }: Customer): string => `customer ${terms.customerId}`
 
-/** What the sentence of a denial says of a limit of the payer. */
+/** Names a limit of the payer for the sentence of a denial. */
 function limitOf(
   code: 'concurrent_limit' | 'cps_limit' | 'daily_spend_limit' | 'insufficient_funds',
   payer: Customer,
@@ -344,7 +344,8 @@ function limitOf(
     default:
       return lack === undefined || payer.terms.walletId === null
         ? `${nameOf(payer)} has no wallet`
-        : `${nameOf(payer)} has ${money(lack.availableMicros)} to spend, and the shortest call takes ${money(lack.requiredMicros)}`
+        : `${nameOf(payer)} has ${money(lack.availableMicros)} to spend, and ` +
+            `the shortest call takes ${money(lack.requiredMicros)}`
   }
 }
 
@@ -451,7 +452,7 @@ function leftWithin(
   )
 }
 
-/** On which the least is left. */
+/** Returns the meter with the least left. */
 const leastOf = (meters: readonly Meter[]): Meter | undefined =>
   meters.toSorted((a, b) => a.freeMicros - b.freeMicros)[0]
 
@@ -462,7 +463,7 @@ const grant = (affordable: number, target: number, maxSeconds: number): number =
   affordable === Infinity ? maxSeconds : Math.min(affordable, target, maxSeconds)
 
 /**
- * What this call may cost in all; `reservedMicros` of it is reserved for it already. A debt counts
+ * Returns the most that this call may cost; `reservedMicros` is reserved already. A debt counts
  * as an empty wallet: a call that costs nothing is free for debtors too.
  */
 function budgetOf(payer: Customer, reservedMicros: number, funds: bigint, now: number): number {
@@ -490,8 +491,8 @@ function shortage(
   return withFunds > withBoth ? 'daily_spend_limit' : 'insufficient_funds'
 }
 
-/** For the record of the call. */
-function lackOf(
+/** Returns the required and the available amount, for the record of the call. */
+function missingAmount(
   code: DenialCode,
   payer: Customer,
   tariff: Tariff,

@@ -31,7 +31,7 @@ interface DecisionsDeps {
   /** False: others may spend what this process holds of wallets. */
   readonly canHold: () => boolean
   readonly caps: Pick<Caps, 'obtain'>
-  /** What becomes of a call when it is not known whether its payer has money. */
+  /** Refuses or allows a call when it is not known whether its payer has money. */
   readonly failMode: 'closed' | 'open'
   /** Called for each decision on a new call; not for one that is asked again. */
   readonly onNew: (request: AuthorizationRequest, authorization: Authorization) => void
@@ -45,12 +45,12 @@ export class Decisions {
     this.#deps = deps
   }
 
-  /** By `granted`, denial code, or what has refused a call that could not be decided. */
+  /** Decisions by `granted`, denial code, or the reason why a call could not be decided. */
   counts(): Readonly<Record<string, number>> {
     return Object.fromEntries(this.#verdicts)
   }
 
-  /** At once, unless the database has to be asked for money, or other nodes for room. */
+  /** Decides at once, unless the database is asked for money, or other nodes for room. */
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization> {
     const isRepeated = this.#isKnown(request)
     const decision = this.#decide(request, 'ask', 'ask')
@@ -89,7 +89,7 @@ export class Decisions {
     return this.#deps.books().reservations.find(callUuid) !== undefined
   }
 
-  /** Where calls have waited in vain a moment ago, this one does not wait. */
+  /** A call does not wait where others have waited in vain a moment ago. */
   #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Obtained<Funds>> {
     const isInVain = short.amountMicros > 0 && short.payer.money?.isQuiet === true
     return isInVain ? Promise.resolve(nothingMore) : this.#obtain(short)
@@ -174,8 +174,8 @@ function verdictOf(authorization: Authorization): string {
 }
 
 /**
- * What was obtained for a call is its own until this turn of the event loop, in which it is
- * decided.
+ * Ends the hold for a call, which keeps others from its money until this turn of the event loop, in
+ * which it is decided.
  */
 function onceMore<By>({ by, hold }: Obtained<By>): By | 'ask' {
   hold.end()
@@ -188,7 +188,7 @@ function lastOf<By>(second: Obtained<By>, first: Obtained<By>): By {
   return second === notAsked ? first.by : second.by
 }
 
-/** What came of asking for money, or for a part of caps, and on what the call is decided then. */
+/** The outcome of asking for money or for a part of caps: the call is decided on `by`. */
 interface Obtained<By> {
   readonly by: By
   readonly hold: Hold

@@ -1,6 +1,6 @@
 /**
- * What live calls may still cost. In memory; of an answered call the journal has a copy
- * (saved-grant.ts).
+ * The amounts that live calls may still cost. They are in memory; the journal has a copy for each
+ * answered call (saved-grant.ts).
  */
 import type { CostSoFar, Tariff } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -32,7 +32,7 @@ export interface Reservation {
    * have not.
    */
   readonly isTakenAway?: true
-  /** What was asked about it, for spend guards. Absent: none brakes it. */
+  /** The request about it, for spend guards. Absent: none brakes it. */
   readonly asked?: Guardable
   /** The call has ended; its record is not committed yet. */
   readonly isEnded: boolean
@@ -40,14 +40,14 @@ export interface Reservation {
 
 type Grant = Pick<Reservation, 'grantedSeconds' | 'amountMicros' | 'isLastGrant'>
 
-/** What an ended call costs. */
+/** The cost of an ended call, and who pays. */
 interface Cost extends Pick<Reservation, 'payer' | 'tariff'> {
   readonly costMicros: number
 }
 
 /** Only this table may change it. */
 type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
-  /** On which caps it counts; undefined: on none. */
+  /** Parts of caps that it counts on; undefined: none. */
   counted?: Counted[]
   /** Since the answer, when it was extended last. */
   usedSeconds?: number
@@ -196,7 +196,7 @@ export class Reservations {
   release(callUuid: string): void {
     const entry = this.#entries.get(callUuid)
     if (entry === undefined) return
-    // Of a call that is lost, all that it holds of a cap counts as spent.
+    // When a call is lost, all that it holds of a cap counts as spent.
     this.#end(entry, 0)
     setAmount(entry, 0)
     for (const { meter, fromMicros, toMicros } of entry.counted ?? [])
@@ -220,7 +220,7 @@ export class Reservations {
     }
   }
 
-  /** What is free of the caps that a call counts on; Infinity: it counts on none. */
+  /** The free part of the caps that a call counts on; Infinity: it counts on none. */
   leftOfCaps(callUuid: string): number {
     const { counted = [], amountMicros = 0 } = this.#entries.get(callUuid) ?? {}
     return Math.max(0, freeOn(lastOf(counted, amountMicros)))

@@ -1,9 +1,9 @@
 /**
- * What is reserved for a call, in the journal next to its state: made again when the call is
- * resumed.
+ * The reservation of a call, as the journal has it next to the state of the call: made again when
+ * the call is resumed.
  */
 import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
-import type { SavedCall } from '../call-records.ts'
+import type { RestoredCall } from '../restored-calls.ts'
 import { Customer } from '../customers/customer.ts'
 import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'
 import type { Books } from './authorize.ts'
@@ -17,7 +17,7 @@ export function toSavedGrant(reservation: Reservation): SavedGrant {
     grantedSeconds: toBound(reservation.grantedSeconds),
     amountMicros: reservation.amountMicros,
     isLastGrant: reservation.isLastGrant,
-    // What spend guards have to know of the source.
+    // Spend guards have to know this of the source.
     sentAs: asked && sentOf(asked, payer),
     extensionId: asked?.extensionId ?? undefined,
     sourceTenantId: asked && sourceTenantOf(asked),
@@ -40,7 +40,7 @@ function sentOf({ sentAs }: Guardable, payer: Customer | undefined): readonly st
  * removed is revoked at its next sign of life, as of an inactive customer.
  */
 export function holdGrant(
-  { callUuid, call, tariff, state: { grant } }: SavedCall,
+  { callUuid, call, tariff, state: { grant } }: RestoredCall,
   { customers, reservations }: Books,
   now: number,
 ): void {
@@ -55,7 +55,7 @@ export function holdGrant(
       tariff,
       amountMicros,
       isLastGrant,
-      // What it holds of caps was taken by the process before this one, and counts as spent.
+      // Its part of caps was taken by the process before this one, and counts as spent.
       asked: {
         caller: call.callerNumber,
         callee: call.calledNumber,

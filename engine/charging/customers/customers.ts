@@ -20,7 +20,7 @@ interface CustomersDeps {
   readonly store: Store
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  /** Where other nodes draw from the same. */
+  /** Present where other nodes draw from the same wallets and limits. */
   readonly shared?: SharedWith | undefined
 }
 
@@ -204,7 +204,7 @@ const allowsLess = (now: Terms, before: Terms): boolean =>
 
 const MAX_TRIES = 5
 
-/** What the ledger says, and what memory had counted before it was read. */
+/** The debits of the ledger, and those that memory had counted before they were read. */
 interface Spending {
   readonly spentMicros: bigint
   readonly debitedBefore: bigint
@@ -262,7 +262,7 @@ const numbersOf = (
     store.db.selectFrom('customer_number').selectAll().where('customer_id', 'in', customerIds),
   )
 
-/** At most `SLICE` ids of customers after this one. */
+/** Returns at most `SLICE` ids of customers after this one. */
 const customerIdsAfter = (store: Store, after: number): Promise<{ id: number }[]> =>
   all(
     store,
@@ -290,14 +290,14 @@ const extensionQuery = (store: Store) =>
 const extensionsOf = (store: Store, ids: readonly number[]): Promise<OwnedExtension[]> =>
   all(store, extensionQuery(store).where('id', 'in', ids))
 
-/** At most `SLICE` extensions after this id. */
+/** Returns at most `SLICE` extensions after this id. */
 const extensionsAfter = (store: Store, after: number): Promise<OwnedExtension[]> =>
   all(store, extensionQuery(store).where('id', '>', after).orderBy('id').limit(SLICE))
 
 const PAGE = 1_000
 
 /**
- * What was debited from a wallet since midnight UTC, in micro-units. Reads only entries since then.
+ * Returns the debits of a wallet since midnight UTC, in micro-units. Reads only entries since then.
  */
 async function loadSpending(store: Store, walletId: number, now: number): Promise<bigint> {
   const newestFirst = store.db
@@ -324,7 +324,7 @@ async function loadSpending(store: Store, walletId: number, now: number): Promis
  * tenants.
  */
 export interface OwnedNumber {
-  /** As it is stored: rows of earlier versions may not have the normal form. */
+  /** The stored number: rows of earlier versions may not have the normal form. */
   readonly number: string
   readonly customer_id: number
 }

@@ -22,7 +22,7 @@ export interface CdrOutboxDeps {
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: Schedule
-  /** From 0 up to 1: spreads the retries of many rows. */
+  /** Returns a number from 0 up to 1: spreads the retries of many rows. */
   readonly random: () => number
   readonly post: (json: string) => Promise<HttpAnswer>
   readonly log: Log
@@ -67,8 +67,9 @@ export class CdrOutbox {
   }
 
   /**
-   * What the last run of this node had taken is sent again. Its clock may have been ahead: reports
-   * do not wait for its times. Nothing is taken before: its claim would be released with theirs.
+   * Sends the reports again that the last run of this node had taken. Its clock may have been
+   * ahead: reports do not wait for its times. Nothing is taken before: its claim would be released
+   * with theirs.
    */
   #bringForward(): void {
     const now = this.#deps.now()
@@ -97,8 +98,8 @@ export class CdrOutbox {
   }
 
   /**
-   * To be called after a commit that has added to the outbox. Sends what is due, up to the limit in
-   * flight.
+   * Sends the reports that are due, up to the limit in flight. To be called after a commit that has
+   * added to the outbox.
    */
   wake(): void {
     if (!this.#isRunning || (this.#silences > 0 && this.#cancelWakeUp !== undefined)) return
@@ -298,7 +299,7 @@ export function outboxStatements(store: Store) {
           }))
           .where('call_uuid', '=', param('callUuid')),
     ),
-    /** Before and after `setCost`: the sums of a record follow its cost. */
+    /** Runs before and after `setCost`: the sums of a record follow its cost. */
     costGone: prepare(store, (db, param: Param<{ callUuid: string }>) =>
       db
         .insertInto('cdr_cost_change')
@@ -329,5 +330,6 @@ export function outboxStatements(store: Store) {
   }
 }
 
-/** When it is due and no process sends it. */
-const freeAt = sql<number>`CASE WHEN claimed_until > next_attempt_at THEN claimed_until ELSE next_attempt_at END`
+/** The time at which it is due and no process sends it. */
+const freeAt = sql<number>`CASE WHEN claimed_until > next_attempt_at
+  THEN claimed_until ELSE next_attempt_at END`

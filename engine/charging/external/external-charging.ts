@@ -5,13 +5,15 @@
 import type { DialledCall, OpenCall, CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
 import type { Schedule } from '../../../schema/clock.ts'
-import { recoveredRecord, unansweredRecord } from '../settlement/left-calls.ts'
 import type { CallJournal } from '../../../schema/journal/call-journal.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../../schema/storage/write-queue.ts'
 import { AccountingEvents } from '../accounting-events.ts'
-import { CallRecords, toLeftCalls, type Following, type EndRetention } from '../call-records.ts'
-import { CallStore } from '../call-store.ts'
+import { CallWriter, type Following } from '../call-writer.ts'
+import type { EndRetention } from '../kept-ends.ts'
+import { Ledger } from '../ledger/ledger.ts'
+import { RestoredCalls, toRecovered } from '../restored-calls.ts'
+import { recoveredRecord, unansweredRecord } from '../settlement/interrupted-calls.ts'
 import { noCharge } from '../settlement/charge.ts'
 import { CdrOutbox, reportBody } from './cdr-outbox.ts'
 import type {
@@ -43,13 +45,13 @@ export interface ExternalChargingDeps {
   /** Milliseconds UTC. */
   readonly wallNow: () => number
   readonly schedule: Schedule
-  /** From 0 up to 1. */
+  /** Returns a number from 0 up to 1. */
   readonly random: () => number
   readonly log: Log
 }
 
 const retryAfterSeconds = 5
-/** With fail mode `open`, a call goes on for this long when its extension gets no answer. */
+/** A call goes on for this long when its extension gets no answer and the fail mode is `open`. */
 const blindGrantSeconds = 60
 /**
  * Uuids of denied calls are remembered until their CDR is stored, at most this many, the newest.
@@ -59,10 +61,10 @@ const maxDenied = 50_000
 export class ExternalCharging implements Charging {
   readonly #deps: ExternalChargingDeps
   readonly #client: OcsClient
-  readonly #calls: CallStore
+  readonly #writer: CallWriter
   readonly #writes: WriteQueue
   readonly #outbox: CdrOutbox
-  readonly #records: CallRecords
+  readonly #restored: RestoredCalls
   readonly #denied = new Set<string>()
 
   constructor(deps: ExternalChargingDeps) {
@@ -70,8 +72,9 @@ export class ExternalCharging implements Charging {
     this.#client = new OcsClient(deps)
     const onFailure = (error: unknown, waiting: number): void =>
       deps.log('error', 'charging: records cannot be stored', { error, waiting })
-    this.#calls = new CallStore({
+    this.#writer = new CallWriter({
       ...deps,
+      ledger: new Ledger(deps.store),
       events: new AccountingEvents(undefined),
       onFailure,
     })
@@ -81,7 +84,7 @@ export class ExternalCharging implements Charging {
       writes: this.#writes,
       post: (json) => this.#client.post('/api/ocs/cdr', json),
     })
-    this.#records = new CallRecords(this.#calls, deps.journal, deps.keeping)
+    this.#restored = new RestoredCalls(deps.journal, this.#writer)
   }
 
   /**
@@ -89,29 +92,29 @@ export class ExternalCharging implements Charging {
    * CDRs.
    */
   async start(): Promise<RecoveredCalls> {
-    const left = await this.#records.leftOpen(this.#deps.now())
+    const left = await this.#restored.open(this.#deps.now())
     for (const entry of left.toClose) void this.#close(entry)
-    this.#records.watch({
+    this.#writer.kept.watch({
       found: ({ length: count }) => {
         const message = 'charging: the database server has lost calls: they are stored again'
         if (count > 0) this.#deps.log('warn', message, { count })
       },
       store: (lost) => this.#close(lost),
     })
-    await this.#calls.flush()
+    await this.#writer.flush()
     this.#outbox.start()
-    return toLeftCalls(left)
+    return toRecovered(left)
   }
 
   async #close(entry: JournalEntry): Promise<void> {
-    await this.#storeLeft(entry).catch((error: unknown) =>
+    await this.#storeRestored(entry).catch((error: unknown) =>
       this.#deps.log('error', 'charging: a call of the previous process cannot be stored', {
         error,
       }),
     )
   }
 
-  #storeLeft(entry: JournalEntry): Promise<void> {
+  #storeRestored(entry: JournalEntry): Promise<void> {
     switch (entry.kind) {
       case 'cut':
         return this.report(recoveredRecord(entry))
@@ -139,7 +142,7 @@ export class ExternalCharging implements Charging {
           },
         ),
       )
-    return this.#records.stop()
+    return this.#writer.stop()
   }
 
   async authorize(request: AuthorizationRequest): Promise<Verdict> {
@@ -148,7 +151,7 @@ export class ExternalCharging implements Charging {
       this.#rememberDenied(callUuid)
       return { kind: 'denied', code: 'no_payer', account: null }
     }
-    if (this.#records.isOverloaded) return { kind: 'unreachable', retryAfterSeconds }
+    if (this.#writer.isOverloaded) return { kind: 'unreachable', retryAfterSeconds }
     const query = new URLSearchParams({ caller, callee, call_uuid: callUuid })
     if (customerId !== null) query.set('customer_id', String(customerId))
     const answer = await this.#client.get(`/api/ocs/authorize?${query.toString()}`)
@@ -185,36 +188,36 @@ export class ExternalCharging implements Charging {
   }
 
   begun(call: DialledCall): void {
-    this.#records.begun(call)
+    this.#deps.journal.begun(call)
   }
 
   answered(call: OpenCall, state?: string): Promise<boolean> {
     const saved = state === undefined ? undefined : { text: state }
-    return this.#records.answered(call, null, this.#deps.now(), saved)
+    return this.#deps.journal.answered(call, null, this.#deps.now(), saved)
   }
 
   changed(callUuid: string, state: string): void {
-    this.#records.changed(callUuid, { text: state })
+    this.#deps.journal.changed(callUuid, { text: state })
   }
 
-  /** What the call holds is reserved at the OCS. */
+  /** The money that the call holds is reserved at the OCS. */
   resume(callUuid: string): boolean {
-    return this.#records.takeSaved(callUuid) !== undefined
+    return this.#restored.take(callUuid) !== undefined
   }
 
   abandon(callUuid: string): void {
-    const call = this.#records.takeSaved(callUuid)
+    const call = this.#restored.take(callUuid)
     if (call !== undefined) void this.#close(call)
   }
 
   /** An external OCS ends a call by its answer to the next extension. */
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
-    this.#records.alive(callUuids, nowMs)
+    this.#deps.journal.alive(callUuids, nowMs)
     return []
   }
 
   running(nowMs: number, sinceMs: number): void {
-    this.#records.running(nowMs, sinceMs)
+    this.#deps.journal.running(nowMs, sinceMs)
   }
 
   report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
@@ -232,7 +235,7 @@ export class ExternalCharging implements Charging {
     const terms = { payerId: null, tariff: null, costMicros: 0, isReported }
     const outgoing = isReported ? { outgoing: reportBody(record) } : {}
     const call = { record, charge: noCharge, ...outgoing }
-    await this.#records.queue(call, terms, { committed: () => this.#outbox.wake(), ...how })
+    await this.#writer.write(call, terms, { committed: () => this.#outbox.wake(), ...how })
   }
 
   #rememberDenied(callUuid: string): void {
@@ -245,7 +248,7 @@ export class ExternalCharging implements Charging {
   }
 
   stats(): ExternalChargingStats {
-    const { waiting, commits, failures } = this.#calls.stats()
+    const { waiting, commits, failures } = this.#writer.stats()
     const outbox = this.#outbox.stats()
     return {
       waitingWrites: waiting,

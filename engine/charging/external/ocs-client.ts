@@ -11,7 +11,7 @@ export interface OcsClientOptions {
   readonly url: string
   /** Bearer token; undefined: none is sent. */
   readonly token: string | undefined
-  /** From the request to the end of the answer, connecting included. */
+  /** Time from the request to the end of the answer, connecting included. */
   readonly timeoutMs: number
   readonly schedule: Schedule
 }
@@ -139,7 +139,7 @@ const isReset = (error: Error): boolean =>
   'code' in error && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
 
 /**
- * Of a status other than 200 the status is the answer, whatever becomes of its body
+ * A status other than 200 is the answer by itself, whatever becomes of its body
  * (SPECIFICATION.md §7).
  */
 function collect(
@@ -163,7 +163,7 @@ function collect(
     cancelWait()
     const text = Buffer.concat(chunks).toString('utf8')
     const body = parseJson(text)
-    // In HTTP/1.0 nothing else shows that an answer was cut off.
+    // Nothing else shows that an answer was cut off in HTTP/1.0.
     const isCutOff = body === undefined && /^\s*[[{]/.test(text)
     if (isCutOff && !isRefusal) finish({ kind: 'silence', reason: 'the JSON is not whole' })
     else finish({ kind: 'answered', status, body })

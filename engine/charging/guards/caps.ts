@@ -1,8 +1,8 @@
 /**
- * What the processes of an installation may spend within caps. Each has a share of a cap in each
- * period of it: what its calls have spent and hold. The shares are never more than the cap, and so
- * the sum of all grants; what calls have not spent goes back within a second. A share outlives its
- * process: what that held when it died counts as spent.
+ * The amounts that the processes of an installation may spend within caps. Each has a share of a
+ * cap in each period of it: the money that its calls have spent and hold. The shares are never more
+ * than the cap, and so the sum of all grants; what calls have not spent goes back within a second.
+ * A share outlives its process: what that held when it died counts as spent.
  */
 import { capResource, type Hold, type SpendGuard } from '../../../schema/contracts/limits.ts'
 import type { Store } from '../../../schema/storage/store.ts'
@@ -37,15 +37,15 @@ export class Caps {
     this.#deps = deps
   }
 
-  /** Of the period that it is now. */
+  /** The meter of the present period. */
   meterOf(guard: SpendGuard): Meter {
     const start = this.#periodOf(guard)
     const known = this.#meters.get(guard.guardUuid)
     if (known?.periodStart === start) return known
-    // What is free of the period before is worth nothing in this one.
+    // The free part of the period before is worth nothing in this one.
     if (known !== undefined) this.#shares?.forget(known.share.resource)
     const { members = onlyMember, ...deps } = this.#deps
-    // What is taken of a cap is this process's own for ever.
+    // A part taken of a cap is this process's own for ever.
     const own = { ...members, canHold: () => true, gone: () => [] }
     this.#shares ??= new NodeShares(capShares, { ...deps, members: own })
     const meter = new Meter(guard, start, this.#shares)

@@ -47,7 +47,7 @@ function scopeOf({ customer_id, extension_id, tenant_id }: ScopeColumns) {
   return { scope: 'tenant', scopeId: tenant_id ?? 0 } as const
 }
 
-/** What each process has taken of caps. */
+/** Loads the amount that each process has taken of caps. */
 export function loadUse(store: Store, resources: readonly string[]) {
   const columns = ['resource', 'process', 'amount'] as const
   const query = store.db.selectFrom('share').select(columns).where('kind', '=', 'cap')

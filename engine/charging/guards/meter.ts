@@ -1,6 +1,6 @@
 /**
- * What this process may grant within a cap, in one period of it: its share, a part of which is held
- * for calls, spent by calls, or free. Nothing is granted that was not taken before.
+ * The amount that this process may grant within a cap, in one period of it: its share, a part of
+ * which is held for calls, spent by calls, or free. Nothing is granted that was not taken before.
  */
 import {
   capResource,
@@ -18,7 +18,7 @@ export class Meter {
   readonly share: NodeShare
   /** Held and spent by calls of this process. */
   #usedMicros = 0
-  /** Of live calls. */
+  /** The part held for live calls. */
   #heldMicros = 0
 
   constructor(guard: SpendGuard, periodStart: number, shares: NodeShares) {
@@ -34,7 +34,7 @@ export class Meter {
     this.share.follow(guard.amountMicros)
   }
 
-  /** By the last run of this process, or before the guard was removed and set again. */
+  /** Counts what the last run spent, or calls before the guard was removed and set again. */
   spentBefore(micros: number): void {
     this.#usedMicros += micros
   }
@@ -44,7 +44,7 @@ export class Meter {
     return this.share.free
   }
 
-  /** What is left of the cap for calls of this process, as far as it knows. */
+  /** The rest of the cap for calls of this process, as far as it knows. */
   get leftMicros(): number {
     return Math.max(0, this.guard.amountMicros - this.share.elsewhere - this.#usedMicros)
   }

@@ -11,10 +11,10 @@ import type { Meter } from './meter.ts'
 import type { Brake, SpendGuard, GuardScope } from '../../../schema/contracts/limits.ts'
 import { comparedPrefix, spellingsOf } from '../../../schema/rules/numbers.ts'
 
-/** What guards may ask about a call; it may have no uuid yet. */
+/** Facts of a call that guards may ask for; it may have no uuid yet. */
 export type Guardable = Omit<AuthorizationRequest, 'callUuid'>
 
-/** What guards have to know of its payer. */
+/** Facts of its payer that guards need. */
 interface Payer {
   readonly terms: {
     readonly customerId: number
@@ -23,13 +23,13 @@ interface Payer {
   }
 }
 
-/** What guards say of a call. */
+/** Verdict of the guards on a call. */
 export type Guarded =
   | { readonly kind: 'blocked'; readonly guardUuid: string }
   | { readonly kind: 'capped'; readonly meters: readonly Meter[] }
 
 interface SpendGuardsDeps extends CapsDeps {
-  /** What is dialled in place of `+`; absent: the usual ones. */
+  /** Prefixes dialled in place of `+`; absent: the usual ones. */
   readonly exitCodes?: ExitCodes | undefined
   /** There is a cap that was not there before: live calls count on it, too. */
   readonly onNewCap: () => void
@@ -76,7 +76,7 @@ export class SpendGuards {
     return payer && { kind: 'capped', meters: guards.map((guard) => this.caps.meterOf(guard)) }
   }
 
-  /** On which caps a call counts that is live: a block that was set meanwhile does not end it. */
+  /** Caps that a live call counts on: a block that was set meanwhile does not end it. */
   metersOf(call: Guardable, payer: Payer): readonly Meter[] {
     if (this.#table.isEmpty || call.isEmergencyNumber === true) return none
     return this.#table
@@ -125,7 +125,7 @@ interface LiveCall {
   readonly isEnded: boolean
 }
 
-/** What costs another money than the cap is in cannot be counted on it. */
+/** A call in another currency than the cap cannot be counted on it. */
 const isBlocked = ({ action, currency }: SpendGuard, payer: Payer | undefined): boolean =>
   action === 'block' ||
   (payer !== undefined && payer.terms.currency !== null && payer.terms.currency !== currency)
@@ -142,24 +142,24 @@ function facts(call: Guardable, payer: Payer | undefined): GuardedCall {
   return { customerId, ...source, tenantIds, callee, sentAs }
 }
 
-/** Of a proxy that serves several tenants, only the payer tells which one calls. */
+/** Only the payer tells which tenant calls through a proxy that serves several. */
 export function sourceTenantOf({ payerTenantId = null }: Guardable): number | null {
   if (typeof payerTenantId !== 'object' || payerTenantId === null) return payerTenantId
   return payerTenantId.length === 1 ? (payerTenantId[0] ?? null) : null
 }
 
-/** What a guard may name of a call. */
+/** Facts of a call that a guard may name. */
 export interface GuardedCall {
   /** The payer; null: there is noGuards. */
   readonly customerId: number | null
   /** The phone or click-to-call source; null: the call comes from elsewhere. */
   readonly extensionId: number | null
-  /** Of the payer and of the source. */
+  /** Tenants of the payer and of the source. */
   readonly tenantIds: readonly number[]
   /** May name an extension of `tenantIds`; null: it names noGuards. */
   readonly caller: string | null
   readonly callee: string
-  /** What gateways would get in its place. */
+  /** Returns the numbers that gateways would get in its place. */
   readonly sentAs?: (() => readonly string[]) | undefined
 }
 

@@ -1,4 +1,4 @@
-/** Top-ups, adjustments and refunds. Calls are debited by `settlement/`. */
+/** Top-ups, adjustments and refunds. `CallWriter` debits calls. */
 import { MAX_SUM_MICROS } from '../../../schema/columns.ts'
 import type { LedgerEntry, MoneyMove, MoneyMoveResult } from '../../../schema/contracts/charging.ts'
 import type { EventSink, OutgoingEvent } from '../../../schema/contracts/engine.ts'
@@ -50,7 +50,7 @@ export class MoneyMoves {
   }
 
   /**
-   * What is deducted is promised to no call meanwhile.
+   * Deducts money, which no call is promised meanwhile.
    *
    * @throws {DatabaseUnavailable} whether the wallet has it is not known.
    */
@@ -141,7 +141,7 @@ export class MoneyMoves {
     return reported.filter((event) => event !== undefined)
   }
 
-  /** In the currency of the customer's rate plan. Another move may have created it. */
+  /** The wallet has the currency of the rate plan. Another move may have created it. */
   async #createWallet({ terms: { customerId } }: Customer): Promise<Wallet> {
     const { store, wallNow } = this.#deps
     const { db } = store

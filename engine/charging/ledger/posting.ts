@@ -1,4 +1,4 @@
-/** What became of one ledger entry. */
+/** Outcomes of one ledger entry. */
 import type { MoneySum } from '../../../schema/contracts/charging.ts'
 export type Posting =
   | {
@@ -18,7 +18,7 @@ export interface DuplicatePosting {
   readonly balanceMicros: bigint
 }
 
-/** What was moved since the start, by kind and currency: plain numbers that telemetry reads. */
+/** Money moved since the start, by kind and currency: plain numbers that telemetry reads. */
 export class MoneySums {
   readonly #sums = new Map<string, { -readonly [field in keyof MoneySum]: MoneySum[field] }>()
 

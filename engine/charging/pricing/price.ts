@@ -1,4 +1,4 @@
-/** What a call costs, in integer micro-units. Exact: money uses no floating point. */
+/** The cost of a call, in integer micro-units. Exact: money uses no floating point. */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import type { Tariff, PricePart, Quote, Rate } from '../../../schema/contracts/charging.ts'
 

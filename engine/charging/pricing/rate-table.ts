@@ -201,7 +201,7 @@ const inOrder = (a: Rate, b: Rate): number => beginning(b) - beginning(a) || dea
 /** Finite: the difference of two infinities is no number. */
 const beginning = ({ effectiveFrom }: Rate): number => effectiveFrom ?? -Number.MAX_SAFE_INTEGER
 
-/** Where a minute costs the same, the shorter and the longer call decide. */
+/** The shorter and the longer call decide where a minute costs the same. */
 const COMPARED_SECONDS = [60, 1, 3_600] as const
 
 export function dearestFirst(a: Rate, b: Rate): number {

@@ -23,7 +23,7 @@ export class Rates {
   #table: RateTable
   #isServing = false
   #longestGrantSeconds = 0
-  /** What was taken over while a table loads; undefined: none loads. */
+  /** Changes taken over while a table loads; undefined: none loads. */
   #changedMeanwhile: Change[] | undefined
 
   /** @param pause runs between two slices; false: no call is served before the rates are loaded. */
@@ -42,7 +42,7 @@ export class Rates {
     return this.#table
   }
 
-  /** Of a call at any rate that was ever in this table: calls go on at the rate of their start. */
+  /** The longest grant at any rate ever in this table: calls keep the rate of their start. */
   get longestGrantSeconds(): number {
     return this.#longestGrantSeconds
   }
@@ -96,7 +96,7 @@ export class Rates {
     }
   }
 
-  /** Of one plan, or of all. */
+  /** Reads the rates of one plan, or of all. */
   async #read(planId?: number): Promise<{ readonly table: RateTable; readonly count: number }> {
     const table = new RateTable([], this.#exitCodes)
     let count = 0

@@ -1,8 +1,8 @@
-/** What an ended call costs, and who pays. */
+/** Rules of what an ended call costs, and who pays. They change nothing. */
 import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
 import type { Tariff } from '../../../schema/contracts/charging.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
-import { recoveredRecord, unansweredRecord } from './left-calls.ts'
+import { recoveredRecord, unansweredRecord } from './interrupted-calls.ts'
 import { type Books, rateOf } from '../authorization/authorize.ts'
 import type { Reservation } from '../authorization/reservations.ts'
 import type { Customer } from '../customers/customer.ts'
@@ -69,16 +69,16 @@ function isCutOff({ grantedSeconds, resumedAtSeconds = 0 }: Reservation, billsec
   return billsec > grantedSeconds && billsec <= cutOffFrom + cutOffSeconds
 }
 
-/** More than what this process may spend now. */
+/** Money that this process may not spend yet. */
 interface Missing {
   readonly payer: Customer
-  /** Beyond what is reserved for the call. */
+  /** Added to what is reserved for the call. */
   readonly amountMicros: bigint
 }
 
 /**
- * What has to be obtained so that a call is charged in full. Undefined: it is now, or nothing more
- * can be obtained.
+ * Returns the money to obtain so that a call is charged in full. Undefined: it is now, or nothing
+ * more can be obtained.
  */
 export function missingFor(
   { callUuid, billsec }: CallRecord,
@@ -111,14 +111,14 @@ function chargeUnreserved(
   return { payer, tariff, costMicros: price, isOutOfFunds: false }
 }
 
-/** A call that the last run has left, as it is settled. */
-export interface EndedLeft {
+/** The end of a call of the last run, as it is settled. */
+export interface RestoredEnd {
   readonly record: CallRecord
   readonly charge: Charge
 }
 
 /** A call that the last run cut off ends at its last sign of life, at the price of its start. */
-export function chargeLeft(entry: JournalEntry, books: Books): EndedLeft {
+export function chargeRestored(entry: JournalEntry, books: Books): RestoredEnd {
   if (entry.kind === 'ended') {
     const { payerId, tariff, costMicros: cost } = entry.terms
     const payer = books.customers.byId(payerId)

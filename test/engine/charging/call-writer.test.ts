@@ -3,8 +3,8 @@ import { expect, test } from 'vitest'
 import type { CallQuality } from '../../../schema/contracts/field-values.ts'
 import { first } from '../../../schema/sql/query.ts'
 import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
-import { CallRecords } from '../../../engine/charging/call-records.ts'
-import { CallStore } from '../../../engine/charging/call-store.ts'
+import { CallWriter } from '../../../engine/charging/call-writer.ts'
+import { Ledger } from '../../../engine/charging/ledger/ledger.ts'
 import { noCharge } from '../../../engine/charging/settlement/charge.ts'
 import { CallJournal } from '../../../schema/journal/call-journal.ts'
 import { endedCall, freshStore, start } from '../../support/books.ts'
@@ -13,33 +13,34 @@ import { ManualTime } from '../../support/manual-time.ts'
 
 const terms = { payerId: null, tariff: null, costMicros: 0, isReported: false }
 
-function openRecords(file = new Disk()) {
+function openWriter(file = new Disk()) {
   const [store, time] = [freshStore(), new ManualTime(start)]
   const shared = { schedule: time.schedule, log: () => undefined }
-  const calls = new CallStore({
+  const journal = new CallJournal(file, { ...shared, storage: store.storage })
+  const writer = new CallWriter({
     ...shared,
     store,
+    journal,
+    ledger: new Ledger(store),
     now: time.now,
     wallNow: time.wallNow,
     events: new AccountingEvents(undefined),
     onFailure: () => undefined,
   })
-  const journal = new CallJournal(file, { ...shared, storage: store.storage })
-  const records = new CallRecords(calls, journal)
   const told: string[] = []
   const end = (callUuid: string, billsec = 20, quality?: Promise<CallQuality | undefined>) => {
     const record = { ...endedCall(callUuid, 20), billsec }
     const safe = () => told.push(callUuid)
     const following = { committed: () => undefined, safe, quality }
-    return records.queue({ record, charge: noCharge }, terms, following)
+    return writer.write({ record, charge: noCharge }, terms, following)
   }
   const mosOf = (callUuid: string) =>
     first(store, store.db.selectFrom('cdr').select('mos_score').where('call_uuid', '=', callUuid))
-  return { time, file, told, end, records, calls, mosOf }
+  return { time, file, told, end, writer, mosOf }
 }
 
 test('safe: when the database has the record before the journal has the end', async () => {
-  const { time, file, told, end } = openRecords()
+  const { time, file, told, end } = openWriter()
   file.isFull = true
   const stored = end('a')
   time.advance(99)
@@ -52,7 +53,7 @@ test('safe: when the database has the record before the journal has the end', as
 })
 
 test('safe: when the database can never store the record', async () => {
-  const { time, file, told, end } = openRecords()
+  const { time, file, told, end } = openWriter()
   file.isFull = true
   const stored = end('a', -1)
   time.advance(100)
@@ -76,7 +77,7 @@ const heard = {
 }
 
 test('the database waits for the quality of a call, the journal does not', async () => {
-  const { time, told, end, mosOf } = openRecords()
+  const { time, told, end, mosOf } = openWriter()
   const { promise, resolve } = later()
   const stored = end('a', 20, promise)
   time.advance(10)
@@ -91,7 +92,7 @@ test('the database waits for the quality of a call, the journal does not', async
 })
 
 test('a quality that is not known is null', async () => {
-  const { time, end, mosOf } = openRecords()
+  const { time, end, mosOf } = openWriter()
   const stored = end('a', 20, Promise.resolve(undefined))
   await Promise.resolve()
   time.advance(100)
@@ -100,10 +101,10 @@ test('a quality that is not known is null', async () => {
 })
 
 test('a stop waits for no quality, and one that comes later changes nothing', async () => {
-  const { end, records, mosOf } = openRecords()
+  const { end, writer, mosOf } = openWriter()
   const { promise, resolve } = later()
   const stored = end('a', 20, promise)
-  expect(await records.stop()).toEqual([])
+  expect(await writer.stop()).toEqual([])
   await stored
   resolve({ caller: heard, callee: null })
   await promise

@@ -2,7 +2,7 @@
 import { billedSeconds, type CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { CutCall, UnansweredCall } from '../../../schema/journal/journal-entries.ts'
 
-/** It ended at its last heartbeat and lasted at least a second. */
+/** The call ended at its last heartbeat and lasted at least a second. */
 export const recoveredRecord = ({ call, talkedMs }: CutCall): CallRecord => ({
   ...call,
   endedAt: call.answeredAt + talkedMs,
@@ -12,7 +12,7 @@ export const recoveredRecord = ({ call, talkedMs }: CutCall): CallRecord => ({
   ...interrupted,
 })
 
-/** When it stopped ringing is not known. */
+/** The end of its ringing is not known. */
 export const unansweredRecord = ({ call }: UnansweredCall): CallRecord => ({
   ...call,
   answeredAt: null,
