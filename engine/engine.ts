@@ -16,7 +16,6 @@ import { registerThrough } from './call/user-agent/carrier-register.ts'
 import { drachtioService } from './call/user-agent/drachtio/drachtio-service.ts'
 import type { RequestScreen } from './call/user-agent/drachtio/drachtio-servers.ts'
 import { probeThrough } from './call/user-agent/probe.ts'
-import { type Endpoint, type EndpointListener, startTestPhone } from './endpoint.ts'
 import { headersOf } from './call/user-agent/received-request.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
 import { OtherNodes } from './call/transfer/other-nodes.ts'
@@ -66,6 +65,7 @@ import { StateChanges, stateOfNode } from './state-changes.ts'
 import type { Storage } from '../schema/storage/storage.ts'
 import { Trunks } from './trunks/trunks.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
+import { TestPhones } from './test-phones.ts'
 import { TrustedSources } from './routing/trusted-sources.ts'
 import { NodeNotes } from './node-notes.ts'
 import { StorageNotes } from './storage-notes.ts'
@@ -118,8 +118,6 @@ const RETRY_AFTER_SECONDS = 5
 /** How long callers may take to acknowledge a refusal of `leave`. */
 const REFUSING_MS = 300
 const LEAVING_POLL_MS = 20
-/** The phone of a test call that has ended still answers the BYE. */
-const TEST_PHONE_LINGERS_MS = 1_000
 /** About what the messages of one take in a trace. */
 const BYTES_OF_A_CALL = 16_384
 
@@ -146,8 +144,7 @@ export class Engine {
   readonly #states: StateChanges
   readonly #wrongPasswords: WrongPasswords
   readonly #refused: RefusedCalls
-  /** By the calls that they take part in. */
-  readonly #testPhones = new Map<string, Endpoint>()
+  readonly #testPhones: TestPhones
   /** Proxies in front of WebSockets, which speak for many. */
   readonly #proxies: TrustedSources
   #isReady = false
@@ -174,7 +171,7 @@ export class Engine {
   readonly sharedBans: SharedBans | undefined
 
   constructor(deps: EngineDeps) {
-    const { config, store, now, wallNow, random, schedule, log } = deps
+    const { config, store, now, wallNow, schedule, log } = deps
     this.#config = config
     this.#log = log
     this.#schedule = schedule
@@ -203,6 +200,7 @@ export class Engine {
       })
     this.#server = this.#createServer(deps)
     this.#port = this.#server.createPort()
+    this.#testPhones = new TestPhones({ server: this.#server, schedule, log })
     this.#messages = new MessageLog(now, config.traceMemoryBytes)
     const lagMs = (): number => this.#server.load.lagMs
     const sessionSeconds = config.sessionExpiresSeconds
@@ -232,78 +230,10 @@ export class Engine {
     this.calls = this.#createCalls(deps)
     this.media = createMedia(this, { ...deps, deadlines: this.#deadlines, hosts: this.#hosts })
     this.recordings = createRecordings(this, deps)
-    this.dispatcher = new Dispatcher({
-      loadSets: async () => this.#tenantNames.sets(await loadSets(store)),
-      saveOperatorState: (nodeId, state) => saveOperatorState(store, nodeId, state),
-      now,
-      random,
-      schedule,
-      hosts: this.#hosts,
-      sendProbe: probeThrough(this.#client, schedule),
-      lagMs,
-      activeCalls: (nodeId) => this.calls.countByNode(nodeId),
-      shared: deps.shares && { shares: deps.shares, schedule },
-      onNodeChange: (change) => {
-        this.#nodes.note(change, this.dispatcher)
-        this.#states.add(stateOfNode(change, this.dispatcher))
-        deps.onNodeChange?.(change)
-      },
-      probeDefaults: probeDefaults(config),
-    })
+    this.dispatcher = this.#createDispatcher(deps)
     this.trunks = this.#createTrunks(deps)
-    this.routing = new Routing({
-      load: async (changed) =>
-        this.#tenantNames.routing(await loadRouting(store, changed), changed),
-      trustedSources: config.trustedSources,
-      edgeProxies: config.edgeProxies,
-      nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
-      defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
-      now,
-      random,
-      hosts: this.#hosts,
-      exitCodes: config.exitCodes,
-      shared: deps.shares && { shares: deps.shares, schedule },
-      activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
-      activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
-      carrierPrice: deps.priceOf ?? (() => undefined),
-      gatewayReachability: (gatewayId) => this.trunks.reachability(gatewayId),
-      onLoaded: (carriers) => this.trunks.watch(carriers),
-      onProblem: (problem) => log('warn', `routing: ${problem}`),
-    })
-    this.#control = startCallControl({
-      ...createQuality(this, {
-        ...deps,
-        deadlines: this.#deadlines,
-        onUnknownSource: this.#onUnknownSource,
-        onLost: (callUuid, at) => this.#control.mediaLost(callUuid, at),
-      }),
-      client: this.#client,
-      calls: this.calls,
-      charging: deps.charging,
-      onEnded: (record, quality) => this.totals.add(record, quality),
-      now,
-      log,
-      registrar: this.registrar,
-      voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
-      gatewayBehind: this.#unpriced.gatewayBehind,
-      domains: this.#domains,
-      mediaGate: this.media?.gate,
-      listening: this.media?.listening,
-      onUnknownSource: this.#onUnknownSource,
-      otherNodes: this.#transfers(deps),
-      onNodeSilent: (name) => this.#others?.peers.suspect(name),
-      isHolderLost: ({ name, run }) => this.#others?.peers.isLost(name, run) === true,
-      onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
-      routing: this.routing,
-      dispatcher: this.dispatcher,
-      deadlines: this.#deadlines,
-      newUuid: deps.newUuid,
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-      nodeTimeoutMs: config.nodeTimeoutMs,
-      ringTimeoutMs: config.ringTimeoutMs,
-      nodeProgressTimeoutMs: config.nodeProgressTimeoutMs,
-      passX: config.passedHeaders,
-    })
+    this.routing = this.#createRouting(deps)
+    this.#control = this.#startCallControl(deps)
   }
 
   /**
@@ -415,7 +345,7 @@ export class Engine {
     await this.#refused.stop()
     await this.#states.stop()
     await this.#wrongPasswords.stop()
-    for (const phone of this.#testPhones.values()) await phone.stop()
+    await this.#testPhones.stop()
     this.#client.disconnect()
     await this.#server.stop()
   }
@@ -470,32 +400,8 @@ export class Engine {
   readonly originate: CallControl['originate'] = (request) => this.#control.originate(request)
 
   /** A call from a phone of our own. Resolves before that is picked up. */
-  async placeTestCall(request: TestCallRequest): Promise<OriginateResult> {
-    const phone = await startTestPhone(this.#log, this.#near())
-    const result = await this.#control.placeTestCall(request, phone.uri)
-    if (result.kind === 'originating') this.#testPhones.set(result.callUuid, phone)
-    else await phone.stop()
-    return result
-  }
-
-  /** An address of this machine to which our SIP server can send. */
-  #near(): EndpointListener {
-    const listeners = this.#server.listeners
-    const listener = ['udp', 'tcp'].flatMap((name) =>
-      listeners.filter(({ protocol }) => protocol === name),
-    )[0]
-    const protocol = listener?.protocol === 'tcp' ? 'tcp' : 'udp'
-    const { address = '0.0.0.0' } = listener ?? {}
-    if (address === '0.0.0.0') return { protocol, host: '127.0.0.1' }
-    return { protocol, host: address === '::' ? '::1' : address }
-  }
-
-  #endTestPhone(callUuid: string): void {
-    const phone = this.#testPhones.get(callUuid)
-    if (phone === undefined) return
-    this.#testPhones.delete(callUuid)
-    this.#schedule(() => void phone.stop(), TEST_PHONE_LINGERS_MS)
-  }
+  readonly placeTestCall = (request: TestCallRequest): Promise<OriginateResult> =>
+    this.#testPhones.place((phoneUri) => this.#control.placeTestCall(request, phoneUri))
 
   /** Blind transfer. Resolves before any phone rings. */
   readonly transfer: CallControl['transfer'] = (request) => this.#control.transfer(request)
@@ -592,7 +498,7 @@ export class Engine {
         this.events.add(event)
         if (event.type !== 'call.ended') return
         this.recordings?.ended(event.record)
-        this.#endTestPhone(event.record.callUuid)
+        this.#testPhones.end(event.record.callUuid)
       },
     })
   }
@@ -679,6 +585,89 @@ export class Engine {
   ): boolean => {
     if (domain !== undefined) this.guard.unknownDomain(source, domain)
     return this.#refused.unknownSource(this.guard.unknownSource(source))
+  }
+
+  #createDispatcher(deps: EngineDeps): Dispatcher {
+    const { config, store, now, random, schedule } = deps
+    return new Dispatcher({
+      loadSets: async () => this.#tenantNames.sets(await loadSets(store)),
+      saveOperatorState: (nodeId, state) => saveOperatorState(store, nodeId, state),
+      now,
+      random,
+      schedule,
+      hosts: this.#hosts,
+      sendProbe: probeThrough(this.#client, schedule),
+      lagMs: () => this.#client.lagMs(),
+      activeCalls: (nodeId) => this.calls.countByNode(nodeId),
+      shared: deps.shares && { shares: deps.shares, schedule },
+      onNodeChange: (change) => {
+        this.#nodes.note(change, this.dispatcher)
+        this.#states.add(stateOfNode(change, this.dispatcher))
+        deps.onNodeChange?.(change)
+      },
+      probeDefaults: probeDefaults(config),
+    })
+  }
+
+  #createRouting(deps: EngineDeps): Routing {
+    const { config, store, now, random, schedule, log } = deps
+    return new Routing({
+      load: async (changed) =>
+        this.#tenantNames.routing(await loadRouting(store, changed), changed),
+      trustedSources: config.trustedSources,
+      edgeProxies: config.edgeProxies,
+      nodeAt: (address, port) => this.dispatcher.nodeAt(address, port),
+      defaultSetId: (tenantId) => this.dispatcher.defaultSetId(tenantId),
+      now,
+      random,
+      hosts: this.#hosts,
+      exitCodes: config.exitCodes,
+      shared: deps.shares && { shares: deps.shares, schedule },
+      activeCarrierCalls: (carrierId) => this.calls.countByCarrier(carrierId),
+      activeAgentCalls: (agentId) => this.calls.countByAgent(agentId),
+      carrierPrice: deps.priceOf ?? (() => undefined),
+      gatewayReachability: (gatewayId) => this.trunks.reachability(gatewayId),
+      onLoaded: (carriers) => this.trunks.watch(carriers),
+      onProblem: (problem) => log('warn', `routing: ${problem}`),
+    })
+  }
+
+  #startCallControl(deps: EngineDeps): CallControl {
+    const { config, now, log } = deps
+    return startCallControl({
+      ...createQuality(this, {
+        ...deps,
+        deadlines: this.#deadlines,
+        onUnknownSource: this.#onUnknownSource,
+        onLost: (callUuid, at) => this.#control.mediaLost(callUuid, at),
+      }),
+      client: this.#client,
+      calls: this.calls,
+      charging: deps.charging,
+      onEnded: (record, quality) => this.totals.add(record, quality),
+      now,
+      log,
+      registrar: this.registrar,
+      voicemailOf: (tenantId) => this.dispatcher.voicemailOf(tenantId),
+      gatewayBehind: this.#unpriced.gatewayBehind,
+      domains: this.#domains,
+      mediaGate: this.media?.gate,
+      listening: this.media?.listening,
+      onUnknownSource: this.#onUnknownSource,
+      otherNodes: this.#transfers(deps),
+      onNodeSilent: (name) => this.#others?.peers.suspect(name),
+      isHolderLost: ({ name, run }) => this.#others?.peers.isLost(name, run) === true,
+      onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
+      routing: this.routing,
+      dispatcher: this.dispatcher,
+      deadlines: this.#deadlines,
+      newUuid: deps.newUuid,
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      nodeTimeoutMs: config.nodeTimeoutMs,
+      ringTimeoutMs: config.ringTimeoutMs,
+      nodeProgressTimeoutMs: config.nodeProgressTimeoutMs,
+      passX: config.passedHeaders,
+    })
   }
 
   #createTrunks({ config, now, random, schedule, newUuid, log }: EngineDeps): Trunks {

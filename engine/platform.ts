@@ -129,37 +129,15 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     const charging = await openCharging(stores, [journal, webhooks, limits], deps, members)
     if (charging instanceof Ocs) followForCharging(changes, charging)
     const { saved, ...closed } = await charging.start()
-    const tellUnwritten = (unwritten: readonly unknown[]): void => {
+    closers.push(async () => {
+      const unwritten = await charging.stop()
       if (unwritten.length > 0) outcome.isClean = false
-      for (const record of unwritten) log('error', 'a call record could not be written', { record })
-    }
-    closers.push(async () => tellUnwritten(await charging.stop()))
-    const engine = new Engine({
-      ...deps,
-      store,
-      charging,
-      now: deps.steadyNow,
-      wallNow: deps.now,
-      disk,
-      databaseId: stores.databaseId,
-      whyClosed: () => stores.whyClosed(),
-      node: node.identity,
-      notices: noticesFor(stores),
-      shares: limits,
-      installation: stores.local === undefined ? installationOf(store, node) : undefined,
-      clocks: stores.clocks,
-      ...(charging instanceof Ocs
-        ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
-        : {}),
-      webhooks: webhooks.sink,
-      onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
+      tellUnwritten(log, unwritten)
     })
+    const engine = createEngine(stores, { charging, limits, webhooks }, deps)
     closers.push(() => engine.stop())
     node.countCalls(() => engine.calls.size)
-    node.onFenced((fenced) => {
-      if (charging instanceof Ocs)
-        void charging.loseHoldings(fenced).then(() => engine.calls.review())
-    })
+    reviewWhenFenced(node, charging, engine)
     followForEngine(changes, engine)
     await engine.load()
     await changes.start()
@@ -176,14 +154,9 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       recoveredCalls: closed.recoveredCalls + abandoned,
     })
     stores.serving()
-    const reports = openReports({
-      store,
-      now: deps.steadyNow,
-      log,
-      databaseUrl: config.databaseUrl,
-      rollUps: { ...deps, days: config.retention.callRecordDays },
-    })
     const { databaseUrl } = config
+    const rollUps = { ...deps, days: config.retention.callRecordDays }
+    const reports = openReports({ store, now: deps.steadyNow, log, databaseUrl, rollUps })
     const rateImports = openRateImports({ ...deps, store, changes, databaseUrl })
     const stopWatch = stores.watch({
       onLogGone: () => void reports.restart(),
@@ -234,10 +207,7 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
       engine,
       stop: closeAll,
       addresses: addressesOf(engine, control, config),
-      reloadCertificates: () => {
-        engine.reloadCertificates()
-        certificates.reload()
-      },
+      reloadCertificates: () => reloadCertificates(engine, certificates),
       ...draining,
       drain: async () => {
         await Promise.all([node.become('draining'), draining.drain()])
@@ -258,6 +228,60 @@ export async function startPlatform(given: PlatformDeps): Promise<Platform> {
     timers.end()
     throw error
   }
+}
+
+/** The parts of the process that the engine calls. */
+interface EngineServices {
+  readonly charging: Ocs | ExternalCharging
+  /** Absent: no other instance counts against the same limits. */
+  readonly limits: NodeShares | undefined
+  readonly webhooks: Webhooks
+}
+
+/** Makes the engine on opened stores; it serves nothing yet. */
+function createEngine(
+  stores: Stores,
+  { charging, limits, webhooks }: EngineServices,
+  deps: PlatformDeps,
+): Engine {
+  const { store, disk, node } = stores
+  return new Engine({
+    ...deps,
+    store,
+    charging,
+    now: deps.steadyNow,
+    wallNow: deps.now,
+    disk,
+    databaseId: stores.databaseId,
+    whyClosed: () => stores.whyClosed(),
+    node: node.identity,
+    notices: noticesFor(stores),
+    shares: limits,
+    installation: stores.local === undefined ? installationOf(store, node) : undefined,
+    clocks: stores.clocks,
+    ...(charging instanceof Ocs
+      ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
+      : {}),
+    webhooks: webhooks.sink,
+    onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
+  })
+}
+
+/** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */
+function reviewWhenFenced(node: OwnNode, charging: Ocs | ExternalCharging, engine: Engine): void {
+  node.onFenced((fenced) => {
+    if (charging instanceof Ocs)
+      void charging.loseHoldings(fenced).then(() => engine.calls.review())
+  })
+}
+
+function reloadCertificates(engine: Engine, certificates: HttpCertificates): void {
+  engine.reloadCertificates()
+  certificates.reload()
+}
+
+function tellUnwritten(log: Log, unwritten: readonly unknown[]): void {
+  for (const record of unwritten) log('error', 'a call record could not be written', { record })
 }
 
 function tellResumed(

@@ -43,7 +43,7 @@ test('max_cps of all instances holds for a carrier that was gone for a moment', 
   const limits = new CarrierLimits(() => 0, time.now, { shares, schedule: time.schedule })
   const carrier = sampleCarrier(1, { maxCps: 10 })
   const admitted = async () => {
-    const answers = Array.from({ length: 12 }, () => limits.admit(carrier))
+    const answers = Array.from({ length: 12 }, async () => limits.admit(carrier))
     await pass(500)
     return (await Promise.all(answers)).filter(Boolean).length
   }
