@@ -21,7 +21,7 @@ import { LoginGuard } from './auth/login-guard.ts'
 import { PasswordCheck } from './auth/password-check.ts'
 import { UserStore } from './auth/user-store.ts'
 
-export type Access = ReturnType<typeof openAccess>
+export type OpenedAccess = ReturnType<typeof openAccess>
 
 export function openAccess(
   deps: Pick<

@@ -5,7 +5,7 @@ import { latest } from '../schema/clock.ts'
 import type { OcsPort } from '../schema/contracts/charging.ts'
 import { Hono, type Context, type MiddlewareHandler } from 'hono'
 import { auditRoutes, auditTrail, mutatingMethods } from './changes/audit.ts'
-import type { Access } from './access.ts'
+import type { OpenedAccess } from './access.ts'
 import { authenticate, revalidator } from './auth/authenticate.ts'
 import { keyRoutes } from './resources/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
@@ -56,7 +56,7 @@ import { banRoutes } from './resources/ban-routes.ts'
 import { dispatcherRoutes } from './resources/dispatcher-routes.ts'
 import { metricsRoute, telemetryRoutes } from './observe/telemetry/telemetry-routes.ts'
 import type { Telemetry } from './observe/telemetry/telemetry.ts'
-import type { Subscriptions } from './agents/mcp/subscriptions.ts'
+import type { McpSubscriptions } from './agents/mcp/subscriptions.ts'
 import { agentToolRoutes, type openTools } from './open-tools.ts'
 import { webhookRoutes } from './webhooks/webhook-routes.ts'
 import {
@@ -92,13 +92,13 @@ export type ControlApp = Hono<ControlEnv>
 export interface ApiParts extends ReturnType<typeof openTools> {
   readonly hub: EventHub
   readonly feed: EventFeed
-  readonly subscriptions: Subscriptions
+  readonly subscriptions: McpSubscriptions
 }
 
 /** The whole control API. */
 export function createApi(
   deps: ControlDeps,
-  access: Access,
+  access: OpenedAccess,
   telemetry: Telemetry,
   { hub, feed, subscriptions, toolbox, proposals }: ApiParts,
 ): ControlApp {
@@ -167,7 +167,7 @@ function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
 /** Customers and rates belong to the OCS in charge. */
 function mountBilling(
   app: ControlApp,
-  deps: ControlDeps & Access & ChangeDeps & { readonly ocs: OcsPort },
+  deps: ControlDeps & OpenedAccess & ChangeDeps & { readonly ocs: OcsPort },
 ): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))
@@ -178,7 +178,11 @@ function mountBilling(
 }
 
 /** The public edge for customers: `/api/client/*` and `GET /health`. */
-export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemetry): ControlApp {
+export function createEdge(
+  deps: ControlDeps,
+  access: OpenedAccess,
+  telemetry: Telemetry,
+): ControlApp {
   const { now, steadyNow, version } = deps
   const app = front({ ...deps, others: undefined }, access, telemetry, customerEdge())
 
@@ -191,7 +195,7 @@ export function createEdge(deps: ControlDeps, access: Access, telemetry: Telemet
 /** Runs before every route; from here on each response has its headers. */
 function front(
   deps: ControlDeps,
-  access: Access,
+  access: OpenedAccess,
   telemetry: Telemetry,
   ...edge: readonly Step[]
 ): ControlApp {

@@ -4,7 +4,7 @@ import { Hono } from 'hono'
 import { kinds } from './resources/kinds.ts'
 import type { AuditLog } from './changes/audit.ts'
 import { latest } from '../schema/clock.ts'
-import type { Access } from './access.ts'
+import type { OpenedAccess } from './access.ts'
 import { revalidator } from './auth/authenticate.ts'
 import type { ControlEnv } from './http/control-env.ts'
 import { countMembers } from './auth/rate-limit.ts'
@@ -15,7 +15,7 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { Telemetry } from './observe/telemetry/telemetry.ts'
 import { mcpRoutes, type Revalidator } from './agents/mcp/mcp-routes.ts'
 import { McpSessions } from './agents/mcp/sessions.ts'
-import type { Subscriptions } from './agents/mcp/subscriptions.ts'
+import type { McpSubscriptions } from './agents/mcp/subscriptions.ts'
 import { toolRoutes } from './agents/tool-routes.ts'
 import { Proposals } from './agents/proposals/proposals.ts'
 import { Toolbox } from './agents/toolbox.ts'
@@ -23,7 +23,7 @@ import { Toolbox } from './agents/toolbox.ts'
 /** The tools, and the proposals to use them. */
 export function openTools(
   deps: Platform & WithOthers & WithReports & { readonly webhooks: Webhooks },
-  access: Pick<Access, 'keys' | 'usage' | 'users' | 'tenants'>,
+  access: Pick<OpenedAccess, 'keys' | 'usage' | 'users' | 'tenants'>,
   telemetry: Telemetry,
   audit: AuditLog,
 ) {
@@ -56,9 +56,9 @@ export function openTools(
 /** Mounted at the root: `/mcp` and `/api/v1/mcp/tools`. */
 export function agentToolRoutes(
   deps: Platform & WithOthers,
-  access: Access,
+  access: OpenedAccess,
   toolbox: Toolbox,
-  subscriptions: Subscriptions,
+  subscriptions: McpSubscriptions,
 ) {
   const { log, version, settings, others } = deps
   const allowedHosts = settings.mcpAllowedHosts

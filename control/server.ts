@@ -25,7 +25,7 @@ import { isUnstored } from '../schema/storage/storage.ts'
 import { correlationIds } from './http/front.ts'
 import { describeRefused } from './auth/rate-limit.ts'
 import { Telemetry, TICK_MS } from './observe/telemetry/telemetry.ts'
-import { POLL_MS, Subscriptions } from './agents/mcp/subscriptions.ts'
+import { POLL_MS, McpSubscriptions } from './agents/mcp/subscriptions.ts'
 import { openTools } from './open-tools.ts'
 
 export interface Address {
@@ -73,7 +73,7 @@ export function createControl(
   const peers = others && new PeerEvents(others, steadyNow, schedule)
   const hub = new EventHub(deps.engine.events, steadyNow, deps.ocs, peers)
   const feed = new EventFeed(deps.engine.events, steadyNow, deps.ocs)
-  const subscriptions = new Subscriptions(steadyNow)
+  const subscriptions = new McpSubscriptions(steadyNow)
   const limits = { ...defaultLimits, ...options }
   const refused: OnRefused = (status, address, set) => {
     telemetry.requests.unrouted.add(status)

@@ -10,7 +10,7 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
-import { type NodeChange, NodeNews, type NodeNewsDeps } from './stores/node-news.ts'
+import { type InstanceChange, NodeNews, type NodeNewsDeps } from './stores/node-news.ts'
 import type { Stores } from './stores/stores.ts'
 import { LostNodes, LOST_NODES_POLL_MS, type LostNodesDeps } from './stores/lost-nodes.ts'
 
@@ -64,7 +64,7 @@ function watchNodes(
 ): () => void {
   const { steadyNow, log } = deps
   const news = hasOthers ? new NodeNews(deps) : undefined
-  const tell = news && ((change: NodeChange) => news.add(change))
+  const tell = news && ((change: InstanceChange) => news.add(change))
   const lost = new LostNodes({ nodes, now: steadyNow, log, ...(tell && { tell }) })
   return repeating(deps)(LOST_NODES_POLL_MS, () => {
     lost.poll()

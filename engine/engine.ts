@@ -8,7 +8,7 @@ import type { NodeIdentity } from '../schema/contracts/nodes.ts'
 import type { Store } from '../schema/storage/store.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
-import { Deadlines } from './call/deadlines.ts'
+import { CallDeadlines } from './call/deadlines.ts'
 import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
 import { type DialogWay, type DialogWayDeps, mayFollow } from './call/dialog-way.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
@@ -18,7 +18,7 @@ import type { RequestScreen } from './call/user-agent/drachtio/drachtio-servers.
 import { probeThrough } from './call/user-agent/probe.ts'
 import { headersOf } from './call/user-agent/received-request.ts'
 import { simulate, type SimulationDeps } from './call/simulate.ts'
-import { OtherNodes } from './call/transfer/other-nodes.ts'
+import { TransferInstances } from './call/transfer/other-nodes.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
@@ -44,7 +44,7 @@ import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
 import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
 import { createQuality } from './media/quality/quality.ts'
-import { Guard } from './guard/guard.ts'
+import { FloodGuard } from './guard/guard.ts'
 import { SharedBans, type SharedBansDeps } from './guard/shared-bans.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { createHop, type Installation } from './registrar/hop/node-hop.ts'
@@ -130,7 +130,7 @@ export class Engine {
   readonly #port: SipPort
   readonly #client: UserAgent
   readonly #messages: MessageLog
-  readonly #deadlines: Deadlines
+  readonly #deadlines: CallDeadlines
   readonly #control: CallControl
   readonly #hosts: HostAddresses
   readonly #unpriced: UnpricedCalls
@@ -166,7 +166,7 @@ export class Engine {
   readonly routing: Routing
   readonly trunks: Trunks
   readonly registrar: Registrar
-  readonly guard: Guard
+  readonly guard: FloodGuard
   /** Absent without other nodes. */
   readonly sharedBans: SharedBans | undefined
 
@@ -206,7 +206,7 @@ export class Engine {
     const sessionSeconds = config.sessionExpiresSeconds
     const onMessage = this.#messages.add.bind(this.#messages)
     this.#client = new UserAgent({ port: this.#port, log, onMessage, lagMs, sessionSeconds })
-    this.#deadlines = new Deadlines({ now, schedule })
+    this.#deadlines = new CallDeadlines({ now, schedule })
     this.events = new EventLog(wallNow)
     this.#nodes = new NodeNotes(this.events, log)
     this.#states = new StateChanges({ ...deps, node: deps.node.name })
@@ -214,7 +214,12 @@ export class Engine {
     this.storage = new StorageNotes([deps.disk ?? store.storage, store.storage], this.events, log)
     this.relays = createRelays(config.relays, { ...deps, hosts: this.#hosts, events: this.events })
     const isNode = (address: string): boolean => this.#others?.peers.isAnnounced(address) === true
-    this.guard = new Guard({ now, log, isNode, isExempt: (...source) => this.#isKnown(...source) })
+    this.guard = new FloodGuard({
+      now,
+      log,
+      isNode,
+      isExempt: (...source) => this.#isKnown(...source),
+    })
     const { guard } = this
     this.sharedBans =
       deps.notices && new SharedBans({ store, notices: deps.notices, guard, now, schedule, log })
@@ -580,7 +585,7 @@ export class Engine {
 
   /** True: the refused call gets a record. */
   readonly #onUnknownSource = (
-    source: Parameters<Guard['unknownSource']>[0],
+    source: Parameters<FloodGuard['unknownSource']>[0],
     domain?: string,
   ): boolean => {
     if (domain !== undefined) this.guard.unknownDomain(source, domain)
@@ -714,10 +719,10 @@ export class Engine {
     })
   }
 
-  #transfers({ installation, wallNow, clocks, log }: EngineDeps): OtherNodes | undefined {
+  #transfers({ installation, wallNow, clocks, log }: EngineDeps): TransferInstances | undefined {
     if (installation === undefined || this.#others === undefined) return undefined
     const { self, key } = installation
-    return new OtherNodes({
+    return new TransferInstances({
       self,
       key,
       wallNow: clocks?.now ?? wallNow,

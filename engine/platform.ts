@@ -10,7 +10,7 @@ import type { ControlDeps } from '../control/app.ts'
 import type { LoopDelay } from '../control/http/platform.ts'
 import { readConsole } from '../control/console/console-files.ts'
 import { membershipOf, NODE_KEY } from '../control/nodes/membership.ts'
-import { OtherNodes } from '../control/nodes/other-nodes.ts'
+import { OtherInstances } from '../control/nodes/other-nodes.ts'
 import { openReports, type Reports } from '../control/reports/reports.ts'
 import { openRateImports, type RateImports } from '../control/resources/rate-imports.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
@@ -71,7 +71,7 @@ export interface PlatformDeps extends Clocks {
   readonly announce: (line: string) => void
 }
 
-export interface Platform {
+export interface OpenedPlatform {
   /** The database file; undefined: the database is on a server. */
   readonly local: LocalStore | undefined
   readonly engine: Engine
@@ -107,7 +107,7 @@ const SET_UP_MS = 2_000
  * @throws {DatabaseRefused} the database cannot be used.
  * @throws {Error} an address cannot be listened on.
  */
-export async function startPlatform(given: PlatformDeps): Promise<Platform> {
+export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform> {
   const { log, config } = given
   const timers = endingTimers(given.schedule)
   const deps = { ...given, schedule: timers.schedule }
@@ -466,10 +466,10 @@ const noticesFor = ({ notices, changes }: Stores) =>
 function othersOf(
   { store, node, notices, clocks }: Stores,
   deps: PlatformDeps,
-): OtherNodes | undefined {
+): OtherInstances | undefined {
   if (notices === undefined) return undefined
   const key = store.secrets.keyFor(NODE_KEY)
-  return new OtherNodes({ ...deps, ...clocks, ...membershipOf(node, key, clocks.now) })
+  return new OtherInstances({ ...deps, ...clocks, ...membershipOf(node, key, clocks.now) })
 }
 
 function openControl(
@@ -494,7 +494,7 @@ function openControl(
     readonly reports: Reports
     readonly rateImports: RateImports
     readonly backups: ScheduledBackups | undefined
-    readonly others: OtherNodes | undefined
+    readonly others: OtherInstances | undefined
     readonly clocks: Stores['clocks']
   },
   deps: PlatformDeps,

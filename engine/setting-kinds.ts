@@ -9,7 +9,7 @@ import { parseNetwork } from '../schema/net/ip-address.ts'
 import { bracketed, withoutBrackets } from './sip-server/message/index.ts'
 
 /** `allowed` completes the sentence "allowed is …". */
-export interface Kind<T> {
+export interface SettingKind<T> {
   readonly schema: z.ZodType<T, string>
   readonly allowed: string
 }
@@ -28,7 +28,7 @@ export interface HostAndPort {
 
 const listenProtocols = ['udp', 'tcp', 'tls', 'ws', 'wss'] as const
 
-export interface ListenAddress extends HostAndPort {
+export interface SipListenAddress extends HostAndPort {
   readonly protocol: (typeof listenProtocols)[number]
 }
 
@@ -37,7 +37,7 @@ export interface DrachtioAddress extends HostAndPort {
   readonly tls?: { readonly caFile: string | undefined }
 }
 
-export function wholeNumber(minimum: number, maximum: number, unit?: string): Kind<number> {
+export function wholeNumber(minimum: number, maximum: number, unit?: string): SettingKind<number> {
   const schema = z
     .string()
     .regex(/^\d{1,9}$/)
@@ -48,7 +48,7 @@ export function wholeNumber(minimum: number, maximum: number, unit?: string): Ki
 }
 
 /** 0 switches off what the number is for. */
-export function zeroOr(minimum: number, maximum: number, unit: string): Kind<number> {
+export function zeroOr(minimum: number, maximum: number, unit: string): SettingKind<number> {
   const { schema, allowed } = wholeNumber(minimum, maximum, unit)
   return {
     schema: z.union([z.literal('0').transform(Number), schema]),
@@ -58,22 +58,22 @@ export function zeroOr(minimum: number, maximum: number, unit: string): Kind<num
 
 export function oneOf<const Words extends readonly [string, ...string[]]>(
   ...words: Words
-): Kind<Words[number]> {
+): SettingKind<Words[number]> {
   return { schema: z.string().pipe(z.enum(words)), allowed: words.join(' or ') }
 }
 
-export function text(minimum: number, maximum: number): Kind<string> {
+export function text(minimum: number, maximum: number): SettingKind<string> {
   const schema = z.string().min(minimum).max(maximum)
   return { schema, allowed: `a text of ${minimum} to ${maximum} characters` }
 }
 
 /** A key of 32 bytes; `schema/secrets` reads the text. */
-export const key32: Kind<string> = {
+export const key32: SettingKind<string> = {
   schema: z.string().regex(/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/),
   allowed: '32 bytes as base64 or hexadecimal digits, such as `openssl rand -base64 32` prints',
 }
 
-export const userName: Kind<string> = {
+export const userName: SettingKind<string> = {
   schema: z
     .string()
     .regex(/^[\w.@+-]{1,64}$/)
@@ -86,12 +86,12 @@ const hostPattern =
 
 const isHost = (value: string): boolean => isIP(value) !== 0 || hostPattern.test(value)
 
-export const hostName: Kind<string> = {
+export const hostName: SettingKind<string> = {
   schema: z.string().refine(isHost),
   allowed: 'an IP address or a host name',
 }
 
-export const postgresUrl: Kind<string> = {
+export const postgresUrl: SettingKind<string> = {
   schema: z
     .string()
     .max(2_000)
@@ -100,13 +100,13 @@ export const postgresUrl: Kind<string> = {
     'postgres://user:password@host:port[,host:port…]/database[?target_session_attrs=read-write]',
 }
 
-export const nodeName: Kind<string> = {
+export const nodeName: SettingKind<string> = {
   schema: z.string().regex(/^[a-z0-9](?:[\w.-]{0,61}[a-z0-9])?$/i),
   allowed: '1 to 63 letters, digits or . _ -, with a letter or digit at both ends',
 }
 
 /** Other nodes send there, and take requests from that address alone. */
-export const nodeSipUri: Kind<string> = {
+export const nodeSipUri: SettingKind<string> = {
   schema: z
     .string()
     .max(255)
@@ -115,7 +115,7 @@ export const nodeSipUri: Kind<string> = {
   allowed: 'sip:host[:port][;transport=udp|tcp|tls], without a user',
 }
 
-export const hostNames: Kind<readonly string[]> = {
+export const hostNames: SettingKind<readonly string[]> = {
   schema: z
     .string()
     .transform(
@@ -127,7 +127,7 @@ export const hostNames: Kind<readonly string[]> = {
 const MAX_EXIT_CODES = 8
 
 /** The longest first. */
-export const exitCodes: Kind<readonly string[]> = {
+export const exitCodes: SettingKind<readonly string[]> = {
   schema: z.string().transform(
     orIssue((value) => {
       if (value.toLowerCase() === 'none') return []
@@ -143,7 +143,7 @@ export const exitCodes: Kind<readonly string[]> = {
 const MAX_EXTENSION_HEADERS = 32
 
 /** In small letters. The mark of our own calls is not among them: only this program sets it. */
-export const extensionHeaders: Kind<ReadonlySet<string>> = {
+export const extensionHeaders: SettingKind<ReadonlySet<string>> = {
   schema: z.string().transform(
     orIssue((value) => {
       if (value.toLowerCase() === 'none') return new Set<string>()
@@ -157,7 +157,7 @@ export const extensionHeaders: Kind<ReadonlySet<string>> = {
   allowed: 'none, or a comma list of header names that begin with X-, but not X-Call-UUID',
 }
 
-export const hostAndPort: Kind<HostAndPort> = {
+export const hostAndPort: SettingKind<HostAndPort> = {
   schema: z.string().transform(orIssue(parseHostAndPort)),
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',
 }
@@ -166,22 +166,22 @@ export const hostAndPort: Kind<HostAndPort> = {
 export const formatHostAndPort = ({ host, port }: HostAndPort): string =>
   `${bracketed(host)}:${port}`
 
-export const listenAddresses: Kind<readonly ListenAddress[]> = {
+export const listenAddresses: SettingKind<readonly SipListenAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseListenAddress))),
   allowed: `a comma list of ${listenProtocols.join('|')}/host[:port], such as udp/0.0.0.0:5060`,
 }
 
-export const webOrigins: Kind<readonly string[]> = {
+export const webOrigins: SettingKind<readonly string[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseOrigin))),
   allowed: 'a comma list of origins, such as https://phone.example.com',
 }
 
-export const dnsServers: Kind<readonly string[]> = {
+export const dnsServers: SettingKind<readonly string[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseDnsServer))),
   allowed: 'a comma list of address[:port], such as 10.0.0.2 or [2001:db8::2]:5353',
 }
 
-export const addressRanges: Kind<readonly string[]> = {
+export const addressRanges: SettingKind<readonly string[]> = {
   schema: z
     .string()
     .transform(orIssue((value) => (value === 'none' ? [] : listOf(value, parseAddressRange)))),
@@ -194,19 +194,19 @@ export interface EdgeProxyRule {
   readonly tenants: readonly string[]
 }
 
-export const edgeProxyRules: Kind<readonly EdgeProxyRule[]> = {
+export const edgeProxyRules: SettingKind<readonly EdgeProxyRule[]> = {
   schema: z
     .string()
     .transform(orIssue((value) => (value === 'none' ? [] : listOf(value, parseEdgeProxy)))),
   allowed: 'a comma list of range=tenant+tenant, such as 10.0.0.5=acme+globex, or none',
 }
 
-export const httpUrl: Kind<string> = {
+export const httpUrl: SettingKind<string> = {
   schema: z.string().transform(orIssue(parseHttpUrl)),
   allowed: 'an http:// or https:// address',
 }
 
-export const drachtioUrls: Kind<readonly DrachtioAddress[]> = {
+export const drachtioUrls: SettingKind<readonly DrachtioAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseDrachtioUrl))),
   allowed:
     'a comma list of drachtio://:secret@host:port, with TLS drachtios://…, and ?ca=file ' +
@@ -220,7 +220,7 @@ export interface HepServer extends HostAndPort {
 const HEP_PORT = 9_060
 
 /** As the other settings write a transport, and as Homer's agents do. */
-export const hepServer: Kind<HepServer> = {
+export const hepServer: SettingKind<HepServer> = {
   schema: z.string().transform(
     orIssue((value) => {
       const [, transport, place = ''] = /^(?:(udp|tls)(?::\/\/|[:/]))?(.+)$/.exec(value) ?? []
@@ -232,7 +232,7 @@ export const hepServer: Kind<HepServer> = {
   allowed: `[udp/|tls/]host[:port], such as 10.0.0.9, tls/homer.example.com:9061 or tls:homer.example.com:9061; without port ${HEP_PORT}`,
 }
 
-export interface RelayAddress extends HostAndPort {
+export interface RelayServer extends HostAndPort {
   /** `host:port`, for people. */
   readonly name: string
   /** Its share of new sessions; 0: only while no other relay answers. */
@@ -242,7 +242,7 @@ export interface RelayAddress extends HostAndPort {
 const MAX_RELAYS = 32
 const MAX_WEIGHT = 100
 
-export const relayAddresses: Kind<readonly RelayAddress[]> = {
+export const relayAddresses: SettingKind<readonly RelayServer[]> = {
   schema: z.string().transform(
     orIssue((value) => {
       const relays = listOf(value, parseRelay)
@@ -287,7 +287,7 @@ function parsePort(value: string): number | undefined {
 /** RFC 3261 §19.1.2, RFC 7118 §10: the port of an address without one. */
 const defaultPorts = { udp: 5_060, tcp: 5_060, tls: 5_061, ws: 80, wss: 443 } as const
 
-function parseListenAddress(value: string): ListenAddress | undefined {
+function parseListenAddress(value: string): SipListenAddress | undefined {
   const slash = value.indexOf('/')
   const protocol = listenProtocols.find((name) => name === value.slice(0, slash))
   if (protocol === undefined) return undefined
@@ -296,7 +296,7 @@ function parseListenAddress(value: string): ListenAddress | undefined {
   return address && { protocol, ...address }
 }
 
-function parseRelay(value: string): RelayAddress | undefined {
+function parseRelay(value: string): RelayServer | undefined {
   const match = /^udp\/([^;]+)(?:;weight=(\d{1,3}))?$/.exec(value)
   const [, place = '', weightText = '1'] = match ?? []
   const address = parseHostAndPort(place)

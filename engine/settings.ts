@@ -15,7 +15,7 @@ import {
   hostNames,
   httpUrl,
   key32,
-  type Kind,
+  type SettingKind,
   listenAddresses,
   nodeName,
   nodeSipUri,
@@ -556,7 +556,7 @@ export const settingGroups: Readonly<Record<string, string>> = {
 
 function withDefault<T>(
   name: string,
-  kind: Kind<T>,
+  kind: SettingKind<T>,
   defaultText: string,
   meaning: string,
 ): Setting<T> {
@@ -567,7 +567,7 @@ function withDefault<T>(
 
 function unset<T>(
   name: string,
-  kind: Kind<T>,
+  kind: SettingKind<T>,
   whenUnset: string,
   meaning: string,
 ): Setting<T | undefined> {
@@ -581,7 +581,7 @@ function hidden<T>(setting: Setting<T>): Setting<T> {
   return { ...setting, isSecret: true }
 }
 
-function parsed<T>(kind: Kind<T>, value: string): { readonly value: T } | undefined {
+function parsed<T>(kind: SettingKind<T>, value: string): { readonly value: T } | undefined {
   const result = kind.schema.safeParse(value)
   return result.success ? { value: result.data } : undefined
 }

@@ -12,7 +12,7 @@ import type { ChangeEffect } from '../changes/change.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
 import type { Change, ControlEnv } from '../http/control-env.ts'
-import type { PeerRequests, OtherNodes } from '../nodes/other-nodes.ts'
+import type { PeerRequests, OtherInstances } from '../nodes/other-nodes.ts'
 import { allTools } from './catalog/index.ts'
 import type { Proposable } from './proposals/proposals.ts'
 import { scopesToApprove } from './proposals/rights.ts'
@@ -274,7 +274,10 @@ function cleaned({ status, code, message, details, headers }: ApiError): ApiErro
 }
 
 /** Returns the caller of a tool from a request that passed `requires(…)`. */
-export const callerOf = (c: Context<ControlEnv>, others: OtherNodes | undefined): ToolCaller => ({
+export const callerOf = (
+  c: Context<ControlEnv>,
+  others: OtherInstances | undefined,
+): ToolCaller => ({
   peers: others?.of(c),
   isNode: c.get('nodeRequest') !== undefined,
   principal: c.get('principal'),

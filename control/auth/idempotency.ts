@@ -25,7 +25,7 @@ import {
   type Step,
 } from '../http/control-env.ts'
 import { describeHandler } from '../http/validate.ts'
-import { IdempotentClaims, type Identity, identityColumns } from './idempotent-claims.ts'
+import { IdempotentClaims, type RequestIdentity, identityColumns } from './idempotent-claims.ts'
 
 const RETENTION_MS = DAY_MS
 const MAX_UNSTORED = 1_000
@@ -34,7 +34,7 @@ const keyForm = /^[\x21-\x7e]{1,255}$/
 const storedHeaders = ['Content-Type', 'Location', 'Cache-Control', 'X-Change-Id']
 
 interface Operation {
-  readonly identity: Identity
+  readonly identity: RequestIdentity
   readonly shownOnce: RepeatableOptions['shownOnce']
   readonly requestHash: Buffer
   /** The secret from which the encryption key is derived. */
@@ -341,7 +341,7 @@ function refuseOther(requestHash: Buffer, operation: Operation): void {
     throw conflict('idempotency_conflict', 'This Idempotency-Key was used with another body')
 }
 
-const nameOf = ({ actor, operation, key_hash: keyHash }: Identity): string =>
+const nameOf = ({ actor, operation, key_hash: keyHash }: RequestIdentity): string =>
   `${actor} ${operation} ${keyHash.toString('base64')}`
 
 const sha256 = (data: string | Buffer): Buffer => createHash('sha256').update(data).digest()

@@ -2,7 +2,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { execute, first } from '../../schema/sql/query.ts'
 
 /** Identifies a request; its repetition has the same identity. */
-export interface Identity {
+export interface RequestIdentity {
   readonly actor: string
   readonly operation: string
   readonly key_hash: Buffer
@@ -13,7 +13,7 @@ export const identityColumns = ['actor', 'operation', 'key_hash'] as const
 /** Longer than any request takes. */
 const CLAIMED_MS = 300_000
 
-interface Claim extends Identity {
+interface Claim extends RequestIdentity {
   readonly request_hash: Buffer
   readonly claim: Buffer
 }

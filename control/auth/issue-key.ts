@@ -23,7 +23,7 @@ import { SESSION_RPM } from './rate-limit.ts'
 import { mayGrant } from './scopes.ts'
 import { writeWithinLimits } from './tenant-limits.ts'
 import { wrongTenant } from './tenants.ts'
-import { ApiError, badRequest, conflict, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError, badRequest, conflict, type RequestProblem } from '../http/api-error.ts'
 import { newUuid } from '../http/platform.ts'
 
 /** Who creates a key, and the grantor's limits. */
@@ -331,7 +331,7 @@ export function refusePersonBy(principal: Principal): void {
   refuseWider(person, limitsOf(principal))
 }
 
-function widerThan(wanted: KeyLimits, holder: KeyLimits): ErrorDetail[] {
+function widerThan(wanted: KeyLimits, holder: KeyLimits): RequestProblem[] {
   const isLater =
     holder.expiresAt !== null && (wanted.expiresAt === null || wanted.expiresAt > holder.expiresAt)
   return [

@@ -1,7 +1,7 @@
 /** The plan for hanging up a live call, on this node or on another one. */
 import { ApiError } from '../http/api-error.ts'
 import type { PeerRequests } from '../nodes/other-nodes.ts'
-import { type LiveCall, liveCallView, liveCall } from '../nodes/live-call.ts'
+import { type LiveCallView, liveCallView, liveCall } from '../nodes/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { Platform } from '../http/platform.ts'
 import type { Plan } from '../changes/change.ts'
@@ -23,12 +23,12 @@ interface HangUpDeps extends Pick<Platform, 'engine' | 'steadyNow'> {
 
 interface HangUpAnswer {
   readonly status: 'ending' | 'would_end'
-  readonly call: LiveCall
+  readonly call: LiveCallView
 }
 
 /** `hangUp` resolves with the result of the engine that has the call; undefined: not known. */
 interface LocatedCall {
-  readonly call: LiveCall
+  readonly call: LiveCallView
   readonly hangUp: () => Promise<z.output<typeof hangUpAnswer>['result'] | undefined>
 }
 

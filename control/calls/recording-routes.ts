@@ -18,7 +18,7 @@ import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { atNodeOfCall, fileOfPeer, streamedBody } from '../nodes/peer-answers.ts'
-import type { OtherNodes, WithOthers } from '../nodes/other-nodes.ts'
+import type { OtherInstances, WithOthers } from '../nodes/other-nodes.ts'
 import { data, text } from '../http/operation.ts'
 import { RecordingReaders } from './recording-readers.ts'
 
@@ -139,7 +139,7 @@ interface RecordingAccess {
   /** Path of the file on this disk. */
   readonly file: string | undefined
   readonly readers: RecordingReaders
-  readonly others: OtherNodes | undefined
+  readonly others: OtherInstances | undefined
   readonly schedule: Schedule
 }
 

@@ -29,7 +29,7 @@ export interface ChangeFilter {
   readonly before?: number | undefined
 }
 
-export interface Target {
+export interface ChangeTarget {
   readonly kind: string
   readonly id: string
 }
@@ -73,7 +73,7 @@ export class ChangeStore {
    * The last changes of a target that stand, the last one first; with `after`, those that were made
    * after it.
    */
-  lastMade({ kind, id }: Target, after = 0): Promise<readonly ChangeEntry[]> {
+  lastMade({ kind, id }: ChangeTarget, after = 0): Promise<readonly ChangeEntry[]> {
     const query = this.#ofTarget({ kind, id }).where('state', '=', 'made').where('id', '>', after)
     return all(this.#store, query)
   }
@@ -82,14 +82,14 @@ export class ChangeStore {
    * The last changes of a target before one of them, the last one first, but for those that were
    * taken back.
    */
-  lastBefore(target: Target, before: number): Promise<readonly ChangeEntry[]> {
+  lastBefore(target: ChangeTarget, before: number): Promise<readonly ChangeEntry[]> {
     const query = this.#ofTarget(target)
       .where('state', 'not in', ['undone', 'expired'])
       .where('id', '<', before)
     return all(this.#store, query)
   }
 
-  #ofTarget({ kind, id }: Target) {
+  #ofTarget({ kind, id }: ChangeTarget) {
     return this.#store.db
       .selectFrom('change_entry')
       .selectAll()
@@ -100,7 +100,7 @@ export class ChangeStore {
   }
 
   /** Whether a process makes or undoes a change of this target now. */
-  async isClaimed({ kind, id }: Target, now: number): Promise<boolean> {
+  async isClaimed({ kind, id }: ChangeTarget, now: number): Promise<boolean> {
     const query = this.#store.db
       .selectFrom('change_entry')
       .select('id')
@@ -237,7 +237,7 @@ export const stateIn = (text: string | null): Json | null =>
 export async function lastAbout(
   entries: ChangeStore,
   kind: RestorableKind | null,
-  target: Target,
+  target: ChangeTarget,
   state: Json | null,
   after = 0,
 ): Promise<ChangeEntry | undefined> {

@@ -25,7 +25,7 @@ import {
   type NewChangeEntry,
   stateIn,
   stateText,
-  type Target,
+  type ChangeTarget,
 } from './change-store.ts'
 import {
   type ChangeDeps,
@@ -46,7 +46,7 @@ import { timeOrNull } from '../http/view-fields.ts'
 
 /** The effect of a change, for its entry and for people. */
 export interface ChangeEffect {
-  readonly target: Target
+  readonly target: ChangeTarget
   /**
    * The row to which the call's names lead, as `customer 7`, where the target does not say it: its
    * id is new, or made of names. What a person approves is of this row only.
@@ -335,7 +335,7 @@ async function keepLonger<O>(
 async function temporary(
   deps: ChangeDeps,
   kind: RestorableKind | null,
-  target: Target,
+  target: ChangeTarget,
   state: Json | null,
 ): Promise<ChangeEntry | undefined> {
   const earlier = await lastAbout(new ChangeStore(deps.store), kind, target, state)
@@ -475,7 +475,7 @@ function writeRow<T>(
 
 interface Row {
   readonly kind: RestorableKind
-  readonly target: Target
+  readonly target: ChangeTarget
   /** Name of the resource in a sentence: `customer`. */
   readonly noun: string
   /** The fields that the request names. */

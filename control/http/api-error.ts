@@ -1,5 +1,5 @@
 /** One problem in a request: its path (`nodes.0.host`) and a message. */
-export interface ErrorDetail {
+export interface RequestProblem {
   readonly path: string
   readonly message: string
 }
@@ -24,7 +24,7 @@ export type ErrorStatus =
   | 503
 
 interface ErrorExtras {
-  readonly details?: readonly ErrorDetail[]
+  readonly details?: readonly RequestProblem[]
   readonly headers?: Readonly<Record<string, string>>
 }
 
@@ -37,7 +37,7 @@ export class ApiError extends Error {
   readonly status: ErrorStatus
   /** snake_case and stable: programs depend on it. */
   readonly code: string
-  readonly details: readonly ErrorDetail[] | undefined
+  readonly details: readonly RequestProblem[] | undefined
   readonly headers: Readonly<Record<string, string>>
 
   constructor(status: ErrorStatus, code: string, message: string, extras: ErrorExtras = {}) {
@@ -49,7 +49,7 @@ export class ApiError extends Error {
   }
 }
 
-export const badRequest = (message: string, details?: readonly ErrorDetail[]): ApiError =>
+export const badRequest = (message: string, details?: readonly RequestProblem[]): ApiError =>
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
 export const storageUnavailable = (reason = 'Nothing can be stored at the moment'): ApiError =>

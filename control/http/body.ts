@@ -4,7 +4,7 @@
  * that cannot be stored.
  */
 import type { Context } from 'hono'
-import { ApiError, type ErrorDetail } from './api-error.ts'
+import { ApiError, type RequestProblem } from './api-error.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 /** A larger body is rejected with 413 (SPECIFICATION.md §8). */
@@ -161,7 +161,7 @@ const CLOSE_BRACE = 0x7d
 
 type ParseResult =
   | { readonly kind: 'value'; readonly value: unknown }
-  | { readonly kind: 'problem'; readonly problem: ErrorDetail }
+  | { readonly kind: 'problem'; readonly problem: RequestProblem }
 
 export const notJson = 'is not valid JSON'
 

@@ -4,7 +4,7 @@
 import type { HttpBindings } from '@hono/node-server'
 import type { Context } from 'hono'
 import type { ApiAnswer } from './api-answer.ts'
-import type { ErrorDetail } from './api-error.ts'
+import type { RequestProblem } from './api-error.ts'
 import type { WorkBudget } from './work-budget.ts'
 
 export interface ControlEnv {
@@ -21,7 +21,7 @@ export interface ControlEnv {
     /** Set by a successful login, for the audit trail. */
     loginActor: string
     /** Set by the error handler, for the audit trail. */
-    refusal: { readonly code: string; readonly details: readonly ErrorDetail[] | undefined }
+    refusal: { readonly code: string; readonly details: readonly RequestProblem[] | undefined }
     /** Set by routes that know what they changed, for the audit trail. */
     change: Change
     /** Set instead when another node has changed it: the digests of both. */

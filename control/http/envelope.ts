@@ -103,17 +103,21 @@ export const pageEnd = (end: number, total: number) => ({
   cursor: end >= total ? null : String(end),
 })
 
-export interface Page {
+export interface RequestedPage {
   readonly page: number
   readonly limit: number
 }
 
-export const offsetOf = ({ page, limit }: Page): number => (page - 1) * limit
+export const offsetOf = ({ page, limit }: RequestedPage): number => (page - 1) * limit
 
-export const pageMeta = ({ page, limit }: Page, total: number): PageMeta => ({ page, limit, total })
+export const pageMeta = ({ page, limit }: RequestedPage, total: number): PageMeta => ({
+  page,
+  limit,
+  total,
+})
 
 /** Meta of a list that ends at `MAX_LISTED`: says whether there would be more. */
-export const endingMeta = (page: Page, counted: number): PageMeta =>
+export const endingMeta = (page: RequestedPage, counted: number): PageMeta =>
   counted > MAX_LISTED
     ? { ...pageMeta(page, MAX_LISTED), truncated: true }
     : pageMeta(page, counted)

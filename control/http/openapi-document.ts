@@ -4,7 +4,7 @@
  */
 import { z } from 'zod'
 import type { ErrorStatus } from './api-error.ts'
-import { type Answer, type AnswerSchema, type Operation, tags } from './operation.ts'
+import { type DocumentedAnswer, type AnswerSchema, type Operation, tags } from './operation.ts'
 import type { RouteNote } from './validate.ts'
 
 type Json = Record<string, unknown>
@@ -168,7 +168,7 @@ function withChange({ headers, ...answer }: Json, { query }: RouteNote): Json {
 }
 
 function answerObject(
-  { status, content }: Answer,
+  { status, content }: DocumentedAnswer,
   schemas: Schemas,
   nodes: Operation['nodes'],
 ): Json {

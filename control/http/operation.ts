@@ -31,7 +31,7 @@ export interface Operation {
   readonly id: string
   readonly tag: keyof typeof tags
   readonly summary: string
-  readonly answer: Answer
+  readonly answer: DocumentedAnswer
   /** A request for a range of its bytes gets 206. */
   readonly hasRanges?: boolean
   /**
@@ -46,7 +46,7 @@ export interface Operation {
   readonly bodyType?: string
 }
 
-export interface Answer {
+export interface DocumentedAnswer {
   readonly status: 200 | 201 | 202
   readonly content: Readonly<Record<string, Content>>
 }
@@ -66,21 +66,24 @@ export interface AnswerSchema {
   readonly schema: z.ZodType
 }
 
-type Status = Answer['status']
+type Status = DocumentedAnswer['status']
 
 const json = (
   form: AnswerSchema['form'],
   schema: z.ZodType,
   status: Status,
   example: unknown,
-): Answer => ({ status, content: { 'application/json': { schema: { form, schema }, example } } })
+): DocumentedAnswer => ({
+  status,
+  content: { 'application/json': { schema: { form, schema }, example } },
+})
 
 /** `{success: true, data}`. */
-export const data = (schema: z.ZodType, example: unknown, status: Status = 200): Answer =>
+export const data = (schema: z.ZodType, example: unknown, status: Status = 200): DocumentedAnswer =>
   json('data', schema, status, { success: true, data: example })
 
 /** `{success: true, data: [], meta}`; the example is one element. */
-export const list = (element: z.ZodType, example: unknown): Answer =>
+export const list = (element: z.ZodType, example: unknown): DocumentedAnswer =>
   json('list', element, 200, {
     success: true,
     data: [example],
@@ -88,20 +91,23 @@ export const list = (element: z.ZodType, example: unknown): Answer =>
   })
 
 /** Describes an answer without the envelope. */
-export const bare = (schema: z.ZodType, example: unknown, status: Status = 200): Answer =>
+export const bare = (schema: z.ZodType, example: unknown, status: Status = 200): DocumentedAnswer =>
   json('bare', schema, status, example)
 
-export const text = (mediaType: string, example: string): Answer => ({
+export const text = (mediaType: string, example: string): DocumentedAnswer => ({
   status: 200,
   content: { [mediaType]: { schema: undefined, example } },
 })
 
 /** One response in several content types, chosen by `Accept`. */
-export const either = (first: Answer, ...others: readonly Answer[]): Answer => ({
+export const either = (
+  first: DocumentedAnswer,
+  ...others: readonly DocumentedAnswer[]
+): DocumentedAnswer => ({
   ...first,
   content: Object.assign(
     {},
     first.content,
     ...others.map(({ content }) => content),
-  ) as Answer['content'],
+  ) as DocumentedAnswer['content'],
 })

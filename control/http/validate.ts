@@ -7,7 +7,7 @@ import { matchedRoutes } from 'hono/route'
 import { isUtf8 } from 'node:buffer'
 import { z } from 'zod'
 import { nearMiss } from '../../schema/rules/names.ts'
-import { ApiError, badRequest, type ErrorDetail } from './api-error.ts'
+import { ApiError, badRequest, type RequestProblem } from './api-error.ts'
 import { parseJson, readBody } from './body.ts'
 import type { Operation } from './operation.ts'
 import { withKnownTenant } from './tenant-spelling.ts'
@@ -64,7 +64,7 @@ async function readJson(c: Context): Promise<unknown> {
   throw notJson(parsed.problem)
 }
 
-function notJson(problem: ErrorDetail): ApiError {
+function notJson(problem: RequestProblem): ApiError {
   const code = problem.path === '' ? 'malformed_json' : 'validation_failed'
   return new ApiError(400, code, 'The body is not valid JSON', { details: [problem] })
 }
@@ -93,7 +93,7 @@ const MAX_PROBLEMS = 100
  * Returns one detail per problem, for the first hundred. An unknown field is named itself, not only
  * the object that contains it; with `schema`, a similar known name is suggested.
  */
-export function problemsOf(error: z.ZodError, schema?: z.ZodType): ErrorDetail[] {
+export function problemsOf(error: z.ZodError, schema?: z.ZodType): RequestProblem[] {
   return error.issues
     .slice(0, MAX_PROBLEMS)
     .flatMap((issue): Problem[] =>

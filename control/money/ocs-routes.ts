@@ -8,7 +8,7 @@ import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type {
   DenialCode,
-  Guard,
+  OcsRefusal,
   NodeExtension,
   NodeGrant,
   OcsPort,
@@ -192,7 +192,7 @@ const statuses: Readonly<Record<DenialCode, ErrorStatus>> = {
 const denied = (code: DenialCode, detail?: string): ApiError =>
   new ApiError(statuses[code], code, denialText(code, detail))
 
-const overloaded = (by: Guard): ApiError =>
+const overloaded = (by: OcsRefusal): ApiError =>
   new ApiError(503, 'overloaded', denialText(by), {
     headers: { 'Retry-After': '5' },
   })

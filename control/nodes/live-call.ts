@@ -25,7 +25,7 @@ export const liveCall = z.object({
   customer_id: z.int().nullable(),
 })
 
-export type LiveCall = z.output<typeof liveCall>
+export type LiveCallView = z.output<typeof liveCall>
 
 export const liveStateOf = ({ state }: ActiveCall) => words[state]
 
@@ -38,7 +38,7 @@ const words = {
 } as const
 
 /** @param now steady time. */
-export function liveCallView(call: ActiveCall, now: number): LiveCall {
+export function liveCallView(call: ActiveCall, now: number): LiveCallView {
   const since = call.answeredAt ?? call.startedAt
   const stamp = (at: number) => timeToText(at + call.stampOffsetMs)
   return {

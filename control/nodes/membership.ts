@@ -1,7 +1,7 @@
 /** The other nodes of an installation, from the list that heartbeats update; and `GET /nodes`. */
 import { Hono } from 'hono'
 import { timeToText } from '../../schema/columns.ts'
-import type { NodesPort, NodeStatus } from '../../schema/contracts/nodes.ts'
+import type { NodesPort, InstanceStatus } from '../../schema/contracts/nodes.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -56,7 +56,7 @@ export const membershipOf = (
 /** The name of the key with which nodes recognize each other. */
 export const NODE_KEY = 'node requests'
 
-function peerOf(node: NodeStatus, now: number): readonly Peer[] {
+function peerOf(node: InstanceStatus, now: number): readonly Peer[] {
   const { name, address: apiUrl, state, heartbeatAt, isThis } = node
   if (isThis || state === 'stopped' || !isUrl(apiUrl)) return []
   if (state === 'lost' && now - heartbeatAt > NAMED_MS) return []
@@ -124,7 +124,7 @@ export type ProcessNodeView = ReturnType<typeof viewOf> & {
   readonly differing_settings: readonly string[]
 }
 
-const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) => ({
+const viewOf = ({ name, epoch, address, version, state, ...node }: InstanceStatus) => ({
   name,
   epoch,
   address,
@@ -138,5 +138,5 @@ const viewOf = ({ name, epoch, address, version, state, ...node }: NodeStatus) =
 })
 
 /** How far the clock of a node is ahead of the database server, as it is shown. */
-export const clockSecondsOf = ({ clockDifferenceMs }: Pick<NodeStatus, 'clockDifferenceMs'>) =>
+export const clockSecondsOf = ({ clockDifferenceMs }: Pick<InstanceStatus, 'clockDifferenceMs'>) =>
   Math.round(clockDifferenceMs / 100) / 10

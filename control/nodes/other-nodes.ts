@@ -27,7 +27,7 @@ type Request = Pick<Outgoing, 'method' | 'target' | 'headers' | 'body'>
 
 export interface WithOthers {
   /** The other nodes of the installation; undefined: this process is alone. */
-  readonly others?: OtherNodes | undefined
+  readonly others?: OtherInstances | undefined
 }
 
 export interface PeerAnswers {
@@ -40,9 +40,9 @@ const isOfOwner = ({ status }: PeerAnswer): boolean =>
   status < 500 && status !== 404 && status !== 401 && status !== 403
 
 /** Where a call is: on this node, on none, or not known, because nodes did not answer. */
-export type CallLocation = Peer | 'nowhere' | 'unknown'
+export type CallAtInstance = Peer | 'nowhere' | 'unknown'
 
-export class OtherNodes {
+export class OtherInstances {
   readonly self: string
   readonly client: NodeClient
   readonly admit: Step
@@ -89,9 +89,9 @@ export class OtherNodes {
 /** The other nodes as one request asks them: with its credential, from its address. */
 export class PeerRequests {
   readonly #c: Context<ControlEnv>
-  readonly #nodes: OtherNodes
+  readonly #nodes: OtherInstances
 
-  constructor(c: Context<ControlEnv>, nodes: OtherNodes) {
+  constructor(c: Context<ControlEnv>, nodes: OtherInstances) {
     this.#c = c
     this.#nodes = nodes
   }
@@ -138,7 +138,7 @@ export class PeerRequests {
     return this.#nodes.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
   }
 
-  async locate(callUuid: string): Promise<CallLocation> {
+  async locate(callUuid: string): Promise<CallAtInstance> {
     const answer = await this.answered({ kind: 'locate', callUuid })
     return answer === undefined ? 'nowhere' : answer === 'unknown' ? 'unknown' : answer.peer
   }
@@ -214,7 +214,7 @@ type Kind = 'nodes' | 'carriers' | 'agents'
 /** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
 export function countsOfPeers(
   c: Context<ControlEnv>,
-  others: OtherNodes | undefined,
+  others: OtherInstances | undefined,
   kind: Kind,
   ids: readonly number[],
 ): Promise<((id: number) => number) | undefined> {

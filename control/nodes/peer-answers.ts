@@ -7,7 +7,7 @@ import { ApiError } from '../http/api-error.ts'
 import { readBody, parseJson } from '../http/body.ts'
 import { type ChangeDigests, type ControlEnv, setAnswerHeader } from '../http/control-env.ts'
 import type { PeerAnswer } from './node-client.ts'
-import type { OtherNodes } from './other-nodes.ts'
+import type { OtherInstances } from './other-nodes.ts'
 
 /** Header of responses to nodes: the digests of what changed, for their audit log. */
 const CHANGE_HEADER = 'x-tollgate-change'
@@ -31,7 +31,7 @@ export function atNodeOfCall({
   others,
   engine,
 }: {
-  readonly others?: OtherNodes | undefined
+  readonly others?: OtherInstances | undefined
   readonly engine: CallFinder
 }): MiddlewareHandler<ControlEnv, string, CallNamed> {
   if (others === undefined) return (_, next) => next()
@@ -69,7 +69,7 @@ type CallFinder = { readonly calls: Pick<EnginePort['calls'], 'find'> }
 /** The response of the node that knows the call; undefined: no node does. */
 export async function answerOfPeer(
   c: Context<ControlEnv>,
-  others: OtherNodes | undefined,
+  others: OtherInstances | undefined,
 ): Promise<Response | undefined> {
   const peers = others?.of(c)
   if (peers === undefined) return undefined
@@ -154,7 +154,7 @@ const passedWithFiles = [
  */
 export async function fileOfPeer(
   c: Context<ControlEnv>,
-  others: OtherNodes | undefined,
+  others: OtherInstances | undefined,
   onClose: () => void = () => undefined,
 ): Promise<Response | undefined> {
   const peers = others?.of(c)

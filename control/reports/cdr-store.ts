@@ -44,9 +44,9 @@ export interface CdrTotals {
  * A range of the records in order, after `start` up to and including `end`; undefined `end` for all
  * remaining ones.
  */
-export interface Window {
-  readonly start: Position
-  readonly end: Position | undefined
+export interface RecordRange {
+  readonly start: RecordPosition
+  readonly end: RecordPosition | undefined
 }
 
 /** Records counted per slice: about 2 ms. The index contains everything counted. */
@@ -61,7 +61,7 @@ export type RefusedTotals = Readonly<Record<RefusalReason, number>>
 export type Pause = () => Promise<void>
 
 /** A slice starts after this record. */
-export interface Position {
+export interface RecordPosition {
   readonly startStamp: number
   readonly id: number
 }
@@ -134,24 +134,24 @@ export class CdrStore {
   }
 
   /** Before the first record; ids start at 1. */
-  get beginning(): Position {
+  get beginning(): RecordPosition {
     const { order, from, before } = this.#filter
     return { startStamp: order === 'newest' ? before : from, id: 0 }
   }
 
   /** Yields what remains after `start`, in ranges that can be counted at once. */
-  async *countable(start: Position): AsyncGenerator<Window, void, undefined> {
+  async *countable(start: RecordPosition): AsyncGenerator<RecordRange, void, undefined> {
     yield* this.#windows(start, this.#filter.match === undefined ? COUNTED : EXAMINED)
   }
 
   /** The same in ranges that can be read in slices; a single range when every record matches. */
-  async *readable(start: Position): AsyncGenerator<Window, void, undefined> {
+  async *readable(start: RecordPosition): AsyncGenerator<RecordRange, void, undefined> {
     if (this.#filter.match === undefined) yield { start, end: undefined }
     else yield* this.#windows(start, EXAMINED)
   }
 
   /** The first `count` records of a range. */
-  rows({ start, end }: Window, count: number): Promise<CdrValues[]> {
+  rows({ start, end }: RecordRange, count: number): Promise<CdrValues[]> {
     const shown = this.#filter.tenantId === null ? columns : ownColumns
     const query = this.#ordered(this.#meant(start, end))
       .select([...shown, recordingOfCall])
@@ -160,11 +160,11 @@ export class CdrStore {
   }
 
   /** The `count`-th record of a range; undefined when it has fewer. */
-  async advance({ start, end }: Window, count: number): Promise<Position | undefined> {
+  async advance({ start, end }: RecordRange, count: number): Promise<RecordPosition | undefined> {
     return count === 0 ? start : this.#nth(this.#meant(start, end), count)
   }
 
-  async totals({ start, end }: Window): Promise<CdrTotals> {
+  async totals({ start, end }: RecordRange): Promise<CdrTotals> {
     const query = this.#meant(start, end).select(({ fn }) => [
       fn.countAll<number>().as('calls'),
       fn.sum<number | null>('billsec').as('billsec'),
@@ -196,7 +196,7 @@ export class CdrStore {
     return { unknown_source: unknown ?? 0, overload: overload ?? 0 }
   }
 
-  positionOf(row: CdrValues): Position {
+  positionOf(row: CdrValues): RecordPosition {
     return { startStamp: row[at.start_stamp], id: row[at.id] }
   }
 
@@ -206,15 +206,18 @@ export class CdrStore {
     return new Map(tenants.map(({ id, slug }) => [id, slug]))
   }
 
-  async *#windows(beginning: Position, size: number): AsyncGenerator<Window, void, undefined> {
-    for (let start: Position | undefined = beginning; start !== undefined;) {
-      const end: Position | undefined = await this.#nth(this.#behind(start), size)
+  async *#windows(
+    beginning: RecordPosition,
+    size: number,
+  ): AsyncGenerator<RecordRange, void, undefined> {
+    for (let start: RecordPosition | undefined = beginning; start !== undefined;) {
+      const end: RecordPosition | undefined = await this.#nth(this.#behind(start), size)
       yield { start, end }
       start = end
     }
   }
 
-  async #nth(query: CdrQuery, count: number): Promise<Position | undefined> {
+  async #nth(query: CdrQuery, count: number): Promise<RecordPosition | undefined> {
     const nth = this.#ordered(query)
       .select(['start_stamp', 'id'])
       .limit(1)
@@ -228,14 +231,14 @@ export class CdrStore {
     return query.orderBy('start_stamp', direction).orderBy('id', direction)
   }
 
-  #meant(start: Position, end: Position | undefined): CdrQuery {
+  #meant(start: RecordPosition, end: RecordPosition | undefined): CdrQuery {
     const { match } = this.#filter
     const query = this.#behind(start, end)
     return match === undefined ? query : query.where((eb) => matches(eb, match))
   }
 
   /** Only one upper bound at a time: with two, SQLite would seek by one and read up to it. */
-  #behind({ startStamp, id }: Position, end?: Position): CdrQuery {
+  #behind({ startStamp, id }: RecordPosition, end?: RecordPosition): CdrQuery {
     const { tenantId, from, before, disposition, order } = this.#filter
     const isNewestFirst = order === 'newest'
     let query = this.#store.db

@@ -4,14 +4,14 @@
  */
 import { serialize } from 'node:v8'
 import type { SqlValue } from '../../schema/sql/statements.ts'
-import type { Page } from '../http/envelope.ts'
+import type { RequestedPage } from '../http/envelope.ts'
 import { carrierSums } from './carrier-sums.ts'
 import {
   type CdrFilter,
   CdrStore,
   type CdrTotals,
   type CdrValues,
-  type Position,
+  type RecordPosition,
   type RefusedTotals,
 } from './cdr-store.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
@@ -27,7 +27,7 @@ export interface ReportRequest {
   /** `carriers`: the sums of carriers, as JSON; it heeds tenant and period alone. */
   readonly format: 'json' | 'csv' | 'ndjson' | 'carriers'
   /** Only JSON has pages; undefined for the first `MAX_RECORDS`. */
-  readonly page: Page | undefined
+  readonly page: RequestedPage | undefined
 }
 
 /** Answered with one JSON text. */
@@ -129,7 +129,7 @@ async function* jsonChunks(
   cdrs: CdrStore,
   text: CdrText,
   writer: ByteWriter,
-  page: Page | undefined,
+  page: RequestedPage | undefined,
 ): AsyncGenerator<Bytes, void, undefined> {
   const start = yield* positionOf(cdrs, page === undefined ? 0 : (page.page - 1) * page.limit)
   let shown = 0
@@ -149,7 +149,7 @@ function endOf(
   { calls, billsec }: CdrTotals,
   refused: RefusedTotals | undefined,
   shown: number,
-  page: Page | undefined,
+  page: RequestedPage | undefined,
 ): string {
   const totals = {
     total_calls: calls,
@@ -167,7 +167,7 @@ function endOf(
 
 async function* slices(
   cdrs: CdrStore,
-  beginning: Position,
+  beginning: RecordPosition,
   limit: number,
 ): AsyncGenerator<CdrValues[], void, undefined> {
   let left = limit
@@ -190,7 +190,7 @@ async function* slices(
 async function* positionOf(
   cdrs: CdrStore,
   offset: number,
-): AsyncGenerator<Bytes, Position | undefined, undefined> {
+): AsyncGenerator<Bytes, RecordPosition | undefined, undefined> {
   if (offset === 0) return cdrs.beginning
   let left = offset
   for await (const window of cdrs.countable(cdrs.beginning)) {

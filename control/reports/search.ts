@@ -24,10 +24,10 @@ export interface SearchRequest {
   readonly order: 'newest' | 'cost'
   readonly limit: number
   /** Where an earlier search stopped: records older than this one. */
-  readonly after?: Position | undefined
+  readonly after?: SearchPosition | undefined
 }
 
-export interface Position {
+export interface SearchPosition {
   readonly startStamp: number
   readonly id: number
 }
@@ -36,13 +36,13 @@ export interface SearchResult {
   /** Ids of the records, in order. */
   readonly ids: readonly number[]
   /** The last record that was read; undefined when the period has no older one. */
-  readonly stoppedAt?: Position | undefined
+  readonly stoppedAt?: SearchPosition | undefined
 }
 
 /** Windows of records that one search may read: half a million records. */
 const MAX_WINDOWS = 50
 
-interface Match extends Position {
+interface Match extends SearchPosition {
   readonly costMicros: number
 }
 
@@ -58,7 +58,7 @@ export async function* search(
   const scope = { tenantId, customerId: filters.customerId }
   let matches: Match[] = []
   let examined = 0
-  let reached: Position = { startStamp: before, id: 0 }
+  let reached: SearchPosition = { startStamp: before, id: 0 }
   for (const time of await matchingTimes(sources, request, { from, before }))
     for await (const part of windows(store, scope, time)) {
       if (examined === maxWindows) return resultOf(matches.slice(0, limit), reached)
@@ -75,7 +75,10 @@ export async function* search(
   return resultOf(matches, undefined)
 }
 
-const resultOf = (matches: readonly Match[], stoppedAt: Position | undefined): SearchResult => ({
+const resultOf = (
+  matches: readonly Match[],
+  stoppedAt: SearchPosition | undefined,
+): SearchResult => ({
   ids: matches.map(({ id }) => id),
   ...(stoppedAt && { stoppedAt: { startStamp: stoppedAt.startStamp, id: stoppedAt.id } }),
 })

@@ -35,11 +35,11 @@ export interface UnusualRequest extends Window {
 
 export interface UnusualCalls {
   readonly money: readonly (MoneyFinding & { readonly samples: readonly Sample[] })[]
-  readonly refusals: readonly RefusedCalls[]
+  readonly refusals: readonly RefusedCallsFinding[]
   readonly carriers: readonly (CarrierFinding & { readonly samples: readonly Sample[] })[]
 }
 
-export interface RefusedCalls extends RefusalFinding {
+export interface RefusedCallsFinding extends RefusalFinding {
   readonly samples: readonly Sample[]
   readonly groups: readonly CallGroup[]
 }
@@ -235,7 +235,7 @@ async function takeSampled(
 
 interface Findings {
   readonly money: UnusualCalls['money'][number][]
-  readonly refusals: RefusedCalls[]
+  readonly refusals: RefusedCallsFinding[]
   readonly carriers: UnusualCalls['carriers'][number][]
 }
 

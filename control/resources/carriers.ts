@@ -13,7 +13,7 @@ import { isAmbiguous } from '../../schema/rules/gateways.ts'
 import { maxNumberRules, maxRuleLength, numberRuleProblem } from '../../schema/rules/numbers.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
-import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import {
   domain,
   host,
@@ -438,7 +438,7 @@ function withPreset(given: CarrierBody): CarrierBody {
 }
 
 /** `refuseWithoutCredentials` checks the password: an update may keep the stored one. */
-function withoutEffect({ type, ...fields }: CarrierBody['auth']): (ErrorDetail | false)[] {
+function withoutEffect({ type, ...fields }: CarrierBody['auth']): (RequestProblem | false)[] {
   const credentials = ['username', 'password', 'realm'] as const
   const useless = type === 'ip' ? [...credentials, 'expires' as const] : ['expires' as const]
   return type === 'register'

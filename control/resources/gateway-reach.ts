@@ -6,7 +6,7 @@ import { isIP } from 'node:net'
 import type { Selectable } from 'kysely'
 import {
   carrierGatewaysAt,
-  type Claim,
+  type AddressClaim,
   type StoredClaim,
   storedClaims,
 } from '../../schema/rules/ownership.ts'
@@ -243,7 +243,7 @@ const LEAST_PREFIX = { 4: 24, 6: 48 } as const
 export async function refuseForeignAddresses(
   store: Store,
   owner: { readonly tenantId: number | null; readonly scope: RequestScope },
-  claims: readonly Claim[],
+  claims: readonly AddressClaim[],
   reserved: ReservedNetworks,
   path: (index: number) => string,
 ): Promise<void> {
@@ -266,17 +266,17 @@ export async function refuseForeignAddresses(
   }
 }
 
-const isWide = ({ location }: Claim): boolean =>
+const isWide = ({ location }: AddressClaim): boolean =>
   !('name' in location) && location.prefixLength < LEAST_PREFIX[location.address.family]
 
-const isIn = (claim: Claim, before: Claim): boolean =>
+const isIn = (claim: AddressClaim, before: AddressClaim): boolean =>
   claim.host === before.host &&
   claim.netmask === before.netmask &&
   String(claim.ports) === String(before.ports) &&
   (before.isSource || !claim.isSource) &&
   claim.hasCredentials === before.hasCredentials
 
-function isForeign(own: Claim, other: StoredClaim, isStrict: boolean): boolean {
+function isForeign(own: AddressClaim, other: StoredClaim, isStrict: boolean): boolean {
   if (!overlap(own.location, other.location)) return false
   if (own.isSource && other.isSource && isSameSource(own, other)) return true
   if (!isStrict) return false

@@ -3,7 +3,7 @@
  */
 import { z } from 'zod'
 import { codecNames, knownCodec } from '../../schema/rules/media.ts'
-import type { ErrorDetail } from '../http/api-error.ts'
+import type { RequestProblem } from '../http/api-error.ts'
 import { names, type Row } from './columns.ts'
 import * as field from './fields.ts'
 
@@ -76,10 +76,10 @@ export function withoutRelay(
   body: Row,
   before: Row | undefined,
   hasMediaRelay: boolean,
-): readonly (ErrorDetail | false)[] {
+): readonly (RequestProblem | false)[] {
   if (hasMediaRelay) return []
   const { media, media_profile, codecs, dtmf } = body
-  const needs = (field: string, isWished: boolean, what: string): ErrorDetail | false =>
+  const needs = (field: string, isWished: boolean, what: string): RequestProblem | false =>
     isWished &&
     JSON.stringify(before?.[field]) !== JSON.stringify(body[field]) && {
       path: field,

@@ -14,7 +14,7 @@ import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import {
   ApiError,
-  type ErrorDetail,
+  type RequestProblem,
   type ErrorStatus,
   storageUnavailable,
 } from '../http/api-error.ts'
@@ -29,7 +29,7 @@ export type ThreadReply =
       readonly status: ErrorStatus
       readonly code: string
       readonly message: string
-      readonly details: readonly ErrorDetail[] | undefined
+      readonly details: readonly RequestProblem[] | undefined
       readonly headers: Readonly<Record<string, string>>
     }
   | { readonly kind: 'failed'; readonly error: string }

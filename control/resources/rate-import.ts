@@ -5,7 +5,7 @@ import type { RequestScope } from '../auth/tenants.ts'
 import { refuseUncounted } from './braked.ts'
 import { fromFlag, moneyToDecimal } from '../../schema/columns.ts'
 import { type Tables, execute, first } from '../../schema/sql/query.ts'
-import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { problemsOf } from '../http/validate.ts'
 import { quoted } from '../http/clean-text.ts'
 import { write } from '../http/rows.ts'
@@ -42,7 +42,7 @@ export interface ImportReport {
 }
 
 /** Returns the plan that a line's cell names (undefined: an empty cell), or why there is none. */
-export type PlanOf = (name: string | undefined) => Promise<number | ErrorDetail>
+export type PlanOf = (name: string | undefined) => Promise<number | RequestProblem>
 
 const maxRates = 250_000
 const maxReportedProblems = 100
@@ -64,10 +64,10 @@ export async function readRates(
   pause: () => Promise<unknown>,
 ): Promise<readonly NewRate[]> {
   const rates: NewRate[] = []
-  const problems: ErrorDetail[] = []
+  const problems: RequestProblem[] = []
   let reader: LineReader | undefined
   let wrongLines = 0
-  const wrong = (found: readonly ErrorDetail[]): void => {
+  const wrong = (found: readonly RequestProblem[]): void => {
     wrongLines += 1
     problems.push(...found.slice(0, maxReportedProblems - problems.length))
   }
@@ -103,7 +103,7 @@ function headerOf({ line, cells }: CsvRecord): readonly string[] {
   const path = `lines.${line}`
   const names = cells.map((cell) => cell.toLowerCase())
   const known = new Set<string>()
-  const problems: ErrorDetail[] = []
+  const problems: RequestProblem[] = []
   for (const name of names) {
     if (problems.length === maxReportedProblems) break
     if (!knownColumns.has(name))
@@ -144,7 +144,7 @@ class LineReader {
     this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
   }
 
-  async read({ line, cells }: CsvRecord): Promise<NewRate | ErrorDetail[]> {
+  async read({ line, cells }: CsvRecord): Promise<NewRate | RequestProblem[]> {
     const path = `lines.${line}`
     const { length } = this.#header
     if (cells.length !== length)
@@ -164,7 +164,7 @@ class LineReader {
     return { rate_plan_id: plan, ...columns }
   }
 
-  #columns(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
+  #columns(cells: readonly string[], path: string): RateColumns | RequestProblem[] {
     // No cell contains NUL: such a table is refused.
     const key = this.#termCells.map((index) => cells[index]).join('\0')
     const terms = this.#terms.get(key)
@@ -179,7 +179,7 @@ class LineReader {
     return columns
   }
 
-  #checked(cells: readonly string[], path: string): RateColumns | ErrorDetail[] {
+  #checked(cells: readonly string[], path: string): RateColumns | RequestProblem[] {
     const named = Object.fromEntries(this.#header.map((name, index) => [name, cells[index] ?? '']))
     const parsed = rateBody.safeParse(bodyOf(named))
     const problems = parsed.success ? [rateProblem(parsed.data)] : problemsOf(parsed.error)
@@ -234,7 +234,7 @@ function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown
   return body
 }
 
-const badTable = (message: string, details?: readonly ErrorDetail[]): ApiError =>
+const badTable = (message: string, details?: readonly RequestProblem[]): ApiError =>
   new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
 export interface ImportOrder {

@@ -1,7 +1,7 @@
 /** The rate plan that a query or a line of a table names. */
 import type { Tables } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
-import { ApiError, badRequest, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError, badRequest, type RequestProblem } from '../http/api-error.ts'
 import type { PlanOf } from './rate-import.ts'
 import { badReference, either, resolve } from './references.ts'
 
@@ -37,7 +37,7 @@ const MAX_NAMES = 1_000
 
 /** Finds the plan that a line names, else the one that the request names; each name once. */
 export function planFinder(store: Tables, plan: NamedPlan, scope: RequestScope): PlanOf {
-  const known = new Map<string | undefined, number | ErrorDetail>()
+  const known = new Map<string | undefined, number | RequestProblem>()
   return async (name) => {
     const kept = known.get(name)
     if (kept !== undefined) return kept

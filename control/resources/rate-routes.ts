@@ -299,4 +299,4 @@ export function explanation({ rate, costMicros, parts }: Quote, seconds: number)
   }
 }
 
-export type PriceView = ReturnType<typeof explanation>
+export type PriceExplanation = ReturnType<typeof explanation>

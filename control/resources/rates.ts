@@ -5,7 +5,7 @@ import { fromFlag, toFlag } from '../../schema/columns.ts'
 import type { RateTable } from '../../schema/tables/tenants.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import type { ErrorDetail } from '../http/api-error.ts'
+import type { RequestProblem } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
 import { money as amount, prefix, reference, time as moment } from '../http/fields.ts'
 import { count, decimal } from '../http/view-fields.ts'
@@ -258,7 +258,7 @@ export const rateDocument = (row: Selectable<RateTable>): RateBody => ({
 type RateTerms = Omit<RateBody, 'rate_plan' | 'rate_plan_id'>
 
 /** A contradiction in a rate; undefined: there is none. */
-export function rateProblem(body: RateTerms): ErrorDetail | undefined {
+export function rateProblem(body: RateTerms): RequestProblem | undefined {
   const { effective_from: from, effective_to: to } = body
   if (from != null && to != null && to <= from)
     return { path: 'effective_to', message: 'is not after effective_from' }

@@ -15,7 +15,7 @@ import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, NounKind } from '../changes/kinds.ts'
-import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
 import { type Row, timeText } from './columns.ts'
@@ -211,7 +211,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   }
 
   /** Which fields of a body have no effect. */
-  protected unsupported(_body: z.output<Body>): readonly (ErrorDetail | false)[] {
+  protected unsupported(_body: z.output<Body>): readonly (RequestProblem | false)[] {
     return []
   }
 
@@ -568,7 +568,7 @@ export const resourceDeps = ({
 })
 
 /** Throws 400 `not_supported` when `details` is not empty. */
-function refuseUnsupported(details: readonly (ErrorDetail | false)[]): void {
+function refuseUnsupported(details: readonly (RequestProblem | false)[]): void {
   const problems = details.filter((detail) => detail !== false)
   if (problems.length === 0) return
   throw new ApiError(400, 'not_supported', 'The body contains unsupported fields', {

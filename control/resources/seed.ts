@@ -9,7 +9,7 @@ import type { LedgerPort } from '../../schema/contracts/charging.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { first, transaction } from '../../schema/sql/query.ts'
 import { hashPasswordNow, isPasswordNow } from '../auth/passwords.ts'
-import { ApiError, type ErrorDetail } from '../http/api-error.ts'
+import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { notJson, parseJson } from '../http/body.ts'
 import { withKnownTenant } from '../http/tenant-spelling.ts'
 import { problemsOf, unknownField } from '../http/validate.ts'
@@ -251,7 +251,7 @@ function read(text: string): Readonly<Record<Section, readonly unknown[]>> {
 }
 
 /** Reports invalid JSON with its line, as editors count them. */
-function placed(problem: ErrorDetail, text: string): ErrorDetail {
+function placed(problem: RequestProblem, text: string): RequestProblem {
   if (problem.path !== '' || problem.message !== notJson) return problem
   const { line, column, message } = jsonProblem(text)
   return { path: '', message: `${notJson}: line ${line}, column ${column} ${message}` }
@@ -278,13 +278,13 @@ function checked(
 }
 
 /** A missing field is often a misspelled one: the first problem is shown. */
-const slipsFirst = (problems: readonly ErrorDetail[]): readonly ErrorDetail[] =>
+const slipsFirst = (problems: readonly RequestProblem[]): readonly RequestProblem[] =>
   problems.toSorted((one, other) => Number(isSlip(other)) - Number(isSlip(one)))
 
-const isSlip = ({ message }: ErrorDetail): boolean => message.startsWith(unknownField)
+const isSlip = ({ message }: RequestProblem): boolean => message.startsWith(unknownField)
 
 /** `nodes.0.host` of `dispatcher[1]` → `dispatcher[1].nodes[0].host: …` */
-function lineOf(element: string, { path, message }: ErrorDetail): string {
+function lineOf(element: string, { path, message }: RequestProblem): string {
   const inner = path
     .split('.')
     .filter((part) => part !== '')

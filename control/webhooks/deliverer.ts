@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Clocks, latest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Attempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
+import type { DeliveryAttempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
 import { type EndpointRow, secretsOf, signatures } from './endpoint-store.ts'
 import type { Send, SendResult } from './sender.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
@@ -276,7 +276,7 @@ export class Deliverer {
     { tenant_id: owner }: EndpointRow,
     { id, attempts }: DueDelivery,
     sent: SendResult,
-  ): Attempt {
+  ): DeliveryAttempt {
     const now = this.#deps.now()
     const steadyNow = this.#deps.steadyNow()
     const status = sent.kind === 'answered' ? sent.status : null

@@ -9,7 +9,7 @@ import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import {
   all,
-  type Claim,
+  type RowClaim,
   execute,
   first,
   isTakenBy,
@@ -30,7 +30,7 @@ export type DueDelivery = Pick<
 
 type DeliveryState = Selectable<WebhookDeliveryTable>['state']
 
-export interface Attempt {
+export interface DeliveryAttempt {
   readonly id: number
   readonly state: DeliveryState
   readonly nextAttemptAt: number
@@ -65,7 +65,7 @@ export class DeliveryStore {
   /** Takes at most `limit`, longest overdue first, without those that this process is sending. */
   take(
     endpointId: number,
-    claim: Claim,
+    claim: RowClaim,
     limit: number,
     busy: ReadonlySet<number>,
   ): Promise<readonly DueDelivery[]> {
@@ -84,7 +84,7 @@ export class DeliveryStore {
    * Runs in the caller's transaction. An accepted delivery stays so; a failure of one that another
    * process has taken meanwhile changes nothing.
    */
-  async record(attempt: Attempt, node: string): Promise<void> {
+  async record(attempt: DeliveryAttempt, node: string): Promise<void> {
     const { record, recordFailed } = this.#statements
     await (attempt.state === 'delivered' ? record : recordFailed).run({ ...attempt, node })
   }
@@ -226,7 +226,7 @@ const isFree = (row: ExpressionBuilder<Database, 'webhook_delivery'>, now: numbe
   row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)])
 
 const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
-  prepare(store, (db, param: Param<Attempt & { node: string }>) =>
+  prepare(store, (db, param: Param<DeliveryAttempt & { node: string }>) =>
     db
       .updateTable('webhook_delivery')
       .set((eb) => ({

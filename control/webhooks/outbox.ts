@@ -17,7 +17,7 @@ export interface OutboxDeps extends Clocks {
   readonly onWrite: () => void
 }
 
-export class Outbox implements EventSink {
+export class WebhookOutbox implements EventSink {
   readonly #deps: OutboxDeps
   readonly #statements: ReturnType<typeof prepare>
   readonly #newId: () => string

@@ -43,7 +43,7 @@ const excerptWaitMs = 1_000
 const maxAnswerBytes = 16_384
 const maxReasonLength = 200
 
-export class Sender {
+export class WebhookSender {
   readonly #deps: SenderDeps
   readonly #agents: { readonly http: http.Agent; readonly https: https.Agent }
 

@@ -13,8 +13,8 @@ import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
 import { type EventSink, type OutgoingEvent, testEventType } from '../../schema/contracts/engine.ts'
-import { Outbox } from './outbox.ts'
-import { type Resolve, Sender } from './sender.ts'
+import { WebhookOutbox } from './outbox.ts'
+import { type Resolve, WebhookSender } from './sender.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {
@@ -52,8 +52,8 @@ const maxPending = 1_000_000
 export class Webhooks {
   readonly #deps: WebhooksDeps
   readonly #writes: WriteQueue
-  readonly #outbox: Outbox
-  readonly #sender: Sender
+  readonly #outbox: WebhookOutbox
+  readonly #sender: WebhookSender
   readonly #deliverer: Deliverer
   readonly endpoints: EndpointStore
   readonly deliveries: DeliveryStore
@@ -78,7 +78,7 @@ export class Webhooks {
       onFailure: (error, waiting) =>
         log('error', 'webhook: delivery results cannot be stored', { error, waiting }),
     })
-    this.#sender = new Sender(deps)
+    this.#sender = new WebhookSender(deps)
     this.#deliverer = new Deliverer({
       ...deps,
       node: deps.node.name,
@@ -90,7 +90,7 @@ export class Webhooks {
       onGone: (id) => this.endpoints.disable(id, 'gone', deps.now()),
       afterGone: () => this.#reloadSoon(),
     })
-    this.#outbox = new Outbox({ ...deps, onWrite: () => this.#deliverer.wake() })
+    this.#outbox = new WebhookOutbox({ ...deps, onWrite: () => this.#deliverer.wake() })
   }
 
   /**

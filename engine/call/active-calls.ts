@@ -24,7 +24,7 @@ import * as saving from './call-machine/saved-call.ts'
 import { type CallParties, partiesOf } from './call-parties.ts'
 import { isPaidByPlatform, stamped, tenantOfCall } from './cdr/cdr.ts'
 import { cause, type End } from './cdr/end-reason.ts'
-import type { Deadlines } from './deadlines.ts'
+import type { CallDeadlines } from './deadlines.ts'
 import type { DialogIds } from './signalling.ts'
 import { CallCounts } from './call-counts.ts'
 import { CallsByLeg } from './calls-by-leg.ts'
@@ -39,13 +39,13 @@ export interface ActiveCallsDeps {
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine. */
   readonly wallNow: () => number
-  readonly deadlines: Deadlines
+  readonly deadlines: CallDeadlines
   readonly charging: Pick<Charging, 'alive' | 'running'>
   /**
    * Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls.
    */
   readonly whyClosed?: () => Unserved | undefined
-  readonly onEvent: (event: CallEvent) => void
+  readonly onEvent: (event: CallProgress) => void
   /** How many ended calls stay in memory. */
   readonly recentCalls?: number
   /** Whether the calls of legs that have ended a moment ago are found, too. */
@@ -59,7 +59,7 @@ const transferEvents = {
 } as const
 
 /** Progress of a call, for its observers. */
-export type CallEvent = { readonly tenantId: number | null } & (
+export type CallProgress = { readonly tenantId: number | null } & (
   | { readonly type: LiveCallEvent; readonly call: ActiveCall }
   | { readonly type: 'call.ended'; readonly record: CallRecord }
 )

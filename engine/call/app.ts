@@ -31,12 +31,12 @@ import {
   carrierFull,
   rejectionFor,
 } from './inbound/admission.ts'
-import { type RefusedInvite, RefusedInvites } from './inbound/refused-invite.ts'
+import { type ReportedRefusal, RefusedInviteRecords } from './inbound/refused-invite.ts'
 import { extensionAt, retryAfter, routeCall } from './inbound/route.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { ALLOW, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
-import type { Answer, Credentials } from './signalling.ts'
+import type { Answer, DigestLogin } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { RequestHandler } from './user-agent/user-agent.ts'
 import { takeRefer } from './transfer/refer.ts'
@@ -80,7 +80,7 @@ export interface CallControl {
   /** No RTP has come since `lastPacketAt`: an answered call ends as of that time. */
   mediaLost(callUuid: string, lastPacketAt: number): void
   /** The SIP server has refused an INVITE by itself. */
-  inviteRefused(invite: RefusedInvite): void
+  inviteRefused(invite: ReportedRefusal): void
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -90,7 +90,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   const { client, passX } = deps
   const filter = new HeaderFilter({ passX, ownHost: () => client.ownHost })
   const requests = (request: CallRequest): void => perform(request, calls)
-  const credentialsOfCarrier = (carrierId: number): Credentials | undefined => {
+  const credentialsOfCarrier = (carrierId: number): DigestLogin | undefined => {
     const auth = deps.routing.carrierAuth(carrierId)
     return auth && credentialsOf({ auth })
   }
@@ -122,7 +122,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   })
   client.handle('register', (request, answer) => answerRegister(request, answer, deps))
   const messages = new Messages(calls)
-  const refusedInvites = new RefusedInvites(calls)
+  const refusedInvites = new RefusedInviteRecords(calls)
   handleOutside('message', (request, answer) => messages.take(request, answer))
   handleOutside('publish', (request, answer) => {
     if (deps.publications) deps.publications.take(request, answer)

@@ -6,21 +6,21 @@ import type { ActiveCalls } from './active-calls.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps, sourceOf } from './inbound/admission.ts'
 import type { RouteDeps } from './inbound/route.ts'
-import type { Deadlines } from './deadlines.ts'
+import type { CallDeadlines } from './deadlines.ts'
 import type { Legs } from './legs.ts'
-import type { Listening } from './monitoring/listening-legs.ts'
-import type { OtherNodes } from './transfer/other-nodes.ts'
+import type { ListeningPort } from './monitoring/listening-legs.ts'
+import type { TransferInstances } from './transfer/other-nodes.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
 
 export interface CallDeps extends RouteDeps {
   readonly calls: ActiveCalls
   readonly charging: Charging
   readonly client: UserAgent
-  readonly deadlines: Deadlines
+  readonly deadlines: CallDeadlines
   /** Absent: this node is the only one. */
-  readonly otherNodes?: OtherNodes | undefined
+  readonly otherNodes?: TransferInstances | undefined
   /** Undefined: there are no media relays. */
-  readonly listening?: Listening | undefined
+  readonly listening?: ListeningPort | undefined
   readonly routing: RouteDeps['routing'] &
     IdentifyDeps['routing'] &
     Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'limitOf'>

@@ -9,7 +9,7 @@ import { callUuidOf } from './call-machine/leg.ts'
 import type { HolderRun, LiveCall } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
 import type {
-  Command,
+  CallCommand,
   MachineEvent,
   SipServerState,
   MachineInputs,
@@ -64,7 +64,7 @@ export interface CallRunnerDeps
   readonly mediaGate?: LegGate | undefined
 }
 
-type CommandOf<T extends Command['type']> = Extract<Command, { readonly type: T }>
+type CommandOf<T extends CallCommand['type']> = Extract<CallCommand, { readonly type: T }>
 
 /** Commands that begin or redirect calls. */
 export type CallRequest = CommandOf<
@@ -159,7 +159,7 @@ export class CallRunner {
   /** If one command fails, the others are still performed: one of them stores the record. */
   #step(event: MachineEvent): void {
     const { calls } = this.#deps
-    let commands: readonly Command[] = []
+    let commands: readonly CallCommand[] = []
     try {
       commands = handle(calls.world, event, this.#inputs())
     } catch (error) {
@@ -181,7 +181,7 @@ export class CallRunner {
     this.#saved.noteChange(event)
   }
 
-  #performAll(event: MachineEvent, commands: readonly Command[]): void {
+  #performAll(event: MachineEvent, commands: readonly CallCommand[]): void {
     for (const command of commands)
       try {
         this.#perform(command)
@@ -195,8 +195,8 @@ export class CallRunner {
    * in between the call would continue, and be charged, without its parties. `waiting`: how many
    * ends have to be in the journal.
    */
-  #end(event: MachineEvent, commands: readonly Command[], waiting: number): void {
-    const postponed: Command[] = []
+  #end(event: MachineEvent, commands: readonly CallCommand[], waiting: number): void {
+    const postponed: CallCommand[] = []
     let missing = waiting
     const safe = (): void => {
       missing -= 1
@@ -235,7 +235,7 @@ export class CallRunner {
     return { now: now(), server: this.#server, filter, timing: this.#deps }
   }
 
-  #perform(command: Command): void {
+  #perform(command: CallCommand): void {
     switch (command.type) {
       case 'invite':
         return this.#invite(command)
@@ -450,7 +450,7 @@ export class CallRunner {
 }
 
 /** Whether the command sends something to the peer of a leg, or follows such a command. */
-const isForPeer = (command: Command): command is LegCommand | CommandOf<'forgetLeg'> =>
+const isForPeer = (command: CallCommand): command is LegCommand | CommandOf<'forgetLeg'> =>
   'legId' in command && !(command.type in notForPeer)
 
 const notForPeer = {

@@ -1,11 +1,11 @@
 import type { Timer } from './call-machine/protocol.ts'
-import type { Deadline, Deadlines } from './deadlines.ts'
+import type { CallDeadline, CallDeadlines } from './deadlines.ts'
 
 /** The timers of the call machine. */
 export class CallTimers {
-  readonly #deadlines: Deadlines
+  readonly #deadlines: CallDeadlines
   readonly #onTimer: (timer: Timer) => void
-  readonly #timers: Readonly<Record<Timer['kind'], Map<string, Deadline>>> = {
+  readonly #timers: Readonly<Record<Timer['kind'], Map<string, CallDeadline>>> = {
     attempt: new Map(),
     holder: new Map(),
     ring: new Map(),
@@ -18,7 +18,7 @@ export class CallTimers {
     question: new Map(),
   }
 
-  constructor(deadlines: Deadlines, onTimer: (timer: Timer) => void) {
+  constructor(deadlines: CallDeadlines, onTimer: (timer: Timer) => void) {
     this.#deadlines = deadlines
     this.#onTimer = onTimer
   }

@@ -9,7 +9,7 @@ import {
   TEST_CALL_SECONDS,
 } from '../../schema/contracts/calls.ts'
 import type { CallDeps } from './call-deps.ts'
-import { refused, type Refusal } from './cdr/end-reason.ts'
+import { refused, type CallRefusal } from './cdr/end-reason.ts'
 import type { PhoneCandidate } from './dialing/outgoing-invite.ts'
 import { admit, closedBy, originOf, planCall } from './inbound/admission.ts'
 import { outboundRoute, phoneAt, type Route, type RouteDeps, tenantOf } from './inbound/route.ts'
@@ -66,7 +66,7 @@ export async function originate(
   return { kind: 'originating', callUuid }
 }
 
-const notBegun = ({ code }: Refusal, { calls }: CallDeps): OriginateResult => {
+const notBegun = ({ code }: CallRefusal, { calls }: CallDeps): OriginateResult => {
   const closed = closedBy(calls)
   return closed === code ? { kind: closed } : { kind: 'denied', code }
 }

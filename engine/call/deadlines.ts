@@ -5,7 +5,7 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 
-export interface Deadline {
+export interface CallDeadline {
   readonly slot: Slot
   /**
    * Cleared when it is cancelled or has passed: V8 may hold the deadline for a while
@@ -13,15 +13,15 @@ export interface Deadline {
    */
   act: (() => void) | undefined
   /** Its neighbours in the slot. */
-  before: Deadline | undefined
-  after: Deadline | undefined
+  before: CallDeadline | undefined
+  after: CallDeadline | undefined
 }
 
 /** The deadlines of one tick: a list, because a `Set` costs ten times as much. */
 interface Slot {
   readonly tick: number
-  first: Deadline | undefined
-  last: Deadline | undefined
+  first: CallDeadline | undefined
+  last: CallDeadline | undefined
 }
 
 export interface DeadlinesDeps {
@@ -32,7 +32,7 @@ export interface DeadlinesDeps {
 
 const TICK_MS = 50
 
-export class Deadlines {
+export class CallDeadlines {
   readonly #deps: DeadlinesDeps
   /** The entries of each tick, by the tick at which their deadlines are due. */
   readonly #slots = new Map<number, Slot>()
@@ -48,11 +48,11 @@ export class Deadlines {
   /**
    * Calls `act` at `timeMs` (by the steady clock) or up to a tick later, unless cancelled before.
    */
-  at(timeMs: number, act: () => void): Deadline {
+  at(timeMs: number, act: () => void): CallDeadline {
     if (this.#slots.size === 0) this.#lastSlot = Math.floor(this.#deps.now() / TICK_MS)
     const slot = this.#slotOf(Math.max(Math.ceil(timeMs / TICK_MS), this.#lastSlot + 1))
     const { last } = slot
-    const deadline: Deadline = { slot, act, before: last, after: undefined }
+    const deadline: CallDeadline = { slot, act, before: last, after: undefined }
     if (last) last.after = deadline
     else slot.first = deadline
     slot.last = deadline
@@ -62,7 +62,7 @@ export class Deadlines {
   }
 
   /** Safe to repeat, and after the deadline has passed. */
-  cancel(deadline: Deadline | undefined): void {
+  cancel(deadline: CallDeadline | undefined): void {
     if (deadline?.act) this.#remove(deadline)
   }
 
@@ -74,7 +74,7 @@ export class Deadlines {
     return slot
   }
 
-  #remove(deadline: Deadline): void {
+  #remove(deadline: CallDeadline): void {
     const { slot, before, after } = deadline
     if (before) before.after = after
     else slot.first = after

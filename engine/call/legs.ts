@@ -1,5 +1,5 @@
 /** The legs as call control sees them: those of the user agent, or a media gate before them. */
-import type { Refusal } from './cdr/end-reason.ts'
+import type { CallRefusal } from './cdr/end-reason.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import type { Callee } from './dialing/outgoing-invite.ts'
 import type { InviteToSend, LegCommand, LegEventData, SdpOwner } from './signalling.ts'
@@ -29,7 +29,7 @@ export interface InviteFacts {
 export type GateEvent =
   | LegEventData
   | Extract<MachineEvent, { readonly type: 'withheld' }>
-  | { readonly type: 'stop'; readonly callUuid: string; readonly end: Refusal }
+  | { readonly type: 'stop'; readonly callUuid: string; readonly end: CallRefusal }
 
 /** A layer between call control and the legs of the user agent. */
 export interface LegGate {

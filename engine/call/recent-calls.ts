@@ -3,7 +3,7 @@ import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { MAX_NOTES, type Note } from './call-machine/state.ts'
 import type { CallParties } from './call-parties.ts'
 
-export interface EndedCall {
+export interface RecentCall {
   readonly record: CallRecord
   /** Call-IDs, the caller's first. */
   readonly legs: readonly string[]
@@ -15,13 +15,13 @@ export interface EndedCall {
 
 const RECENT_MS = 15 * 60_000
 
-const endOf = ({ record, stampOffsetMs }: EndedCall): number => record.endedAt - stampOffsetMs
+const endOf = ({ record, stampOffsetMs }: RecentCall): number => record.endedAt - stampOffsetMs
 
 export class RecentCalls {
   readonly #now: () => number
   readonly #maxCalls: number
   /** The calls by uuid. */
-  readonly #calls = new Map<string, EndedCall>()
+  readonly #calls = new Map<string, RecentCall>()
   /**
    * In the order in which they ended, a ring. To find its first entry a `Map` passes over all that
    * were deleted.
@@ -36,7 +36,7 @@ export class RecentCalls {
     this.#maxCalls = Math.ceil(maxCalls)
   }
 
-  add(call: EndedCall): void {
+  add(call: RecentCall): void {
     if (this.size === this.#maxCalls) this.#forgetFirst()
     const { callUuid } = call.record
     this.#calls.set(callUuid, call)
@@ -46,7 +46,7 @@ export class RecentCalls {
       this.#forgetFirst()
   }
 
-  get #oldest(): EndedCall | undefined {
+  get #oldest(): RecentCall | undefined {
     return this.#calls.get(this.#order[this.#first % this.#maxCalls] ?? '')
   }
 
@@ -54,12 +54,12 @@ export class RecentCalls {
     this.#calls.delete(this.#order[this.#first++ % this.#maxCalls] ?? '')
   }
 
-  find(callUuid: string): EndedCall | undefined {
+  find(callUuid: string): RecentCall | undefined {
     return this.#calls.get(callUuid)
   }
 
   /** Scans all calls. */
-  withLeg(callId: string): EndedCall | undefined {
+  withLeg(callId: string): RecentCall | undefined {
     for (const call of this.#calls.values()) if (call.legs.includes(callId)) return call
     return undefined
   }

@@ -4,7 +4,7 @@ import { callUuidOf } from './call-machine/leg.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import { failure, reasonHeader } from './cdr/end-reason.ts'
 import type { Legs } from './legs.ts'
-import type { Credentials } from './signalling.ts'
+import type { DigestLogin } from './signalling.ts'
 import type { SavedLeg } from './user-agent/leg-signalling.ts'
 import { messageOf } from './user-agent/received-request.ts'
 import { SAVED_VERSION, type SavedCall } from './call-machine/saved-call.ts'
@@ -14,7 +14,7 @@ export interface SavedCallsDeps extends Pick<
   'calls' | 'charging' | 'deadlines' | 'now' | 'log'
 > {
   /** For challenges in the dialogs with a carrier that are restored: passwords are not saved. */
-  readonly credentialsOf: (carrierId: number) => Credentials | undefined
+  readonly credentialsOf: (carrierId: number) => DigestLogin | undefined
   readonly signalling: Legs
   readonly dispatch: (event: MachineEvent) => void
 }

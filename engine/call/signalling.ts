@@ -114,11 +114,11 @@ export interface InviteToSend {
   readonly headers: Headers
   /** Undefined: the callee makes the offer. */
   readonly body: string | undefined
-  readonly credentials: Credentials | undefined
+  readonly credentials: DigestLogin | undefined
 }
 
 /** A user name and a password that answer digest challenges. */
-export interface Credentials {
+export interface DigestLogin {
   readonly username: string
   readonly password: string
   /** The only realm that is answered; null: any. */

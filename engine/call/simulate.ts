@@ -29,7 +29,7 @@ import {
 } from './inbound/admission.ts'
 import { type IncomingInvite, readInvite } from './inbound/incoming-invite.ts'
 import {
-  type Destination,
+  type CallDestination,
   type ExtensionDestination,
   type Route,
   routeCall,
@@ -224,7 +224,7 @@ function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): 
 const listOf = (tenantId: number | null): readonly number[] => (tenantId === null ? [] : [tenantId])
 
 /** The part of many such calls that each destination would get first. */
-type Shares = ReadonlyMap<Destination, number>
+type Shares = ReadonlyMap<CallDestination, number>
 
 type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
 
@@ -298,14 +298,14 @@ function foreseenRoutes(engines: SimulationDeps) {
     setId: () => setId,
     passedOver: () => [...passed, ...idleNodes()],
     /** The part of many such calls that each candidate would get first. */
-    sharesOf: (candidates: readonly Destination[]): Shares => {
+    sharesOf: (candidates: readonly CallDestination[]): Shares => {
       if (candidates.length < 2) return new Map(candidates.map((candidate) => [candidate, 1]))
       const shares = candidates.some(({ kind }) => kind === 'gateway')
         ? drawn()
         : new Map(nodes().map(({ nodeId, share }) => [nodeId, share]))
       return new Map(candidates.map((each) => [each, shares.get(idOf(each)) ?? 0]))
     },
-    order: (candidates: readonly Destination[], shares: Shares): CandidateOrder => {
+    order: (candidates: readonly CallDestination[], shares: Shares): CandidateOrder => {
       const isCertain = candidates.every((candidate) => (shares.get(candidate) ?? 0) % 1 === 0)
       if (isCertain) return 'fixed'
       return setId === null ? 'drawn' : orders[dispatcher.setRecord(setId)?.algorithm ?? 6]
@@ -323,7 +323,7 @@ const orders: Readonly<Record<0 | 4 | 6 | 8 | 9, CandidateOrder>> = {
   9: 'turn',
 }
 
-function idOf(destination: Destination): number {
+function idOf(destination: CallDestination): number {
   if (destination.kind === 'gateway') return destination.gatewayId
   return destination.kind === 'node' ? destination.nodeId : 0
 }
@@ -352,8 +352,8 @@ export interface ForeseenDialing {
  * sent.
  */
 function foreseeDialing(
-  destinations: readonly Destination[],
-  shares: ReadonlyMap<Destination, number>,
+  destinations: readonly CallDestination[],
+  shares: ReadonlyMap<CallDestination, number>,
   invite: OutgoingCall,
   deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): ForeseenDialing {
@@ -378,7 +378,7 @@ function foreseeDialing(
 
 /** How an attempt ends without an INVITE; undefined: one is sent. */
 function resultWithout(
-  destination: Destination,
+  destination: CallDestination,
   invite: OutgoingCall,
   deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
 ): AttemptResult | undefined {
@@ -421,7 +421,7 @@ type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld'>
 
 const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
 
-function candidateView(destination: Destination): CandidateView {
+function candidateView(destination: CallDestination): CandidateView {
   const { uri } = destination
   switch (destination.kind) {
     case 'gateway': {

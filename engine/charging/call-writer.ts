@@ -14,7 +14,7 @@ import type { Schedule } from '../../schema/clock.ts'
 import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import type { EndTerms } from '../../schema/journal/journal-entries.ts'
 import { toColumns } from '../../schema/records/stored-record.ts'
-import type { Row } from '../../schema/sql/statements.ts'
+import type { JsonRow } from '../../schema/sql/statements.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import {
   type LockableRows,
@@ -360,7 +360,7 @@ export class CallWriter {
     return calls.filter(({ callUuid }) => isNew.has(callUuid))
   }
 
-  #outgoingOf(calls: readonly BatchCall[]): readonly Row[] {
+  #outgoingOf(calls: readonly BatchCall[]): readonly JsonRow[] {
     const at = this.#deps.now()
     return calls.flatMap(({ callUuid, call: { outgoing: body } }) =>
       body === undefined ? [] : [{ call_uuid: callUuid, body, attempts: 0, next_attempt_at: at }],
@@ -504,7 +504,7 @@ export class CallWriter {
     return spent
   }
 
-  #rowOf({ id, balanceMicros, isDepleted, costMicros }: PayingWallet, at: number): Row {
+  #rowOf({ id, balanceMicros, isDepleted, costMicros }: PayingWallet, at: number): JsonRow {
     return {
       id,
       balance_micros: String(balanceMicros),
@@ -519,7 +519,7 @@ export class CallWriter {
     calls: readonly BatchCall[],
     wallets: ReadonlyMap<number, PayingWallet>,
   ): Promise<void> {
-    const rows: Row[] = []
+    const rows: JsonRow[] = []
     for (const one of calls) {
       const { record, report } = one.call
       if (report === undefined) continue

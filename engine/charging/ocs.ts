@@ -17,7 +17,7 @@ import type {
   Balance,
   Charging,
   CostSoFar,
-  Extension,
+  GrantExtension,
   Forecast,
   RecoveredCalls,
   MoneyMove,
@@ -37,7 +37,7 @@ import type {
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
-import type { SavedState } from '../../schema/journal/journal-entries.ts'
+import type { SavedCallState } from '../../schema/journal/journal-entries.ts'
 import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { international } from '../../schema/rules/numbers.ts'
@@ -304,7 +304,7 @@ export class Ocs implements Charging, OcsPort {
       : Promise.resolve(toVerdict(authorization))
   }
 
-  async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
+  async extend(callUuid: string, usedSeconds: number): Promise<GrantExtension> {
     const answer = await this.#decisions.extend(callUuid, usedSeconds)
     if (answer.kind === 'denied') return answer
     return { kind: 'granted', grantedSeconds: answer.reservation.grantedSeconds }
@@ -331,7 +331,7 @@ export class Ocs implements Charging, OcsPort {
     this.#deps.journal.changed(callUuid, this.#withGrant(callUuid, state))
   }
 
-  #withGrant(callUuid: string, text: string): SavedState {
+  #withGrant(callUuid: string, text: string): SavedCallState {
     const reservation = this.#reservations.find(callUuid)
     return { text, grant: reservation && toSavedGrant(reservation) }
   }

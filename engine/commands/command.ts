@@ -65,7 +65,7 @@ export const newDatabase = {
   new: { meaning: 'Begins an empty database beside the files of one that is missing or empty.' },
 } as const satisfies Readonly<Record<string, Option>>
 
-export interface Input {
+export interface CommandInput {
   /** The argument after the name of the command; empty when there is none. */
   readonly argument: string
   /** Of a command that reads them by itself. */
@@ -91,7 +91,7 @@ export interface Command {
   /** Printed below the options by `--help`. */
   readonly details?: () => string
   /** @throws {WrongUsage} and other errors; the caller prints either as one line. */
-  readonly run: (input: Input, context: CommandContext) => Promise<ExitCode>
+  readonly run: (input: CommandInput, context: CommandContext) => Promise<ExitCode>
 }
 
 /** The command cannot run as it was called or set up: exit code 2. */

@@ -13,7 +13,7 @@ import { check } from './check.ts'
 import {
   type Command,
   type ExitCode,
-  type Input,
+  type CommandInput,
   type CommandContext,
   WrongUsage,
 } from './command.ts'
@@ -97,7 +97,7 @@ async function dispatch(words: readonly string[], context: CommandContext): Prom
  */
 function makeFolder(
   { createsDatabase }: Command,
-  { options }: Input,
+  { options }: CommandInput,
   { environment }: CommandContext,
 ): void {
   const { databasePath } = readConfig(environment)
@@ -129,7 +129,7 @@ function answer(context: CommandContext, text: string): ExitCode {
 }
 
 /** @throws {WrongUsage} */
-function readInput(command: Command, words: readonly string[]): Input {
+function readInput(command: Command, words: readonly string[]): CommandInput {
   if (command.readsItsWords === true) return { argument: '', words, options: {} }
   const options = optionsOf(command)
   const parsed = parseWords(words, options)
@@ -156,7 +156,7 @@ function parseWords(words: readonly string[], options: ReturnType<typeof options
     const parsed = parseArgs({ args: [...words], options: types, allowPositionals: true })
     const values = Object.fromEntries(
       Object.entries(parsed.values).map(([name, value]) => [name, value === true ? 'on' : value]),
-    ) as Input['options']
+    ) as CommandInput['options']
     return { values, positionals: parsed.positionals }
   } catch (error) {
     // Node's advice on quoting follows the first sentence.

@@ -5,7 +5,7 @@ import { UserStore } from '../../control/auth/user-store.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../../control/http/api-error.ts'
 import { allScopes, roleScopes } from '../../control/auth/scopes.ts'
-import { type Command, type Input, WrongUsage } from './command.ts'
+import { type Command, type CommandInput, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 
 export const keyCreate: Command = {
@@ -38,7 +38,7 @@ export const keyCreate: Command = {
 }
 
 /** A key of a misspelled owner would be found by nobody. */
-async function ownerOf({ options: { owner } }: Input, store: Store): Promise<string> {
+async function ownerOf({ options: { owner } }: CommandInput, store: Store): Promise<string> {
   if (owner === undefined) return consoleGrantor.username
   if ((await new UserStore(store).byUsername(owner)).length > 0) return owner
   throw new Error(named('owner', `there is no user ${JSON.stringify(owner)}`))
@@ -68,7 +68,7 @@ const optionOf: Readonly<Record<string, string>> = {
   expires_at: 'expires-at',
 }
 
-function readBody({ options }: Input) {
+function readBody({ options }: CommandInput) {
   const { name, kind, scopes, tenant, 'expires-at': expiresAt } = options
   const result = newKeyBody.safeParse({
     name,

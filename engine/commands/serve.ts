@@ -2,7 +2,7 @@ import packageJson from '../../package.json' with { type: 'json' }
 import { readConfig } from '../config.ts'
 import { withPassedSockets } from '../socket-activation.ts'
 import { createLogger, type Logger } from '../logger.ts'
-import { type Platform, startPlatform } from '../platform.ts'
+import { type OpenedPlatform, startPlatform } from '../platform.ts'
 import { plainHttpNotes, settingNotes, settingsInForce } from './settings-in-force.ts'
 import {
   type Command,
@@ -44,7 +44,7 @@ const none = (): SideServices => ({ dismiss: () => undefined, finish: () => unde
  */
 export async function runPlatform(
   context: CommandContext,
-  startSideServices: (platform: Platform) => SideServices = none,
+  startSideServices: (platform: OpenedPlatform) => SideServices = none,
 ): Promise<ExitCode> {
   const sockets = context.passedSockets()
   const config = withPassedSockets(readConfig(context.environment), sockets)
@@ -60,7 +60,7 @@ export async function runPlatform(
     notes,
   }
   const signals = countSignals(context)
-  const started: { platform?: Platform } = {}
+  const started: { platform?: OpenedPlatform } = {}
   const manager = serviceManager(
     context,
     logger.log,
@@ -138,7 +138,7 @@ const START_MS = 1_000
  * A start may wait for a drachtio-server that never answers: then the end of the process undoes it.
  */
 async function giveUp(
-  starting: Promise<Platform | undefined>,
+  starting: Promise<OpenedPlatform | undefined>,
   context: CommandContext,
 ): Promise<void> {
   const undone = starting.then((platform) => platform?.stop()).catch(() => undefined)

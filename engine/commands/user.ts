@@ -2,7 +2,7 @@ import { hashPassword, newPassword } from '../../control/auth/passwords.ts'
 import { staffRole, username } from '../../control/resources/user-routes.ts'
 import { UserStore } from '../../control/auth/user-store.ts'
 import { addUser } from '../first-admin.ts'
-import { type Command, type Input, type CommandContext, WrongUsage } from './command.ts'
+import { type Command, type CommandInput, type CommandContext, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
 
 export const userCreate: Command = {
@@ -65,7 +65,7 @@ interface Form<T> {
   safeParse(value: unknown): { success: true; data: T } | { success: false }
 }
 
-function readOption<T>({ options }: Input, name: string, form: Form<T>): T {
+function readOption<T>({ options }: CommandInput, name: string, form: Form<T>): T {
   const result = form.safeParse(options[name])
   if (result.success) return result.data
   throw new WrongUsage(`--${name} is "${options[name]}"; see tollgate user --help`)

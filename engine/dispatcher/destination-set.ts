@@ -31,7 +31,7 @@ export interface NodeRecord {
   readonly port: number
   /** A second port from which the node may call. */
   readonly externalPort: number
-  readonly transport: Transport
+  readonly transport: NodeTransport
   /** 1 to 100. */
   readonly weight: number
   /** 1 to 100; lower is preferred (SPECIFICATION.md §2.6). */
@@ -70,7 +70,7 @@ export interface Candidate {
   readonly uri: string
   readonly host: string
   readonly port: number
-  readonly transport: Transport
+  readonly transport: NodeTransport
   /** `admitCall` is asked before each attempt (`max_calls`). */
   readonly isLimited?: true
 }
@@ -121,13 +121,13 @@ function buildNode({ setId, tenantId }: SetRecord, record: NodeRecord, state: No
 /**
  * Host, port and transport of a node ⇄ `sip:<host>:<port>;transport=udp` (SPECIFICATION.md §2.6).
  */
-export type Transport = 'udp' | 'tcp' | 'tls'
+export type NodeTransport = 'udp' | 'tcp' | 'tls'
 
 export interface Destination {
   /** Lower case, IPv6 without brackets. */
   readonly host: string
   readonly port: number
-  readonly transport: Transport
+  readonly transport: NodeTransport
 }
 
 const DEFAULT_PORT = 5_060
@@ -161,7 +161,7 @@ export function isSameDestination(one: Destination, other: Destination): boolean
   )
 }
 
-function parseTransport(value = 'udp'): Transport | undefined {
+function parseTransport(value = 'udp'): NodeTransport | undefined {
   const name = value.toLowerCase()
   return name === 'udp' || name === 'tcp' || name === 'tls' ? name : undefined
 }

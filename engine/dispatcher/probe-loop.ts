@@ -28,7 +28,7 @@ export interface ProbeTarget {
 }
 
 /** How one probe ended. */
-export interface Verdict {
+export interface ProbeVerdict {
   /** When it ended, milliseconds UTC. */
   readonly at: number
   /** An answer whose status is one of the target's `okCodes`. */
@@ -44,7 +44,7 @@ export interface ProberDeps {
   readonly now: () => number
   readonly schedule: Schedule
   readonly sendProbe: SendProbe
-  readonly onVerdict: (id: number, verdict: Verdict) => void
+  readonly onVerdict: (id: number, verdict: ProbeVerdict) => void
   /**
    * How long an answer that has arrived may wait to be read, while we are busy. Default: not at
    * all.
@@ -189,7 +189,7 @@ export class ProbeLoop {
     if (isDue) this.probeNow()
   }
 
-  #finish(verdict: Verdict): void {
+  #finish(verdict: ProbeVerdict): void {
     this.#settle()
     this.#deps.onVerdict(this.target.id, verdict)
   }
@@ -201,7 +201,7 @@ export class ProbeLoop {
   }
 }
 
-const noAnswer = (at: number, reason: string): Verdict => ({
+const noAnswer = (at: number, reason: string): ProbeVerdict => ({
   at,
   isUp: false,
   status: 0,

@@ -7,7 +7,7 @@ import type { Schedule } from '../../schema/clock.ts'
 import { afterCall, afterProbe, type Health, newHealth, type OperatorState } from './node-health.ts'
 import { Prober } from './prober.ts'
 import type { NodeState } from '../../schema/contracts/engine.ts'
-import { type ProbeTarget, type SendProbe, type Verdict } from './probe-loop.ts'
+import { type ProbeTarget, type SendProbe, type ProbeVerdict } from './probe-loop.ts'
 
 export interface ProbedTarget extends ProbeTarget {
   readonly operatorState: OperatorState
@@ -29,7 +29,7 @@ export interface ProbedStateChange {
 export interface ProbeReport extends Health {
   /** Smoothed round trip; undefined until a probe was answered. */
   readonly latencyMs: number | undefined
-  readonly lastProbe: Pick<Verdict, 'at' | 'status' | 'reason'> | undefined
+  readonly lastProbe: Pick<ProbeVerdict, 'at' | 'status' | 'reason'> | undefined
   /** Probes that ended: with any answer, and without success. */
   readonly probes: { readonly sent: number; readonly answered: number; readonly failed: number }
 }
@@ -130,7 +130,7 @@ export class ProbedTargets {
     if (state !== 'inactive') this.#prober.probeNow(id)
   }
 
-  #onVerdict(id: number, verdict: Verdict): void {
+  #onVerdict(id: number, verdict: ProbeVerdict): void {
     const watched = this.#watched.get(id)
     if (!watched) return
     const { report, target } = watched

@@ -10,7 +10,7 @@ import {
   type Bucket,
   type BucketLimits,
   fullBucket,
-  type Rate,
+  type RefillRate,
   takeFrom,
   TokenBuckets,
 } from './token-buckets.ts'
@@ -19,7 +19,7 @@ import type { AccountLock, Ban } from '../../schema/contracts/engine.ts'
 import { ProvenSources, type ProvenFlow, type ProvenSource } from './proven-sources.ts'
 import { KnownSources, type IsKnown } from './known-sources.ts'
 import { Failures } from './failures.ts'
-import { Notices } from './notices.ts'
+import { StrangerNotices } from './notices.ts'
 
 interface GuardDeps {
   /** Milliseconds UTC. */
@@ -34,7 +34,7 @@ interface GuardDeps {
   readonly log: Log
   readonly flood?: Partial<BucketLimits>
   /** The rate of all sources together that are neither exempt nor proven. */
-  readonly strangers?: Rate
+  readonly strangers?: RefillRate
 }
 
 /** The source of a packet; that of a datagram may be forged. */
@@ -48,7 +48,7 @@ interface PacketSource {
 /** A few hundred phones behind one address, all switched on at once, stay below. */
 const defaultFlood: BucketLimits = { packetsPerSecond: 200, burst: 500, maxSources: 20_000 }
 /** A tenth of what one process can read. 10,000 phones that come new register within 10 s. */
-const defaultStrangers: Rate = { packetsPerSecond: 2_000, burst: 4_000 }
+const defaultStrangers: RefillRate = { packetsPerSecond: 2_000, burst: 4_000 }
 /** An INVITE that is refused costs about as much as so many other packets. */
 const INVITE_COST = 5
 const PROOF = { maxSources: 50_000, maxPerSource: 4_096, lifeMs: 7_500_000 }
@@ -83,11 +83,11 @@ export const sourceOf = (given: string): string =>
 
 type Rejection = 'banned' | 'flood' | 'strangers' | 'scanner'
 
-export class Guard {
+export class FloodGuard {
   readonly #deps: GuardDeps
   readonly #flood: BucketLimits
-  readonly #strangers: Rate
-  readonly #notices: Notices
+  readonly #strangers: RefillRate
+  readonly #notices: StrangerNotices
   readonly #known: KnownSources
   readonly #proven: ProvenSources
   /** Apart, so that forged datagrams take nothing from the connections of the same address. */
@@ -113,7 +113,7 @@ export class Guard {
     this.#deps = deps
     this.#flood = { ...defaultFlood, ...deps.flood }
     this.#strangers = deps.strangers ?? defaultStrangers
-    this.#notices = new Notices(deps.log)
+    this.#notices = new StrangerNotices(deps.log)
     this.#known = new KnownSources(deps.isExempt)
     const { packetsPerSecond, burst } = this.#flood
     this.#proven = new ProvenSources({ ...PROOF, packetsPerSecond, burst })

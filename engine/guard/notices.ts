@@ -14,7 +14,7 @@ const MINUTE_MS = 60_000
  * Logs strangers: each source once in a while, and a bounded number of lines a minute, because a
  * stranger may write four billion addresses on its packets.
  */
-export class Notices {
+export class StrangerNotices {
   readonly #log: Log
   readonly #reported = new Failures({ max: 1, windowMs: QUIET_MS, maxKeys: MAX_REPORTED })
   #since = -Infinity

@@ -1,6 +1,6 @@
 import type { LRUCache } from 'lru-cache'
 import { recentlyUsed } from '../../schema/recently-used.ts'
-import { type Bucket, fullBucket, type Rate } from './token-buckets.ts'
+import { type Bucket, fullBucket, type RefillRate } from './token-buckets.ts'
 
 /**
  * Accounts of one address and port that have shown their passwords, such as the lines of a phone.
@@ -24,7 +24,7 @@ export interface ProvenSource {
   readonly users: Map<string, number>
 }
 
-interface ProvenLimits extends Rate {
+interface ProvenLimits extends RefillRate {
   readonly maxSources: number
   /** Ports, and users, of one source: an office behind one address. */
   readonly maxPerSource: number

@@ -10,7 +10,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { StoredBan } from './bans.ts'
-import { sourceOf, type BanKind, type DetectedBan, type Guard } from './guard.ts'
+import { sourceOf, type BanKind, type DetectedBan, type FloodGuard } from './guard.ts'
 import { type Bucket, fullBucket, takeFrom } from './token-buckets.ts'
 
 interface Notices {
@@ -21,7 +21,7 @@ interface Notices {
 export interface SharedBansDeps {
   readonly store: Pick<Store, 'statements'>
   readonly notices: Notices
-  readonly guard: Guard
+  readonly guard: FloodGuard
   /** Milliseconds by the clock of the guard. */
   readonly now: () => number
   readonly schedule: Schedule

@@ -1,13 +1,13 @@
 /** One token bucket per source, for a bounded number of sources. */
 
-export interface Rate {
+export interface RefillRate {
   /** Tokens that come back per second. */
   readonly packetsPerSecond: number
   /** Tokens that a full bucket holds. */
   readonly burst: number
 }
 
-export interface BucketLimits extends Rate {
+export interface BucketLimits extends RefillRate {
   /** The most sources that are remembered: those that came first and are quiet are forgotten. */
   readonly maxSources: number
 }
@@ -22,13 +22,13 @@ export interface Bucket {
 const EVICTION_TRIES = 8
 const QUIET_MS = 1_000
 
-export const fullBucket = ({ burst }: Rate, now: number): Bucket => ({
+export const fullBucket = ({ burst }: RefillRate, now: number): Bucket => ({
   tokens: burst,
   lastSeenAt: now,
 })
 
 /** Takes the tokens of one packet; false: there are too few. `now` is in milliseconds UTC. */
-export function takeFrom(bucket: Bucket, rate: Rate, now: number, cost = 1): boolean {
+export function takeFrom(bucket: Bucket, rate: RefillRate, now: number, cost = 1): boolean {
   const elapsedMs = Math.max(0, now - bucket.lastSeenAt)
   const tokens = Math.min(rate.burst, bucket.tokens + (elapsedMs * rate.packetsPerSecond) / 1_000)
   bucket.lastSeenAt = now

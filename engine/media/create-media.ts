@@ -4,13 +4,13 @@ import type { Socket } from 'node:dgram'
 import { hostname } from 'node:os'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { ActiveCalls } from '../call/active-calls.ts'
-import type { Deadlines } from '../call/deadlines.ts'
+import type { CallDeadlines } from '../call/deadlines.ts'
 import type { LegGate } from '../call/legs.ts'
 import { ListeningLegs } from '../call/monitoring/listening-legs.ts'
 import type { CallMedia } from './call-media.ts'
 import { RelayDigits, openDigitSocket } from './gate/digits.ts'
 import { MediaGate } from './gate/media-gate.ts'
-import { deleteOrphans, Sessions } from './gate/sessions.ts'
+import { deleteOrphans, MediaSessions } from './gate/sessions.ts'
 import { Parties } from './parties.ts'
 import type { Relays } from './relay/relays.ts'
 import type { RuleSources } from './policy.ts'
@@ -40,7 +40,7 @@ interface CreateMediaDeps {
   }
   readonly hosts: { addressesOf(host: string): readonly string[] }
   readonly databaseId: string
-  readonly deadlines: Deadlines
+  readonly deadlines: CallDeadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly randomBytes: (size: number) => Buffer
@@ -77,7 +77,7 @@ export function createMedia(
     return () => deadlines.cancel(deadline)
   }
   const prefix = prefixOf(hostname(), config.databasePath, databaseId)
-  const sessions = new Sessions({
+  const sessions = new MediaSessions({
     calls,
     prefix,
     run: randomBytes(4).toString('hex'),

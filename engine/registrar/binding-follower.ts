@@ -6,7 +6,7 @@ import { type StoredBinding, BINDING_CHANNEL } from './binding-store.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 
 /** Notices between nodes that share a database. */
-export interface Notices {
+export interface BindingNotices {
   on(channel: string, handler: (payload: string) => void): Cancel
   /** Something may have been missed. */
   onGap(handler: () => void): Cancel
@@ -54,7 +54,7 @@ export class BindingFollower {
     this.#deps = deps
   }
 
-  listen(notices: Notices): void {
+  listen(notices: BindingNotices): void {
     this.#cancelNotices = [
       notices.on(BINDING_CHANNEL, (payload) => this.#onNotice(payload)),
       notices.onGap(() => this.#readAllSoon()),

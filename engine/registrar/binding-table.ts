@@ -8,7 +8,7 @@ import {
   CHECK_AHEAD_MS,
   isBoundToConnection,
   needsKeepAlive,
-  type Source,
+  type BindingSource,
 } from './bindings.ts'
 
 /** An extension that has bindings. */
@@ -53,7 +53,7 @@ const TICK_MS = 1_000
 const KEEP_ALIVE_SECONDS = 25
 const CLEANUP_SECONDS = 60
 
-export class BindingTable {
+export class BindingIndex {
   readonly #deps: BindingTableDeps
   readonly #entries = new Map<string, Entry>()
   /** By extension. */
@@ -89,7 +89,7 @@ export class BindingTable {
   }
 
   /** Those with a phone that has registered at this node over this connection. */
-  on(source: Source): readonly RegisteredExtension[] {
+  on(source: BindingSource): readonly RegisteredExtension[] {
     const keys = this.#connections.get(connectionKey(source)) ?? []
     return [...keys].flatMap((key) => this.#entries.get(key) ?? [])
   }
@@ -257,7 +257,7 @@ function removeFrom<Index, Key>(sets: Map<Index, Set<Key>>, index: Index, key: K
   if (others?.size === 0) sets.delete(index)
 }
 
-const connectionKey = ({ protocol, address, port }: Source): string =>
+const connectionKey = ({ protocol, address, port }: BindingSource): string =>
   `${protocol} ${address} ${port}`
 
 /** A domain holds no blank. */

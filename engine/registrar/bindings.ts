@@ -7,7 +7,7 @@ import { detachString, hostPort } from '../sip-server/message/index.ts'
 import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 
 /** The source of a REGISTER: calls go back that way. */
-export interface Source {
+export interface BindingSource {
   /** `udp`, `tcp`, `tls`, `ws` or `wss`. */
   readonly protocol: string
   /** IPv6 without brackets. */
@@ -26,7 +26,7 @@ export interface Binding {
   /** RFC 3327: the proxies on the way to the phone, ours first. */
   readonly path: readonly string[]
   readonly userAgent: string
-  readonly source: Source
+  readonly source: BindingSource
   /**
    * The node that has the way to the phone: the connection, or the socket that a NAT lets answer.
    */
@@ -47,7 +47,7 @@ export interface Registration {
   /** RFC 3327 §5.3: the phone understands a Path in its answer. */
   readonly knowsPath: boolean
   readonly userAgent: string
-  readonly source: Source
+  readonly source: BindingSource
   /** The node that has taken the REGISTER. */
   readonly node: string
 }
@@ -312,7 +312,7 @@ export interface ContactTarget {
   readonly holderRun?: number
   /** Thousandths; higher is preferred. */
   readonly q: number
-  readonly source: Source
+  readonly source: BindingSource
   readonly isOnWebSocket?: true
   /**
    * The source address of its REGISTER, when its Contact names another, private address; none
@@ -366,7 +366,7 @@ export function isReachedByContact({ contact, source }: Binding): boolean {
  * it came from is not listened on. (A real drachtio-server does not know that parameter, and
  * tries.)
  */
-export function uriOf({ protocol, address, port }: Source): string {
+export function uriOf({ protocol, address, port }: BindingSource): string {
   const way = protocol === 'udp' ? '' : ';connection=registered'
   return `sip:${hostPort(address, port)};transport=${protocol}${way}`
 }

@@ -9,11 +9,11 @@ import {
   bindingLimits,
   register,
   type Registration,
-  type Source,
+  type BindingSource,
   type ContactTarget,
   targetOf,
 } from './bindings.ts'
-import { Authenticator, type Verdict } from './digest/authenticator.ts'
+import { Authenticator, type DigestVerdict } from './digest/authenticator.ts'
 import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.ts'
 import type { Home } from './hop/flow-token.ts'
 import type { PhoneHop } from './hop/phone-hop.ts'
@@ -38,7 +38,7 @@ import { numberOrText } from '../../schema/rules/numbers.ts'
 interface PhoneRequest {
   readonly method: string
   readonly headers: RequestHeaders
-  readonly source: Source
+  readonly source: BindingSource
 }
 
 export interface PhoneAnswer {
@@ -70,11 +70,11 @@ export interface RegistrarDeps extends RegistrationsDeps {
    * wrong password.
    */
   readonly guard: {
-    isLockedOut(source: Source, user: string): boolean
-    authFailed(source: Source, user: string): void
-    authSucceeded(source: Source, user: string): void
+    isLockedOut(source: BindingSource, user: string): boolean
+    authFailed(source: BindingSource, user: string): void
+    authSucceeded(source: BindingSource, user: string): void
     /** A phone registers with a domain that no tenant has. */
-    unknownDomain(source: Source, domain: string): void
+    unknownDomain(source: BindingSource, domain: string): void
   }
   /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
@@ -87,7 +87,7 @@ export interface RegistrarDeps extends RegistrationsDeps {
    * Whether it is a proxy of ours for phones of this tenant; a tenant's nodes, which it writes
    * itself, are none.
    */
-  readonly isProxy: (source: Source, tenantId: number) => boolean
+  readonly isProxy: (source: BindingSource, tenantId: number) => boolean
 }
 
 const RETRY_AFTER_SECONDS = 5
@@ -268,7 +268,7 @@ export class Registrar {
     this.#deps.hop?.isReachable(binding) ?? true
 
   /** A connection is closed over which phones may have registered. */
-  connectionClosed(source: Source): void {
+  connectionClosed(source: BindingSource): void {
     this.#registrations.connectionClosed(source)
   }
 
@@ -356,7 +356,11 @@ export class Registrar {
     return this.#deps.isProxy(source, this.#directory.tenantOf(domain) ?? 0)
   }
 
-  #verify(request: PhoneRequest, identity: Identity, authorization: string | undefined): Verdict {
+  #verify(
+    request: PhoneRequest,
+    identity: Identity,
+    authorization: string | undefined,
+  ): DigestVerdict {
     const { guard } = this.#deps
     const { method, source } = request
     const { user, domain: realm } = identity
@@ -392,7 +396,7 @@ export class Registrar {
     status: 401 | 407,
     { headers, source }: PhoneRequest,
     { user, domain: realm }: Identity,
-    verdict: Verdict,
+    verdict: DigestVerdict,
   ): PhoneAnswer {
     this.#totals.challenged += 1
     const challenges = this.#authenticator.challenges({
@@ -483,7 +487,11 @@ class Batch<Item> {
 
 // Reads REGISTER requests, and writes the bindings into their answers. Pure.
 
-function registrationOf(headers: RequestHeaders, source: Source, node: string): Registration {
+function registrationOf(
+  headers: RequestHeaders,
+  source: BindingSource,
+  node: string,
+): Registration {
   const expires = headerNamed(headers, 'expires')?.trim() ?? ''
   return {
     contacts: contactsOf(headerNamed(headers, 'contact')),
@@ -588,7 +596,7 @@ const pathOf = (header: string | undefined): readonly string[] =>
  */
 export function leadsBack(
   [next]: readonly string[],
-  { address }: Pick<Source, 'address'>,
+  { address }: Pick<BindingSource, 'address'>,
 ): boolean {
   // The address alone in its brackets, so that nothing around it is read differently elsewhere.
   if (next?.startsWith('<') !== true || !next.endsWith('>')) return false

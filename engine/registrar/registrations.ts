@@ -12,22 +12,22 @@ import {
   type StoredBinding,
   type WriteResult,
 } from './binding-store.ts'
-import { BindingTable, type RegisteredExtension } from './binding-table.ts'
+import { BindingIndex, type RegisteredExtension } from './binding-table.ts'
 import {
   type Binding,
   type ContactTarget,
   isBoundToConnection,
-  type Source,
+  type BindingSource,
   targetOf,
 } from './bindings.ts'
-import { BindingFollower, type Notices } from './binding-follower.ts'
+import { BindingFollower, type BindingNotices } from './binding-follower.ts'
 
 export interface RegistrationsDeps {
   readonly store: Store
   /** The name of this node. */
   readonly node: string
   /** Notices between nodes that share the store; absent: no other node uses it. */
-  readonly notices?: Notices | undefined
+  readonly notices?: BindingNotices | undefined
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
@@ -46,7 +46,7 @@ export interface RegistrationsDeps {
 export class Registrations {
   readonly #deps: RegistrationsDeps
   readonly #store: BindingStore
-  readonly #table: BindingTable
+  readonly #table: BindingIndex
   readonly #follower: BindingFollower
   #isStopped = false
 
@@ -65,7 +65,7 @@ export class Registrations {
       known: () => this.#known(),
       take: (extensionIds, stored) => this.#take(extensionIds, stored),
     })
-    this.#table = new BindingTable({
+    this.#table = new BindingIndex({
       now,
       schedule,
       isOwn: this.isOwn,
@@ -174,7 +174,7 @@ export class Registrations {
    * A connection to this node is closed. The phones that have registered over it are not reached by
    * any other: the registrar removes the bindings of flows that have failed (RFC 5626 §5.3, §6).
    */
-  connectionClosed(source: Source): void {
+  connectionClosed(source: BindingSource): void {
     if (this.#isStopped) return
     for (const registered of this.#table.on(source)) {
       const { extensionId, bindings } = registered
@@ -228,7 +228,7 @@ export class Registrations {
   }
 
   /** Of this node. */
-  stats(): ReturnType<BindingTable['stats']> {
+  stats(): ReturnType<BindingIndex['stats']> {
     return this.#table.stats()
   }
 
@@ -270,5 +270,5 @@ export class Registrations {
   }
 }
 
-const isSame = (one: Source, other: Source): boolean =>
+const isSame = (one: BindingSource, other: BindingSource): boolean =>
   one.port === other.port && one.address === other.address && one.protocol === other.protocol

@@ -12,7 +12,7 @@ import {
   type CarrierRecord,
   type GatewayRecord,
   type OutboundRouteRecord,
-  type Transport,
+  type GatewayTransport,
 } from './routing-records.ts'
 import {
   ANY_INTERNATIONAL,
@@ -222,7 +222,7 @@ export interface GatewayCandidate {
   readonly uri: string
   readonly host: string
   readonly port: number
-  readonly transport: Transport
+  readonly transport: GatewayTransport
   /** The called number as this carrier wants it. */
   readonly number: string
   readonly auth: CarrierAuth

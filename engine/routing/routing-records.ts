@@ -4,7 +4,7 @@ import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
 import { hostPort } from '../sip-server/message/index.ts'
 
-export type Transport = 'udp' | 'tcp' | 'tls'
+export type GatewayTransport = 'udp' | 'tcp' | 'tls'
 
 export interface GatewayRecord {
   readonly gatewayId: number
@@ -15,7 +15,7 @@ export interface GatewayRecord {
    * port are recognized.
    */
   readonly port: number
-  readonly transport: Transport
+  readonly transport: GatewayTransport
   /** Prefix length of the network around `host` that is recognized as this gateway. */
   readonly netmask: number
   readonly isInbound: boolean
@@ -193,4 +193,4 @@ const isByRecords = ({ host, port }: GatewayAddress): boolean => port === 0 && i
 
 const srvPrefix = { udp: '_sip._udp', tcp: '_sip._tcp', tls: '_sips._tcp' } as const
 
-const defaultPort = (transport: Transport) => (transport === 'tls' ? 5_061 : 5_060)
+const defaultPort = (transport: GatewayTransport) => (transport === 'tls' ? 5_061 : 5_060)

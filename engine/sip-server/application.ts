@@ -194,7 +194,7 @@ export interface ProxyCommand {
   readonly message: AppMessage | undefined
 }
 
-export type Command =
+export type ServerCommand =
   | { readonly kind: 'authenticate'; readonly secret: string; readonly tags: readonly string[] }
   /** `verb` is a SIP method in lower case, or `cdr:attempt`, `cdr:start`, `cdr:stop`. */
   | { readonly kind: 'route'; readonly verb: string }
@@ -205,7 +205,7 @@ export type Command =
 
 /** `id` is what the answer quotes; empty when there was none. */
 export type AppCommand =
-  | { readonly id: string; readonly command: Command }
+  | { readonly id: string; readonly command: ServerCommand }
   | { readonly id: string; readonly command: undefined; readonly problem: string }
 
 /** An application of this process that speaks the drachtio protocol. */

@@ -4,9 +4,14 @@ import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import packageJson from './package.json' with { type: 'json' }
 import { CertificateError, ListenError, OptionError } from './errors.ts'
-import { runProgram, type LogLevel, type ProgramLog, type ProgramWorld } from './program/program.ts'
+import {
+  runProgram,
+  type ProgramLogLevel,
+  type ProgramLog,
+  type ProgramWorld,
+} from './program/program.ts'
 
-const ranks: Readonly<Record<LogLevel, number>> = {
+const ranks: Readonly<Record<ProgramLogLevel, number>> = {
   debug: 0,
   info: 1,
   warn: 2,
@@ -22,7 +27,7 @@ for (const stream of [process.stdout, process.stderr]) stream.on('error', () => 
 const maxWaitingBytes = 16 * 1024 * 1024
 
 /** JSON lines on standard error. */
-function createLog(level: LogLevel): ProgramLog {
+function createLog(level: ProgramLogLevel): ProgramLog {
   return {
     log: (of, message, fields) => {
       if (ranks[of] < ranks[level] || process.stderr.writableLength > maxWaitingBytes) return

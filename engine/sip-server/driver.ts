@@ -3,7 +3,7 @@ import type { AppCommand, AppEvent } from './application.ts'
 import type { Output } from './core/outbox.ts'
 import type { Flow, HopQuestion } from './flow.ts'
 import { decodeMessage } from './message/message.ts'
-import type { Log, RequestRoute } from './options.ts'
+import type { ServerLog, RequestRoute } from './options.ts'
 
 /** The calls that the driver makes by itself; all others come with `run`. */
 export interface DrivenCore {
@@ -30,7 +30,7 @@ export interface DriverOptions {
   readonly now: () => number
   /** Runs `work` once after `delayMs`; the returned function cancels it. */
   readonly schedule: (work: () => void, delayMs: number) => () => void
-  readonly log: Log
+  readonly log: ServerLog
   /**
    * Asked for each packet, a datagram before it is decoded; false drops it in silence. Asked for
    * each new connection with an empty packet.

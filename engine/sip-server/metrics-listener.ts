@@ -8,7 +8,7 @@ import type { Histogram } from './core/histogram.ts'
 import type { Load } from './overload.ts'
 import { type BoundAddress, listen } from './transport/listen.ts'
 
-export interface Figures {
+export interface ServerFigures {
   readonly version: string
   /** Seconds since the epoch. */
   readonly startedAt: number
@@ -25,7 +25,7 @@ export interface Figures {
 type Labels = Readonly<Record<string, string | number>>
 type Sample = readonly [Labels, number]
 
-export function prometheusText(figures: Figures): string {
+export function prometheusText(figures: ServerFigures): string {
   const { traffic, dialogs, sizes, load } = figures
   return [
     counter(

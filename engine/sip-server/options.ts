@@ -6,7 +6,7 @@ import type { Protocol } from './message/message.ts'
 import type { Timers } from './transaction/machine.ts'
 import type { FrameLength } from './wire/frame.ts'
 
-export type Log = (
+export type ServerLog = (
   level: 'debug' | 'info' | 'warn' | 'error',
   message: string,
   fields?: Readonly<Record<string, unknown>>,
@@ -282,7 +282,7 @@ export interface SipServerOptions {
    */
   readonly mayReach?: (host: string, target: HopTarget, peer?: string) => boolean
   /** Default: silent. */
-  readonly log?: Log
+  readonly log?: ServerLog
   /**
    * Asked for each datagram before it is decoded, and for each message of a stream; false drops it
    * in silence. Asked for each new connection too, with an empty packet; false closes it. Default:

@@ -4,7 +4,7 @@
  */
 import type { Flow, Listener } from './flow.ts'
 import type { SipMessage } from './message/message.ts'
-import type { Log } from './options.ts'
+import type { ServerLog } from './options.ts'
 import { Backlog } from './backlog.ts'
 import { AdmissionControl } from './admission-control.ts'
 
@@ -21,7 +21,7 @@ export interface OverloadDeps {
   readonly utilization: () => number
   /** Calls `work` every `everyMs` until the returned function is called. */
   readonly repeat: (work: () => void, everyMs: number) => () => void
-  readonly log: Log
+  readonly log: ServerLog
 }
 
 /** How busy the server is. */

@@ -27,7 +27,7 @@ import {
   sealWith,
   secureRandomBytes,
   serverVersion,
-  type Log,
+  type ServerLog,
   type SipServerOptions,
 } from './options.ts'
 import { MetricsListener, prometheusText } from './metrics-listener.ts'
@@ -62,7 +62,7 @@ function adminSettings({ frameLength, adminKeepAliveSeconds }: SipServerOptions)
   return { ...adminLimits, frameLength, keepAliveMs: adminKeepAliveSeconds * 1_000 }
 }
 
-const silent: Log = () => undefined
+const silent: ServerLog = () => undefined
 
 const isEmergency = (uri: string): boolean => /^urn:service:sos\b/i.test(uri)
 

@@ -1,5 +1,5 @@
 /** The nodes that share a database, as phones need them. */
-import type { NodeStatus } from '../../schema/contracts/nodes.ts'
+import type { InstanceStatus } from '../../schema/contracts/nodes.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { Installation } from '../registrar/hop/node-hop.ts'
 import type { OwnNode } from './stores.ts'
@@ -12,7 +12,7 @@ export function installationOf(
   { secrets }: Pick<Store, 'secrets'>,
   node: Pick<OwnNode, 'identity' | 'list' | 'heartbeatAgeMs'>,
 ): Installation {
-  const isAlive = (state: NodeStatus['state']): boolean =>
+  const isAlive = (state: InstanceStatus['state']): boolean =>
     state === 'serving' ||
     state === 'draining' ||
     (state === 'lost' && node.heartbeatAgeMs >= UNHEARD_MS)

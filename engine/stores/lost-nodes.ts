@@ -1,12 +1,12 @@
-import type { NodeStatus, NodesPort } from '../../schema/contracts/nodes.ts'
+import type { InstanceStatus, NodesPort } from '../../schema/contracts/nodes.ts'
 import { HEARTBEAT_TTL_MS } from '../../schema/nodes/node-registry.ts'
-import type { NodeChange } from './node-news.ts'
+import type { InstanceChange } from './node-news.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 
 /** Logs when another node of the installation is lost, and when it is back. */
 export class LostNodes {
   readonly #deps: LostNodesDeps
-  readonly #lost = new Map<string, Pick<NodeStatus, 'epoch' | 'startedAt'>>()
+  readonly #lost = new Map<string, Pick<InstanceStatus, 'epoch' | 'startedAt'>>()
   /** Names of nodes that this process has seen alive. */
   readonly #seen = new Set<string>()
   #answersSince: number | undefined
@@ -59,7 +59,7 @@ export interface LostNodesDeps {
   readonly now: () => number
   readonly log: Log
   /** All nodes that live see the same. Absent: there is only the log. */
-  readonly tell?: (change: NodeChange) => void
+  readonly tell?: (change: InstanceChange) => void
 }
 
 /** How often to call `poll`. Milliseconds. */

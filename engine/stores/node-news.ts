@@ -9,7 +9,7 @@ import { HEARTBEAT_TTL_MS } from '../../schema/nodes/node-registry.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { transaction } from '../../schema/sql/query.ts'
 
-export interface NodeChange {
+export interface InstanceChange {
   readonly type: 'node.lost' | 'node.recovered' | 'node.fenced'
   readonly node: string
   readonly address: string
@@ -30,7 +30,7 @@ export class NodeNews {
   readonly #deps: NodeNewsDeps
   readonly #claims: ReturnType<typeof prepare>
   /** Changes that the database did not take yet, by type and node: no more than there are nodes. */
-  readonly #untold = new Map<string, NodeChange>()
+  readonly #untold = new Map<string, InstanceChange>()
   #telling: Promise<void> | undefined
 
   constructor(deps: NodeNewsDeps) {
@@ -39,7 +39,7 @@ export class NodeNews {
   }
 
   /** Soon. What fails is tried again by `retry`. */
-  add(change: NodeChange): void {
+  add(change: InstanceChange): void {
     this.#untold.set(`${change.type} ${change.node}`, change)
     void this.retry()
   }
@@ -62,7 +62,7 @@ export class NodeNews {
   }
 
   /** False: another node has reported it, or it is no longer true. */
-  #tell({ type, ...data }: NodeChange): Promise<boolean> {
+  #tell({ type, ...data }: InstanceChange): Promise<boolean> {
     return transaction(this.#deps.store, async () => {
       const claimed = await this.#claims[type].all([data.node, data.epoch])
       if (claimed.length === 0) return false

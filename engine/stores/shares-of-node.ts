@@ -1,5 +1,5 @@
 /** Wallets and limits that this node shares with the others of a database. */
-import type { NodeStatus } from '../../schema/contracts/nodes.ts'
+import type { InstanceStatus } from '../../schema/contracts/nodes.ts'
 import type { ShareKind } from '../shares/node-share.ts'
 import { NodeShares, type NodeSharesDeps, type ShareMembers } from '../shares/node-shares.ts'
 import type { Stores } from './stores.ts'
@@ -45,4 +45,4 @@ export const limitsOf = (
     members: { ...members, canHold: () => node.isHolding() },
   })
 
-const isAlive = ({ state }: NodeStatus): boolean => state !== 'stopped' && state !== 'lost'
+const isAlive = ({ state }: InstanceStatus): boolean => state !== 'stopped' && state !== 'lost'

@@ -11,7 +11,7 @@ import {
 } from '../sip-server/message/index.ts'
 
 /** The account at a carrier. */
-export interface Account {
+export interface CarrierAccount {
   /**
    * Destinations of REGISTER, the preferred one first: `sip:<host>:<port>;transport=udp`. Never
    * empty.
@@ -26,7 +26,7 @@ export interface Account {
   readonly expiresSeconds: number
 }
 
-export interface RegisterRequest extends Omit<Account, 'registrars'> {
+export interface RegisterRequest extends Omit<CarrierAccount, 'registrars'> {
   readonly registrar: string
   readonly callId: string
   readonly cseq: number
@@ -75,7 +75,7 @@ const MAX_EXPIRES_SECONDS = 86_400
 const UNSENT_RETRY_MS = 1_000
 
 export class CarrierRegistration {
-  readonly account: Account
+  readonly account: CarrierAccount
   readonly #deps: RegistrationDeps
   readonly #callId: string
   #state: RegistrationState = 'unregistered'
@@ -90,7 +90,7 @@ export class CarrierRegistration {
   #cancelDue: () => void = () => undefined
   #cancelLapse: () => void = () => undefined
 
-  constructor(account: Account, deps: RegistrationDeps) {
+  constructor(account: CarrierAccount, deps: RegistrationDeps) {
     this.account = account
     this.#deps = deps
     this.#callId = deps.newCallId()

@@ -3,7 +3,11 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { CarrierRegistrationStatus, ProbedStatus } from '../../schema/contracts/engine.ts'
 import { type ProbedStateChange, ProbedTargets } from '../dispatcher/probed-targets.ts'
 import { type CarrierRecord, gatewayUri } from '../routing/routing-records.ts'
-import { CarrierRegistration, type Account, type RegistrationDeps } from './carrier-registration.ts'
+import {
+  CarrierRegistration,
+  type CarrierAccount,
+  type RegistrationDeps,
+} from './carrier-registration.ts'
 import type { ProbeSettings } from '../dispatcher/destination-set.ts'
 import type { SendProbe } from '../dispatcher/probe-loop.ts'
 
@@ -197,7 +201,7 @@ export class Trunks {
     })
   }
 
-  #add({ carrierId, name: carrier, tenantId }: CarrierRecord, account: Account): void {
+  #add({ carrierId, name: carrier, tenantId }: CarrierRecord, account: CarrierAccount): void {
     // An attempt under way is no change of state: the carrier knows us, or it does not.
     let last = 'unregistered'
     const registration = new CarrierRegistration(account, {
@@ -244,7 +248,7 @@ interface Gateway {
 }
 
 /** Undefined: the carrier is not registered with. */
-function accountOf({ auth, gateways, isActive }: CarrierRecord): Account | undefined {
+function accountOf({ auth, gateways, isActive }: CarrierRecord): CarrierAccount | undefined {
   const { type, username, password, realm, fromDomain: domain, expiresSeconds } = auth
   if (!isActive || type !== 'register' || username === null || password === null) return undefined
   const outbound = gateways.filter(({ isOutbound }) => isOutbound)

@@ -10,7 +10,7 @@ import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
 
 /** The reason why a call was refused that its payer could afford. */
-export type Guard =
+export type OcsRefusal =
   /** Too many records wait for the database, or it cannot store any. */
   | 'records_waiting'
   | 'too_many_calls'
@@ -100,7 +100,7 @@ export type Verdict =
    * No answer, and the fail mode is `closed`; `by`: the reason why the OCS of this process refused
    * the call.
    */
-  | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number; readonly by?: Guard }
+  | { readonly kind: 'unreachable'; readonly retryAfterSeconds: number; readonly by?: OcsRefusal }
 
 /** The answer that `authorize` would give; nothing is reserved or counted. */
 export interface Forecast {
@@ -113,7 +113,7 @@ export interface Forecast {
   readonly longestSeconds: number
 }
 
-export type Extension =
+export type GrantExtension =
   /** The whole grant since the answer, not what was added. */
   | { readonly kind: 'granted'; readonly grantedSeconds: number }
   | { readonly kind: 'denied'; readonly code: string }
@@ -157,7 +157,7 @@ export interface Charging {
    * Asks for more than `usedSeconds` before the grant runs out. Denied: nothing is added, and the
    * call may use up its grant. Safe to repeat: the same request again adds nothing.
    */
-  extend(callUuid: string, usedSeconds: number): Promise<Extension>
+  extend(callUuid: string, usedSeconds: number): Promise<GrantExtension>
   /**
    * A call begins to be dialled: a crash before its answer gives it a record (`FAILED`). Written
    * within 10 ms; the call does not wait for it.
@@ -299,7 +299,7 @@ export type NodeVerdict =
       readonly detail?: string | undefined
     }
   /** A call that cannot be decided or billed does not start. */
-  | { readonly kind: 'overloaded'; readonly by: Guard }
+  | { readonly kind: 'overloaded'; readonly by: OcsRefusal }
 
 export interface NodeGrant {
   readonly kind: 'granted'

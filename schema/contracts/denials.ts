@@ -3,7 +3,7 @@
  * advice. The sentence is made when the call is refused, stored with its record, and shown
  * everywhere. Tenants and peers of calls read it, so it must not mention other tenants.
  */
-import type { DenialCode, Guard } from './charging.ts'
+import type { DenialCode, OcsRefusal } from './charging.ts'
 
 interface Denial {
   readonly why: string
@@ -301,7 +301,7 @@ const denials = {
     why: 'Somebody has answered the call already',
     advice: 'do nothing',
   },
-} as const satisfies Record<string, Denial> & Record<DenialCode | Guard, Denial>
+} as const satisfies Record<string, Denial> & Record<DenialCode | OcsRefusal, Denial>
 
 const known: Readonly<Record<string, Denial>> = denials
 

@@ -39,7 +39,7 @@ export interface MosHistogram {
   readonly calls: number
 }
 
-export interface Listener {
+export interface ListeningAddress {
   readonly protocol: string
   readonly host: string
   readonly port: number
@@ -115,9 +115,9 @@ export interface EnginePort {
   relays(): readonly RelayStatus[]
   postDialDelay(): DelayHistogram
   mos(): MosHistogram
-  listeners(): readonly Listener[]
+  listeners(): readonly ListeningAddress[]
   /** The same as others reach them: with the advertised host in place of all addresses. */
-  reachedAt(): readonly Listener[]
+  reachedAt(): readonly ListeningAddress[]
   /** SIP is served. */
   isReady(): boolean
   /** No new call is taken; the process is about to stop. */

@@ -1,7 +1,7 @@
 /** The processes of an installation as the API sees them. */
 import { createHash } from 'node:crypto'
 
-export interface NodeStatus extends NodeIdentity {
+export interface InstanceStatus extends NodeIdentity {
   /** URL of its API, for the other nodes. */
   readonly address: string
   /** SIP URI at which it takes requests of the other nodes; null: not known. */
@@ -44,7 +44,7 @@ export interface Fenced {
 export interface NodesPort {
   readonly identity: NodeIdentity
   /** Ordered by name. From memory: the result of the last heartbeat. */
-  list(): readonly NodeStatus[]
+  list(): readonly InstanceStatus[]
   /**
    * Settings that must be the same on all nodes and differ from those of another live node, by the
    * name of the node.

@@ -9,7 +9,7 @@ import {
   type EndTerms,
   JOURNAL_WAIT_MS,
   type JournalEntry,
-  type SavedState,
+  type SavedCallState,
 } from './journal-entries.ts'
 import type { Tariff } from '../contracts/charging.ts'
 import type { Boot, Schedule } from '../clock.ts'
@@ -160,7 +160,7 @@ export class CallJournal {
     call: OpenCall,
     tariff: Tariff | null,
     answeredMs: number,
-    state?: SavedState,
+    state?: SavedCallState,
   ): Promise<boolean> {
     const { callUuid } = call
     const text = toText({ answered: call, tariff, answeredMs, boot: this.#boot })
@@ -177,13 +177,13 @@ export class CallJournal {
   }
 
   /** Replaces the state of an answered call. */
-  changed(callUuid: string, state: SavedState): void {
+  changed(callUuid: string, state: SavedCallState): void {
     if (!this.#open.takesState(callUuid)) return
     this.#addState(callUuid, state)
     this.#writeWithin(OTHER_WAIT_MS)
   }
 
-  #addState(callUuid: string, state: SavedState): void {
+  #addState(callUuid: string, state: SavedCallState): void {
     this.#open.note(callUuid, 'state', addState(this.#next, callUuid, state, this.#boot))
   }
 

@@ -15,7 +15,7 @@ export interface EndTerms {
 }
 
 /** The state with which an answered call continues after a crash. */
-export interface SavedState {
+export interface SavedCallState {
   /** JSON without a line break or a tab; only call control reads it. */
   readonly text: string
   /** Absent: nothing is reserved for the call. */
@@ -76,7 +76,7 @@ export interface UnansweredCall {
 }
 
 /** Times by the steady clock of this process. */
-export interface RestorableState extends SavedState {
+export interface RestorableState extends SavedCallState {
   readonly answeredMs: number
   /** Added to times in the text. */
   readonly shiftMs: number

@@ -5,7 +5,7 @@ import type {
   RestorableState,
   EndTerms,
   SavedGrant,
-  SavedState,
+  SavedCallState,
 } from './journal-entries.ts'
 import type { DialledCall, OpenCall, CallRecord } from '../contracts/call-record.ts'
 import type { Tariff } from '../contracts/charging.ts'
@@ -284,7 +284,7 @@ interface StateHead {
 export function addState(
   buffer: LineBuffer,
   callUuid: string,
-  { text, grant }: SavedState,
+  { text, grant }: SavedCallState,
   boot: string | undefined,
 ): Buffer {
   const head: StateHead = { saved: callUuid, grant, boot }

@@ -10,7 +10,7 @@ import type {
   NodeCondition,
   NodeIdentity,
   NodesPort,
-  NodeStatus,
+  InstanceStatus,
 } from '../contracts/nodes.ts'
 import { CLOCK_OF_NODE, HEARTBEAT_TTL_MS } from './node-registry.ts'
 import { CLOCK_TOLERANCE_MS, type ServerClock } from './server-clock.ts'
@@ -117,7 +117,7 @@ interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | '
   readonly is_own: boolean
 }
 
-interface KnownNode extends Omit<NodeStatus, 'isThis'> {
+interface KnownNode extends Omit<InstanceStatus, 'isThis'> {
   /** Steady time of its last heartbeat. */
   readonly beatAt: number
   /** The steady time from which on none of its grants is in use. */
@@ -219,7 +219,7 @@ export class Heartbeat implements NodesPort {
     return this.#clockDifferenceMs
   }
 
-  list(): readonly NodeStatus[] {
+  list(): readonly InstanceStatus[] {
     const now = this.#deps.now()
     return this.#nodes.map(({ beatAt, goneAt: _, ...node }) => {
       const isLost = node.state !== 'stopped' && now - beatAt >= HEARTBEAT_TTL_MS

@@ -1,4 +1,4 @@
-import type { NodeIdentity, NodesPort, NodeStatus } from '../contracts/nodes.ts'
+import type { NodeIdentity, NodesPort, InstanceStatus } from '../contracts/nodes.ts'
 import type { HeartbeatDeps } from './heartbeat.ts'
 
 interface OnlyNodeDeps extends Pick<HeartbeatDeps, 'address' | 'version'> {
@@ -16,7 +16,7 @@ export class OnlyNode implements NodesPort {
   readonly heartbeatAgeMs = 0
   readonly clockDifferenceMs = 0
   readonly #deps: OnlyNodeDeps
-  #state: NodeStatus['state'] = 'starting'
+  #state: InstanceStatus['state'] = 'starting'
   #address: string
   #countCalls = (): number => 0
 
@@ -26,7 +26,7 @@ export class OnlyNode implements NodesPort {
     this.#address = deps.address
   }
 
-  list(): readonly NodeStatus[] {
+  list(): readonly InstanceStatus[] {
     const { version, startedAt, now } = this.#deps
     return [
       {
@@ -65,7 +65,7 @@ export class OnlyNode implements NodesPort {
     return []
   }
 
-  async become(state: NodeStatus['state'], address = this.#address): Promise<void> {
+  async become(state: InstanceStatus['state'], address = this.#address): Promise<void> {
     this.#state = state
     this.#address = address
   }

@@ -36,7 +36,7 @@ export interface ServerStore extends Store {
   close(): Promise<void>
 }
 
-export interface ServerOptions extends ServerKey {
+export interface ServerStoreOptions extends ServerKey {
   /** Milliseconds UTC. */
   readonly now: number
   /** This node may be in the list of those that serve: it is the one that starts. */
@@ -53,7 +53,7 @@ const MIGRATION_TIMEOUT_MS = HOUR_MS
  * @param url such as `postgres://user:password@host:5432/database`.
  * @throws {DatabaseRefused} it cannot be reached or used, or the key of its secrets is missing.
  */
-export async function openStore(url: string, options: ServerOptions): Promise<ServerStore> {
+export async function openStore(url: string, options: ServerStoreOptions): Promise<ServerStore> {
   const name = nameOf(url)
   const { connections, known = migrations } = options
   const statements = new PostgresStatements({
@@ -85,7 +85,7 @@ async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
   needed: number,
-  { nodeName }: ServerOptions,
+  { nodeName }: ServerStoreOptions,
 ): Promise<void> {
   const version = await versionOf(statements, name)
   if (version === 0 || version >= needed) return

@@ -19,7 +19,7 @@ import type { CarrierGateway } from '../contracts/gateways.ts'
 import { all, type Tables } from '../sql/query.ts'
 
 /** A destination of calls, and possibly a source. */
-export interface Claim extends Place {
+export interface AddressClaim extends Place {
   readonly kind: 'gateway' | 'node'
   readonly location: Location
   /** Calls from there are recognized as its own. */
@@ -28,7 +28,7 @@ export interface Claim extends Place {
   readonly hasCredentials: boolean
 }
 
-export interface StoredClaim extends Claim {
+export interface StoredClaim extends AddressClaim {
   readonly id: number
   /** The name of the carrier or set. */
   readonly name: string
@@ -52,7 +52,7 @@ interface CarrierParts {
 export const gatewayClaim = (
   { host, port, transport, netmask, inbound }: GatewayParts,
   { is_active, direction, auth }: CarrierParts,
-): Claim => ({
+): AddressClaim => ({
   kind: 'gateway',
   host,
   netmask,
@@ -70,7 +70,7 @@ interface NodeParts {
   readonly is_enabled: boolean
 }
 
-export function nodeClaim(node: NodeParts): Claim {
+export function nodeClaim(node: NodeParts): AddressClaim {
   const { host, internal_port, external_port, transport, is_enabled } = node
   const netmask = isIP(host) === 6 ? 128 : 32
   // Every program connects from the same address on loopback.

@@ -2,8 +2,8 @@
 import pg from 'pg'
 import { Hosts } from '../net/hosts.ts'
 import { DatabaseUnavailable, failureOf, isUnreadableFile } from './failure.ts'
-import type { PreparedStatement, Row, RowsText, SqlValue, Statements } from './statements.ts'
-import { type Transaction, TransactionScope } from './transaction-scope.ts'
+import type { PreparedStatement, JsonRow, RowsText, SqlValue, Statements } from './statements.ts'
+import { type DatabaseTransaction, TransactionScope } from './transaction-scope.ts'
 import { StatementNames } from './statement-names.ts'
 
 export interface PostgresOptions {
@@ -18,7 +18,7 @@ export interface PostgresOptions {
   readonly statementTimeoutMs?: number
 }
 
-interface OpenTransaction extends Transaction {
+interface OpenTransaction extends DatabaseTransaction {
   readonly client: pg.PoolClient
   /** Settles after the last statement so far: a connection runs one statement after the other. */
   last: Promise<unknown>
@@ -90,7 +90,12 @@ export class PostgresStatements implements Statements {
     }
   }
 
-  prepareRows<R>({ table, columns, sql, locks }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
+  prepareRows<R>({
+    table,
+    columns,
+    sql,
+    locks,
+  }: RowsText): (rows: readonly JsonRow[]) => Promise<R[]> {
     const given = `json_populate_recordset(NULL::${table}, CAST($1 AS json))`
     const rows = `SELECT ${columns.join()} FROM ${given}`
     const end = locks === true ? ' FOR NO KEY UPDATE' : ''
@@ -358,7 +363,7 @@ const unstorable = /\0|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\
  * Serializes without a replacer function if it can: the replacer would take longer than all the
  * rest.
  */
-function jsonRows(rows: readonly Row[]): string {
+function jsonRows(rows: readonly JsonRow[]): string {
   const text = JSON.stringify(rows)
   return /\\u(?:0000|d[89a-f])/.test(text) ? JSON.stringify(rows, storableValue) : text
 }

@@ -231,7 +231,7 @@ async function isTaken({ statements }: Queried, lock: number): Promise<boolean> 
 }
 
 /** A node's claim on rows: no other process takes them before `until`. Milliseconds UTC. */
-export interface Claim {
+export interface RowClaim {
   readonly node: string
   readonly now: number
   readonly until: number
@@ -261,10 +261,10 @@ export function prepareTake<
   store: Tables,
   table: 'cdr_outbox' | 'webhook_delivery',
   key: K,
-  due: (db: Kysely<Database>, param: Param<P & Claim & { limit: number }>) => DueRows<Row>,
-): (values: P & Claim, limit: number, busy: ReadonlySet<Row[K]>) => Promise<readonly Row[]> {
+  due: (db: Kysely<Database>, param: Param<P & RowClaim & { limit: number }>) => DueRows<Row>,
+): (values: P & RowClaim, limit: number, busy: ReadonlySet<Row[K]>) => Promise<readonly Row[]> {
   const { isShared } = store.statements
-  const claim = (db: Kysely<Database>, param: Param<P & Claim & { limit: number }>) => {
+  const claim = (db: Kysely<Database>, param: Param<P & RowClaim & { limit: number }>) => {
     const locked = due(db, param).modifyEnd(sql`FOR UPDATE OF ${sql.table(table)} SKIP LOCKED`)
     const taken = sql<Row>`WITH due AS MATERIALIZED ${locked}
       UPDATE ${sql.table(table)} SET claimed_by = ${param('node')},
@@ -272,7 +272,7 @@ export function prepareTake<
       FROM due WHERE ${sql.ref(`${table}.${key}`)} = ${sql.ref(`due.${key}`)} RETURNING due.*`
     return { compile: () => taken.compile(db) }
   }
-  const take = prepare<P & Claim & { limit: number }, Row>(store, isShared ? claim : due)
+  const take = prepare<P & RowClaim & { limit: number }, Row>(store, isShared ? claim : due)
   return async (values, limit, busy) => {
     const rows = await take.all({ ...values, limit: isShared ? limit : limit + busy.size })
     return rows

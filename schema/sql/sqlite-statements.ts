@@ -1,10 +1,10 @@
 /** Statements on the SQLite database of this process. */
 import { clearImmediate, setImmediate } from 'node:timers'
 import type Sqlite from 'better-sqlite3'
-import type { PreparedStatement, Row, RowsText, SqlValue, Statements } from './statements.ts'
-import { type Transaction, TransactionScope } from './transaction-scope.ts'
+import type { PreparedStatement, JsonRow, RowsText, SqlValue, Statements } from './statements.ts'
+import { type DatabaseTransaction, TransactionScope } from './transaction-scope.ts'
 
-interface OpenTransaction extends Transaction {
+interface OpenTransaction extends DatabaseTransaction {
   /** Resolves once it is committed or rolled back. */
   readonly ended: Promise<void>
   readonly end: () => void
@@ -49,7 +49,7 @@ export class SqliteStatements implements Statements {
     }
   }
 
-  prepareRows<R>({ columns, sql }: RowsText): (rows: readonly Row[]) => Promise<R[]> {
+  prepareRows<R>({ columns, sql }: RowsText): (rows: readonly JsonRow[]) => Promise<R[]> {
     const marks = `(${columns.map(() => '?').join()})`
     const prepare = (count: number): Sqlite.Statement<[SqlValue[]], R> => {
       const values = Array.from({ length: count }, () => marks).join()

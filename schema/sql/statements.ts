@@ -4,7 +4,7 @@ export interface Statements {
   /** Prepares one statement, for any number of runs. */
   prepare<R>(sql: string): PreparedStatement<R>
   /** Prepares a statement for many rows: a server gets them at once, SQLite ten at a time. */
-  prepareRows<R>(text: RowsText): (rows: readonly Row[]) => Promise<R[]>
+  prepareRows<R>(text: RowsText): (rows: readonly JsonRow[]) => Promise<R[]>
   /**
    * Runs `work` in a serializable transaction; a rejection rolls it back. Inside another
    * transaction it is a savepoint; savepoints of one transaction must not overlap. `work` waits for
@@ -55,7 +55,7 @@ export interface RowsText {
 }
 
 /** JSON has no bigint: it is passed as text. */
-export type Row = Readonly<Record<string, string | number | null>>
+export type JsonRow = Readonly<Record<string, string | number | null>>
 
 /** A value as a statement takes it. */
 export type SqlValue = number | bigint | string | Buffer | null

@@ -4,7 +4,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
  * The transaction of a statement: the one in which its caller runs, however deep the call. Work
  * that outlives the transaction in which it started, such as a timer, runs outside it.
  */
-export interface Transaction {
+export interface DatabaseTransaction {
   isOver: boolean
   /** Why it cannot be committed, although its work still runs. */
   failure: Error | undefined
@@ -13,7 +13,7 @@ export interface Transaction {
   readonly afterCommit: (() => void)[]
 }
 
-export class TransactionScope<T extends Transaction> {
+export class TransactionScope<T extends DatabaseTransaction> {
   readonly #storage = new AsyncLocalStorage<T>()
   readonly #outside = AsyncLocalStorage.snapshot()
 

@@ -5,14 +5,14 @@
 import { handle } from '../../engine/call/call-machine/machine.ts'
 import { beginInvitedCall } from '../../engine/call/call-machine/call.ts'
 import type {
-  Command,
+  CallCommand,
   MachineEvent,
   MachineInputs,
   Timer,
 } from '../../engine/call/call-machine/protocol.ts'
 import { emptyWorld, type Call, type World } from '../../engine/call/call-machine/state.ts'
 import type { IncomingInvite } from '../../engine/call/inbound/incoming-invite.ts'
-import type { Destination } from '../../engine/call/inbound/route.ts'
+import type { CallDestination } from '../../engine/call/inbound/route.ts'
 import { HeaderFilter } from '../../engine/call/sip-headers.ts'
 import type { SipResponse } from '../../engine/call/signalling.ts'
 
@@ -53,7 +53,7 @@ export class CallMachine {
   world: World = emptyWorld('sbc-1')
   now = 0
   /** Every command so far, in order. */
-  readonly commands: Command[] = []
+  readonly commands: CallCommand[] = []
   readonly #timers = new Map<string, { readonly timer: Timer; readonly at: number }>()
   readonly #inputs: Omit<MachineInputs, 'now'> = {
     server: { lagMs: 0, reportsTrying: true, isRemote: false },
@@ -67,7 +67,7 @@ export class CallMachine {
   }
 
   /** Lets an event happen; returns the commands that it leads to. */
-  event(event: MachineEvent): readonly Command[] {
+  event(event: MachineEvent): readonly CallCommand[] {
     const commands = handle(this.world, event, { ...this.#inputs, now: this.now })
     this.commands.push(...commands)
     for (const command of commands) {
@@ -89,8 +89,8 @@ export class CallMachine {
   }
 
   /** Moves the clock, and lets the timers that are due happen in their order. */
-  advanceTo(now: number): readonly Command[] {
-    const commands: Command[] = []
+  advanceTo(now: number): readonly CallCommand[] {
+    const commands: CallCommand[] = []
     for (;;) {
       const [next] = [...this.#timers].toSorted(([, a], [, b]) => a.at - b.at)
       if (next === undefined || next[1].at > now) break
@@ -133,14 +133,21 @@ export class CallMachine {
     return leg.id
   }
 
-  dial(candidates: readonly Destination[], callUuid = 'u', offer?: string): readonly Command[] {
+  dial(
+    candidates: readonly CallDestination[],
+    callUuid = 'u',
+    offer?: string,
+  ): readonly CallCommand[] {
     const route = { kind: 'candidates', direction: 'inbound', candidates } as const
     const invite = sampleInvite(callUuid, offer)
     return this.event({ type: 'dial', callUuid, route, invite, isEmergency: false })
   }
 
   /** An answered call between a caller and a node; its legs. */
-  answered(grantedSeconds: number | null, node: Destination): { caller: string; callee: string } {
+  answered(
+    grantedSeconds: number | null,
+    node: CallDestination,
+  ): { caller: string; callee: string } {
     const caller = this.invited(grantedSeconds, 'u', 'offer')
     this.dial([node], 'u', 'offer')
     const callee = this.call().dialing?.attempts[0]?.legId ?? ''

@@ -1,10 +1,10 @@
 /** The options that a rig of call control is started with. */
 import type { OpenCall } from '../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../schema/clock.ts'
-import type { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
+import type { TransferInstances } from '../../engine/call/transfer/other-nodes.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
 import type { DialogWayDeps } from '../../engine/call/dialog-way.ts'
-import type { Deadlines } from '../../engine/call/deadlines.ts'
+import type { CallDeadlines } from '../../engine/call/deadlines.ts'
 import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
@@ -19,7 +19,7 @@ export const dialled = (number: string): string => international(number, ['00'])
 
 interface Around {
   readonly calls: ActiveCalls
-  readonly deadlines: Deadlines
+  readonly deadlines: CallDeadlines
   readonly now: () => number
   readonly schedule: Schedule
 }
@@ -67,7 +67,7 @@ export interface CallRigOptions {
   /** The rules by which Contact and Record-Route are followed. Default: all are. */
   readonly ways?: Omit<DialogWayDeps, 'calls'>
   /** The other nodes of the installation. Default: there are none. */
-  readonly otherNodes?: OtherNodes
+  readonly otherNodes?: TransferInstances
   /** Whether calls of the last run can still be charged. Default: they can. */
   readonly canResume?: boolean
   /** The credentials by which each carrier is told who we are. Default: there is no carrier. */

@@ -6,18 +6,18 @@
  */
 import type { Log } from '../../schema/contracts/log.ts'
 import { expect } from 'vitest'
-import { ActiveCalls, type CallEvent } from '../../engine/call/active-calls.ts'
+import { ActiveCalls, type CallProgress } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { mayFollow } from '../../engine/call/dialog-way.ts'
 import { createQuality } from '../../engine/media/quality/quality.ts'
-import { Deadlines } from '../../engine/call/deadlines.ts'
+import { CallDeadlines } from '../../engine/call/deadlines.ts'
 import { ALLOW } from '../../engine/call/sip-headers.ts'
 import { headersOf } from '../../engine/call/user-agent/received-request.ts'
 import { UserAgent } from '../../engine/call/user-agent/user-agent.ts'
 import { MessageLog } from '../../engine/call/trace/message-log.ts'
 import type {
   AuthorizationRequest,
-  Extension,
+  GrantExtension,
   Quality,
   RevokedCall,
   Verdict,
@@ -104,7 +104,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const alive: string[][] = []
   let aliveAt = time.now()
   const records: CallRecord[] = []
-  const events: CallEvent[] = []
+  const events: CallProgress[] = []
   const outcomes: [number, string][] = []
   const strangers: string[] = []
   const silent: string[] = []
@@ -117,7 +117,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   /** The answers of the ports; a test may change it at any time. */
   const answers = {
     authorize: (): Promise<Verdict> => Promise.resolve(granted(60)),
-    extend: (): Promise<Extension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
+    extend: (): Promise<GrantExtension> => Promise.resolve({ kind: 'denied', code: 'limit' }),
     origin: { kind: 'trusted' } as Origin,
     /** Calls that may not go on at their next sign of life. */
     revoked: [] as RevokedCall[],
@@ -178,7 +178,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     sessionSeconds,
   })
   const { schedule = time.schedule } = machine ?? {}
-  const deadlines = new Deadlines({ now: time.now, schedule })
+  const deadlines = new CallDeadlines({ now: time.now, schedule })
   const charging = {
     authorize: (request: AuthorizationRequest) => {
       asked.push(request)

@@ -3,7 +3,7 @@
  * of a core.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
-import type { Command, Input } from '../../engine/commands/command.ts'
+import type { Command, CommandInput } from '../../engine/commands/command.ts'
 import { keyCreate } from '../../engine/commands/key-create.ts'
 import { seed } from '../../engine/commands/seed.ts'
 import { fakeWorld } from '../engine/commands/fake-world.ts'
@@ -35,7 +35,7 @@ export async function createKey(
 async function run(
   command: Command,
   environment: Environment,
-  input: Partial<Input>,
+  input: Partial<CommandInput>,
 ): Promise<readonly string[]> {
   const world = fakeWorld(environment)
   const now = { now: Date.now, steadyNow: Date.now, newUuid: randomUUID, randomBytes }

@@ -5,7 +5,7 @@ import { newKeyBody } from '../../control/auth/app-key.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
 import { onlyNode } from './only-node.ts'
 import { createHash } from 'node:crypto'
-import type { Access } from '../../control/access.ts'
+import type { OpenedAccess } from '../../control/access.ts'
 import { hashPassword } from '../../control/auth/passwords.ts'
 import { settingsInForce } from '../../engine/commands/settings-in-force.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
@@ -18,7 +18,7 @@ import type { ChangeDuties } from '../../control/changes/change-duties.ts'
 import type { EventHub } from '../../control/observe/events/event-hub.ts'
 import type { Proposals } from '../../control/agents/proposals/proposals.ts'
 import type { Telemetry } from '../../control/observe/telemetry/telemetry.ts'
-import type { Subscriptions } from '../../control/agents/mcp/subscriptions.ts'
+import type { McpSubscriptions } from '../../control/agents/mcp/subscriptions.ts'
 import type { EventsPort } from '../../schema/contracts/engine.ts'
 import type { ControlDeps } from '../../control/app.ts'
 import { nowhere, type OwnNetwork } from '../../schema/rules/gateways.ts'
@@ -48,11 +48,11 @@ type Role = 'admin' | 'operator' | 'auditor'
 export interface TestControl {
   readonly app: ServedApp
   readonly edge: ServedApp
-  readonly access: Access
+  readonly access: OpenedAccess
   readonly telemetry: Telemetry
   readonly hub: EventHub
   readonly changes: ChangeDuties
-  readonly subscriptions: Subscriptions
+  readonly subscriptions: McpSubscriptions
   readonly proposals: Proposals
   readonly store: TestStore
   readonly engine: TestEngine

@@ -2,7 +2,7 @@
 import { Deliverer } from '../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../control/webhooks/endpoint-store.ts'
-import { Outbox } from '../../control/webhooks/outbox.ts'
+import { WebhookOutbox } from '../../control/webhooks/outbox.ts'
 import type { SendResult } from '../../control/webhooks/sender.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
@@ -46,6 +46,6 @@ export function deliveringNode(
   })
   const onWrite = () => deliverer.wake()
   const randomBytes = (size: number) => Buffer.alloc(size, node)
-  const outbox = new Outbox({ ...clocks, store, onWrite, randomBytes })
+  const outbox = new WebhookOutbox({ ...clocks, store, onWrite, randomBytes })
   return { endpoints, deliveries, deliverer, outbox }
 }

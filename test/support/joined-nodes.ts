@@ -5,7 +5,7 @@
 import { Agent, type ClientRequestArgs, type Server } from 'node:http'
 import { type Duplex, duplexPair } from 'node:stream'
 import type { ControlDeps } from '../../control/app.ts'
-import { OtherNodes } from '../../control/nodes/other-nodes.ts'
+import { OtherInstances } from '../../control/nodes/other-nodes.ts'
 import { createControl } from '../../control/server.ts'
 import { EventLog } from '../../engine/event-log.ts'
 import {
@@ -30,7 +30,7 @@ export interface JoinedNode {
   readonly server: Server
   readonly hub: ReturnType<typeof createControl>['hub']
   readonly feed: ReturnType<typeof createControl>['feed']
-  readonly others: OtherNodes
+  readonly others: OtherInstances
   /** The link for requests that reach it. */
   link: Link
   /** Whether its heartbeat says that it lives. */
@@ -67,7 +67,7 @@ export async function joinNodes(
     const events = new EventLog(() => time.now() + index)
     const engine = testEngine(events)
     const clocks = { now: time.wallNow, steadyNow: time.now, schedule: time.schedule }
-    const others = new OtherNodes({
+    const others = new OtherInstances({
       ...control.deps,
       ...clocks,
       self: name,

@@ -1,8 +1,8 @@
 /** The table of a state machine as a Mermaid state diagram: what happens, and where it leads. */
-import type { Table } from '../../engine/sip-server/transaction/machine.ts'
+import type { TransactionTable } from '../../engine/sip-server/transaction/machine.ts'
 
 export function stateDiagram(
-  table: Table<string, string, string>,
+  table: TransactionTable<string, string, string>,
   starts: readonly string[],
   ends: readonly string[] = ['terminated'],
 ): string {

@@ -4,7 +4,7 @@
  * the same bindings.
  */
 import type { Binding } from '../../engine/registrar/bindings.ts'
-import { OtherNodes } from '../../engine/call/transfer/other-nodes.ts'
+import { TransferInstances } from '../../engine/call/transfer/other-nodes.ts'
 import { PhoneHop } from '../../engine/registrar/hop/phone-hop.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { startCallRig, type CallRig } from './call-rig.ts'
@@ -71,7 +71,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
       bindingsOf: () => bindings,
     })
   }
-  const othersOf = (self: string): OtherNodes => {
+  const othersOf = (self: string): TransferInstances => {
     const { peer: find, common } = knownTo(self)
     const peers = {
       find,
@@ -79,7 +79,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
         return nodes.isAlive ? ['a', 'b'] : [self]
       },
     }
-    return new OtherNodes({ ...common, peers, onNodeAt: () => undefined })
+    return new TransferInstances({ ...common, peers, onNodeAt: () => undefined })
   }
   const [hopAtA, hopAtB] = [hopOf('a'), hopOf('b')]
   const a = await startCallRig({

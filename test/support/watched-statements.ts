@@ -1,7 +1,12 @@
 /**
  * Statements of a test that lets time pass: it goes on when none of them runs, and none follows.
  */
-import type { PreparedStatement, Row, RowsText, Statements } from '../../schema/sql/statements.ts'
+import type {
+  PreparedStatement,
+  JsonRow,
+  RowsText,
+  Statements,
+} from '../../schema/sql/statements.ts'
 import { turnOfEventLoop } from './waiting.ts'
 
 /** The same statements, and when none of them runs any more. */
@@ -37,7 +42,7 @@ export function watched<S extends Statements>(
   }
   const prepareRows = (text: RowsText) => {
     const prepared = statements.prepareRows(text)
-    return (rows: readonly Row[]) => counted(() => prepared(rows))
+    return (rows: readonly JsonRow[]) => counted(() => prepared(rows))
   }
   const proxy = new Proxy(statements, {
     get(target, name) {

@@ -9,7 +9,7 @@ import { findTrace, traceView } from '../../calls/trace.ts'
 import { planHangUp } from '../../calls/hangup-plan.ts'
 import { simulateBody, simulateFor } from '../../calls/simulate.ts'
 import {
-  type LiveCall,
+  type LiveCallView,
   liveCall,
   liveCallView,
   liveStateOf,
@@ -83,7 +83,7 @@ export const listActiveCalls = defineTool({
   },
 })
 
-type Place = Pick<LiveCall, 'start_stamp' | 'call_uuid'>
+type Place = Pick<LiveCallView, 'start_stamp' | 'call_uuid'>
 
 const placeOf = ({ start_stamp, call_uuid }: Place): string => `${start_stamp} ${call_uuid}`
 

@@ -16,7 +16,7 @@ import { ApiError } from '../../http/api-error.ts'
 import { MAX_BODY_BYTES } from '../../http/body.ts'
 import { onlyMethods } from '../../http/front.ts'
 import { type ControlEnv, requestHeader } from '../../http/control-env.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
+import type { OtherInstances } from '../../nodes/other-nodes.ts'
 import { callerOf, type Toolbox, type ToolCaller } from '../toolbox.ts'
 import { mcpRequest, ownPages } from './mcp-request.ts'
 import { type ToolResource, watchedResource, watchedResources } from './resources.ts'
@@ -25,7 +25,7 @@ import type { McpSessions } from './sessions.ts'
 import {
   MAX_STREAMS,
   type Subscriber,
-  type Subscriptions,
+  type McpSubscriptions,
   type WatchedUri,
 } from './subscriptions.ts'
 
@@ -34,7 +34,7 @@ export type Revalidator = (c: Context<ControlEnv>, scope: Scope) => () => Promis
 
 export interface McpRoutesDeps {
   readonly toolbox: Toolbox
-  readonly subscriptions: Subscriptions
+  readonly subscriptions: McpSubscriptions
   readonly sessions: McpSessions
   readonly newUuid: () => string
   readonly revalidate: Revalidator
@@ -44,7 +44,7 @@ export interface McpRoutesDeps {
   readonly log: Log
   /** Counts the other members of a batch against the limit of its caller. */
   readonly countMembers: (c: Context<ControlEnv>, more: number) => Promise<void>
-  readonly others?: OtherNodes | undefined
+  readonly others?: OtherInstances | undefined
 }
 
 /** One request, as its handlers need it. */

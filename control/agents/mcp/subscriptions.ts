@@ -71,7 +71,7 @@ interface Stream {
   end: () => void
 }
 
-export class Subscriptions implements ServerEventBus {
+export class McpSubscriptions implements ServerEventBus {
   readonly #streams = new Set<Stream>()
   /** The stream that the request under way opens: the SDK does not name it when it subscribes. */
   readonly #opening = new AsyncLocalStorage<Stream>()

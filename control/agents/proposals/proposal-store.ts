@@ -12,7 +12,7 @@ import { pageOf } from '../../http/rows.ts'
 import { timeOrNull } from '../../http/view-fields.ts'
 
 export type ProposalRow = Selectable<ChangeProposalTable> & { readonly tenant_slug: string | null }
-export type NewProposal = Insertable<ChangeProposalTable>
+export type NewProposalRow = Insertable<ChangeProposalTable>
 
 /** The columns that describe the change to a person. */
 export type ProposedEffect = Pick<
@@ -20,12 +20,12 @@ export type ProposedEffect = Pick<
   'effect' | 'affected' | 'previous_state' | 'undo' | 'risk' | 'plan_digest' | 'target'
 >
 
-export type Decision = Pick<
+export type ProposalDecision = Pick<
   ProposalRow,
   'decided_at' | 'decided_by' | 'decided_by_name' | 'decided_via' | 'note'
 >
 
-export type Settlement = Pick<ProposalRow, 'settled_at' | 'change_id' | 'failure'>
+export type ProposalOutcome = Pick<ProposalRow, 'settled_at' | 'change_id' | 'failure'>
 
 export interface ProposalFilter {
   /** Only proposals of this tenant; null for all. */
@@ -81,7 +81,7 @@ export class ProposalStore {
     return (await first(this.#store, counted))?.n ?? 0
   }
 
-  async insert(row: NewProposal): Promise<void> {
+  async insert(row: NewProposalRow): Promise<void> {
     await execute(this.#store, this.#store.db.insertInto('change_proposal').values(row))
   }
 
@@ -91,7 +91,12 @@ export class ProposalStore {
   }
 
   /** Decides. Of several writers, one finds the proposal open with this revision. */
-  claim(uuid: string, state: 'approved' | 'refused', revision: number | null, made: Decision) {
+  claim(
+    uuid: string,
+    state: 'approved' | 'refused',
+    revision: number | null,
+    made: ProposalDecision,
+  ) {
     return this.#changed(uuid, { ...made, state }, revision)
   }
 
@@ -110,7 +115,7 @@ export class ProposalStore {
   }
 
   /** Notes the outcome of an approved or refused one, once. */
-  async settle(uuid: string, settlement: Settlement): Promise<boolean> {
+  async settle(uuid: string, settlement: ProposalOutcome): Promise<boolean> {
     const state = settlement.failure === null ? {} : { state: 'failed' as const }
     const query = this.#store.db
       .updateTable('change_proposal')

@@ -19,7 +19,7 @@ import type { PeerRequests } from '../../nodes/other-nodes.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import {
   argumentsOf,
-  type Decision,
+  type ProposalDecision,
   type ProposalFilter,
   type ProposalRow,
   ProposalStore,
@@ -277,7 +277,7 @@ export class Proposals {
     return row
   }
 
-  #decision(note: string | null, { principal, via }: Decider): Decision {
+  #decision(note: string | null, { principal, via }: Decider): ProposalDecision {
     const { actor, actor_name } = auditedActor(principal)
     return {
       decided_at: this.#deps.now(),

@@ -22,7 +22,7 @@ import {
   type Finding,
   findingView,
   findingViewOf,
-  type Kind,
+  type FindingKind,
   kinds,
   type Span,
 } from './finding.ts'
@@ -48,7 +48,7 @@ export const anomaliesView = z.strictObject({
 
 export type AnomaliesView = z.output<typeof anomaliesView>
 
-const needs: Readonly<Record<Kind, readonly Scope[]>> = {
+const needs: Readonly<Record<FindingKind, readonly Scope[]>> = {
   // The question itself needs `cdrs:read`.
   spend: ['customers:read'],
   destination: ['customers:read'],
@@ -74,7 +74,7 @@ export async function findAnomalies(
     offset = 0,
   }: {
     readonly span: Span
-    readonly wanted: readonly Kind[]
+    readonly wanted: readonly FindingKind[]
     readonly limit: number
     readonly offset?: number
   },

@@ -11,10 +11,10 @@ import { setsField } from './changes-in-force.ts'
 import { visibleSets } from './state-history.ts'
 import { refuseForNow } from '../../reports/summary.ts'
 import type { Sample } from '../../reports/evidence.ts'
-import type { AnomalyDeps, Call, Finding, Kind, Span } from './finding.ts'
-import type { RefusedCalls, UnusualCalls } from '../../reports/unusual-calls.ts'
+import type { AnomalyDeps, ToolCall, Finding, FindingKind, Span } from './finding.ts'
+import type { RefusedCallsFinding, UnusualCalls } from '../../reports/unusual-calls.ts'
 
-const callKinds: readonly Kind[] = [
+const callKinds: readonly FindingKind[] = [
   'spend',
   'destination',
   'wallet',
@@ -27,7 +27,7 @@ const callKinds: readonly Kind[] = [
 export async function findInCalls(
   deps: AnomalyDeps,
   span: Span,
-  kinds: ReadonlySet<Kind>,
+  kinds: ReadonlySet<FindingKind>,
 ): Promise<readonly Finding[]> {
   const wanted = callKinds.filter((kind) => kinds.has(kind))
   if (wanted.length === 0) return []
@@ -67,7 +67,7 @@ async function carrierIds(
 }
 
 /** The first step against a carrier that does not work. */
-export const withoutCarrier = (carrier: number, reason: string): Call => ({
+export const withoutCarrier = (carrier: number, reason: string): ToolCall => ({
   tool: 'set_trunk_state',
   arguments: { carrier, state: 'inactive', duration: 3_600, reason },
 })
@@ -193,7 +193,7 @@ function whoseCalls(samples: Samples): string {
   return `; the first by ${quoted(sample.caller)} from ${sample.source}`
 }
 
-const explained = ([sample]: Samples, otherwise: Call): Call =>
+const explained = ([sample]: Samples, otherwise: ToolCall): ToolCall =>
   sample === undefined
     ? otherwise
     : { tool: 'explain_call', arguments: { call_uuid: sample.call_uuid } }
@@ -203,7 +203,12 @@ interface Known {
   readonly sets: readonly SetStatus[]
 }
 
-function refusalFinding(deps: AnomalyDeps, found: RefusedCalls, known: Known, span: Span): Finding {
+function refusalFinding(
+  deps: AnomalyDeps,
+  found: RefusedCallsFinding,
+  known: Known,
+  span: Span,
+): Finding {
   const { customers } = known
   const { kind, code, customerId, calls, mean, firstAt, lastAt, samples } = found
   const usual = `usually ${Math.round(mean * 10) / 10} in these hours`
@@ -265,7 +270,7 @@ type Part = Pick<Finding, 'what' | 'next' | 'advice'> & Partial<Finding>
 const askWhoPays =
   'The customer that pays these calls is not one of yours: ask the operator of the platform.'
 
-const limitStep = (customer: number, limit: object, reason: string): Call => ({
+const limitStep = (customer: number, limit: object, reason: string): ToolCall => ({
   tool: 'set_customer_limits',
   arguments: { customer, ...limit, duration: 3_600, reason },
 })
@@ -273,7 +278,7 @@ const limitStep = (customer: number, limit: object, reason: string): Call => ({
 /** Some calls' worth, for an hour. */
 const CREDIT = 5_000_000
 
-const moreMoney = (customer: Customer, sample: Sample | undefined, isForDay: boolean): Call =>
+const moreMoney = (customer: Customer, sample: Sample | undefined, isForDay: boolean): ToolCall =>
   isForDay
     ? limitStep(
         customer.id,
@@ -294,7 +299,7 @@ const lacking = (sample: Sample | undefined): number =>
   (sample?.required ?? 0) - (sample?.available ?? 0)
 
 function missingRate(
-  { groups, samples, customerId }: RefusedCalls,
+  { groups, samples, customerId }: RefusedCallsFinding,
   refused: string,
   customer: Customer | undefined,
 ): Part {
@@ -323,7 +328,7 @@ function missingRate(
   }
 }
 
-function unknownCallers({ groups, samples, code }: RefusedCalls, refused: string): Part {
+function unknownCallers({ groups, samples, code }: RefusedCallsFinding, refused: string): Part {
   const sources = groups.map(
     ({ source, carrier, count }) =>
       `${count} from ${source}${carrier === null ? '' : ` (carrier ${quoted(carrier)})`}`,
@@ -355,7 +360,7 @@ function unknownCallers({ groups, samples, code }: RefusedCalls, refused: string
 }
 
 function atCapacity(
-  { code, calls, groups, samples }: RefusedCalls,
+  { code, calls, groups, samples }: RefusedCallsFinding,
   refused: string,
   customer: Customer | undefined,
   sets: readonly SetStatus[],

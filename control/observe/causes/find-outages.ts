@@ -9,7 +9,7 @@ import { changesTo } from './changes-in-force.ts'
 import { isInactive, withoutCarrier } from './find-calls.ts'
 import { changesBetween, downSince, visibleSets } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
-import type { AnomalyDeps, Finding, Kind, Span } from './finding.ts'
+import type { AnomalyDeps, Finding, FindingKind, Span } from './finding.ts'
 import { DAY_MS } from '../../../schema/clock.ts'
 import type { NodeStatus, SetStatus } from '../../../schema/contracts/engine.ts'
 
@@ -20,7 +20,7 @@ const MAX_CHANGES = 5_000
 export async function findOutages(
   deps: AnomalyDeps,
   span: Span,
-  kinds: ReadonlySet<Kind>,
+  kinds: ReadonlySet<FindingKind>,
 ): Promise<readonly Finding[]> {
   const nodes = kinds.has('node')
     ? [...(await nodeFindings(deps, span)), ...clockFindings(deps, span)]

@@ -26,7 +26,7 @@ export const kinds = [
   'certificate',
   'payment',
 ] as const
-export type Kind = (typeof kinds)[number]
+export type FindingKind = (typeof kinds)[number]
 
 const severities = ['critical', 'high', 'medium', 'low'] as const
 type Severity = (typeof severities)[number]
@@ -76,7 +76,7 @@ export const findingView = z.strictObject({
 
 export type FindingView = z.output<typeof findingView>
 
-export interface Call {
+export interface ToolCall {
   readonly tool: string
   readonly arguments: Readonly<Record<string, unknown>>
 }
@@ -98,7 +98,7 @@ export interface Remedy {
 
 /** Times in milliseconds UTC. */
 export interface Finding {
-  readonly kind: Kind
+  readonly kind: FindingKind
   readonly severity: Severity
   readonly subject: string
   readonly what: string
@@ -107,8 +107,8 @@ export interface Finding {
   readonly figures: Readonly<Record<string, number>>
   readonly evidence: readonly string[]
   readonly advice: string
-  readonly next: Call
-  readonly firstStep: Call | null
+  readonly next: ToolCall
+  readonly firstStep: ToolCall | null
   readonly remedy?: Remedy | undefined
   readonly handledBy?: ChangeEntry | undefined
   readonly causedBy?: ChangeEntry | undefined

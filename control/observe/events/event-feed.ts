@@ -8,7 +8,7 @@ import {
   type LogPart,
   ONLY_NODE,
   parsePosition,
-  type Position,
+  type EventPosition,
   sequenceOf,
   shared,
   type SharedEvent,
@@ -108,7 +108,7 @@ const encode = (text: string): Uint8Array => encoder.encode(text)
 
 /** The events of the other nodes that a returning reader has missed. */
 export interface MissedEvents {
-  readonly position: Position
+  readonly position: EventPosition
   /** Every node of the position could be asked. */
   readonly isComplete: boolean
   /**
@@ -119,7 +119,7 @@ export interface MissedEvents {
 }
 
 /** The id of this node's log in a position, which may be of a time when it was alone. */
-export const ownPosition = (position: Position, self: string): string | undefined =>
+export const ownPosition = (position: EventPosition, self: string): string | undefined =>
   position.get(self) ?? position.get(ONLY_NODE)
 
 export const asEvents = (

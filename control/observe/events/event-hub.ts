@@ -10,7 +10,7 @@ import {
   eventId,
   eventViewFor,
   isVisible,
-  type Position,
+  type EventPosition,
   positionText,
   sequenceOf,
   type SharedEvent,
@@ -274,7 +274,7 @@ export class EventHub {
     own: readonly SharedEvent[],
     others: readonly LogEvents[],
     tenantId: number | null,
-    start: Position,
+    start: EventPosition,
   ): string {
     const position = new Map(start)
     let text = ''

@@ -127,7 +127,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
  */
 
 /** The id of the last event by node. */
-export type Position = ReadonlyMap<string, string>
+export type EventPosition = ReadonlyMap<string, string>
 
 /** Instead of a node: the id is that of an installation with one. */
 export const ONLY_NODE = ''
@@ -135,11 +135,11 @@ export const ONLY_NODE = ''
 /** Longer ids are none of ours: 64 nodes. */
 export const MAX_ID_LENGTH = 6_000
 
-export const positionText = (position: Position): string =>
+export const positionText = (position: EventPosition): string =>
   [...position].map(([node, id]) => `${encodeURIComponent(node)}/${id}`).join(',')
 
 /** Leaves unreadable parts out: their nodes count as unknown to the reader. */
-export function parsePosition(text: string): Position {
+export function parsePosition(text: string): EventPosition {
   if (text.length > MAX_ID_LENGTH) return new Map()
   if (!text.includes('/')) return new Map([[ONLY_NODE, text]])
   const parts = text.split(',').flatMap((part): [string, string][] => {

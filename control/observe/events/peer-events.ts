@@ -2,8 +2,8 @@
 import { parseJson } from '../../http/body.ts'
 import type { Peer } from '../../nodes/membership.ts'
 import { bodyOf } from '../../nodes/node-client.ts'
-import type { OtherNodes } from '../../nodes/other-nodes.ts'
-import { feedHead, type LogPart, logPart, type Position, sharedEvent } from './event-view.ts'
+import type { OtherInstances } from '../../nodes/other-nodes.ts'
+import { feedHead, type LogPart, logPart, type EventPosition, sharedEvent } from './event-view.ts'
 import { PeerLog } from './peer-log.ts'
 
 /** A node sends something each second. */
@@ -33,7 +33,7 @@ export interface PeerEventsListener {
 }
 
 export class PeerEvents {
-  readonly #others: OtherNodes
+  readonly #others: OtherInstances
   readonly #now: () => number
   readonly #schedule: (work: () => void, delayMs: number) => () => void
   readonly #followed = new Map<string, FollowedNode>()
@@ -42,7 +42,7 @@ export class PeerEvents {
 
   /** `now` is steady time. */
   constructor(
-    others: OtherNodes,
+    others: OtherInstances,
     now: () => number,
     schedule: (work: () => void, delayMs: number) => () => void,
   ) {
@@ -96,7 +96,7 @@ export class PeerEvents {
 
   /** The stored events of each node after a position, for a tenant (null: all tenants). */
   async parts(
-    position: Position,
+    position: EventPosition,
     tenantId: number | null,
   ): Promise<readonly (readonly [string, LogPart])[]> {
     const { answers } = await this.#others.all((peer) => {

@@ -14,7 +14,7 @@ import { display, legOf, offeringLeg, progress } from './calling.ts'
 import { wantsOffer } from './failover.ts'
 import { closeLeg, newLeg, stepLeg } from './leg.ts'
 import type { StepContext } from './protocol.ts'
-import type { Attempt, AttemptResult, Call, EarlyDialog } from './state.ts'
+import type { InviteAttempt, AttemptResult, Call, EarlyDialog } from './state.ts'
 
 /** A late response is the fault of the node when the lag is less. */
 const NOTICEABLE_LAG_MS = 50
@@ -43,7 +43,7 @@ export function startAttempt(
   if ('stripHeaders' in candidate) leg.withheld = candidate.stripHeaders
   const { invite, purpose } = dialing
   leg.lastSdpSent = invite.body ?? ''
-  const attempt: Attempt = {
+  const attempt: InviteAttempt = {
     legId: leg.id,
     destination: candidate.uri,
     isNode: candidate.kind === 'node',
@@ -75,7 +75,7 @@ export function startAttempt(
 }
 
 /** Another node of ours, if the candidate is called through it. */
-function throughNode(candidate: Callee): Pick<Attempt, 'holder' | 'holderRun' | 'phone'> {
+function throughNode(candidate: Callee): Pick<InviteAttempt, 'holder' | 'holderRun' | 'phone'> {
   if (!('holder' in candidate) || candidate.holder === undefined) return {}
   const { holder } = candidate
   if (candidate.kind !== 'phone') return { holder }
@@ -86,18 +86,18 @@ function throughNode(candidate: Callee): Pick<Attempt, 'holder' | 'holderRun' | 
 /** While a phone rings through a node of ours, it is asked so often whether that is still there. */
 const HOLDER_CHECK_MS = 1_000
 
-function watchHolder({ commands, now }: StepContext, { legId }: Attempt): void {
+function watchHolder({ commands, now }: StepContext, { legId }: InviteAttempt): void {
   commands.push({ type: 'startTimer', timer: { kind: 'holder', legId }, at: now + HOLDER_CHECK_MS })
 }
 
-export function holderTimer(ctx: StepContext, attempt: Attempt): void {
+export function holderTimer(ctx: StepContext, attempt: InviteAttempt): void {
   const { legId, holder: name, holderRun: run, state } = attempt
   if (name === undefined || state === 'over' || state === 'answered') return
   ctx.commands.push({ type: 'checkHolder', legId, holder: { name, run } })
   watchHolder(ctx, attempt)
 }
 
-function startTimer({ commands }: StepContext, { legId }: Attempt, at: number): void {
+function startTimer({ commands }: StepContext, { legId }: InviteAttempt, at: number): void {
   commands.push({ type: 'startTimer', timer: { kind: 'attempt', legId }, at })
 }
 
@@ -110,7 +110,7 @@ export function stopRingTimer({ commands }: StepContext, { start: { callUuid } }
   commands.push({ type: 'stopTimer', timer: { kind: 'ring', callUuid } })
 }
 
-export const attemptOf = (call: Call, legId: string): Attempt | undefined =>
+export const attemptOf = (call: Call, legId: string): InviteAttempt | undefined =>
   call.dialing?.attempts.find((attempt) => attempt.legId === legId)
 
 interface AttemptDetails {
@@ -125,7 +125,7 @@ const silent: AttemptResult = { kind: 'silent' }
 export function stepAttempt(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   event: AttemptEvent,
   { result = silent, headers = givenUp }: AttemptDetails = noDetails,
 ): boolean {
@@ -170,7 +170,7 @@ export function stepAttempt(
 export function attemptEvent(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   event: LegEventData,
 ): void {
   switch (event.type) {
@@ -206,12 +206,12 @@ export function attemptEvent(
 }
 
 /** The INVITE has waited for a media relay: the time of the destination begins now. */
-function sentLate(ctx: StepContext, call: Call, attempt: Attempt): void {
+function sentLate(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
   if (attempt.state === 'silent' && call.dialing?.purpose === 'destination')
     startTimer(ctx, attempt, ctx.now + attempt.timeoutMs)
 }
 
-function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
+function noteResponse(attempt: InviteAttempt, { status, reason }: SipResponse): void {
   attempt.status = status
   attempt.reason = reason
 }
@@ -219,7 +219,7 @@ function noteResponse(attempt: Attempt, { status, reason }: SipResponse): void {
 function onProvisional(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   response: SipResponse,
 ): void {
   const { status, body } = response
@@ -247,7 +247,7 @@ function onProvisional(
 /** The most early dialogs of one attempt. */
 const MAX_FORKS = 8
 
-function noteEarlyMedia(attempt: Attempt, { headers, body: sdp = '' }: SipResponse): void {
+function noteEarlyMedia(attempt: InviteAttempt, { headers, body: sdp = '' }: SipResponse): void {
   if (!/^application\/sdp\b/i.test(headers['content-type'] ?? '')) return
   const tag = tagOf(headers['to'])
   const { first = sdp, updates = 0 } = earlyDialog(attempt, tag) ?? {}
@@ -256,17 +256,17 @@ function noteEarlyMedia(attempt: Attempt, { headers, body: sdp = '' }: SipRespon
   else if (sdp !== first) noteEarly(attempt, { tag, first, sdp, updates })
 }
 
-const earlyDialog = ({ early }: Attempt, tag: string): EarlyDialog | undefined =>
+const earlyDialog = ({ early }: InviteAttempt, tag: string): EarlyDialog | undefined =>
   early?.find((each) => each.tag === tag)
 
-function noteEarly(attempt: Attempt, dialog: EarlyDialog): void {
+function noteEarly(attempt: InviteAttempt, dialog: EarlyDialog): void {
   const others = attempt.early?.filter(({ tag }) => tag !== dialog.tag) ?? []
   attempt.early = [...others, dialog].slice(-MAX_FORKS)
 }
 
 /** The called side has moved its media before its answer. */
 export function redescribed(
-  attempt: Attempt,
+  attempt: InviteAttempt,
   { tag, sdp }: Extract<LegEventData, { readonly type: 'redescribed' }>,
 ): void {
   const { first = '', updates = 0 } = earlyDialog(attempt, tag) ?? {}
@@ -274,7 +274,7 @@ export function redescribed(
 }
 
 /** Names the description of a response: the fork, and how often it has described itself anew. */
-function speakerOf(attempt: Attempt, { headers }: SipResponse): string {
+function speakerOf(attempt: InviteAttempt, { headers }: SipResponse): string {
   // Nearly every call: there is nothing to tell apart.
   if (attempt.early === undefined) return attempt.legId
   const tag = tagOf(headers['to'])
@@ -284,7 +284,7 @@ function speakerOf(attempt: Attempt, { headers }: SipResponse): string {
 function passedAnswer(
   ctx: StepContext,
   call: Call,
-  { legId }: Attempt,
+  { legId }: InviteAttempt,
   { headers }: SipResponse,
 ): Headers {
   const passed = ctx.filter.inviteAnswer(headers)
@@ -295,7 +295,12 @@ function passedAnswer(
 const rejected = (status: number, reason: string, headers: Headers, isFinal: boolean) =>
   ({ kind: 'rejected', status, reason, headers, isFinal }) as const
 
-function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: SipResponse): void {
+function onRejected(
+  ctx: StepContext,
+  call: Call,
+  attempt: InviteAttempt,
+  response: SipResponse,
+): void {
   if (offerToSource(ctx, call, attempt, response)) return
   noteResponse(attempt, response)
   const { status, reason, headers } = response
@@ -315,7 +320,7 @@ function onRejected(ctx: StepContext, call: Call, attempt: Attempt, response: Si
 export function abandonOthers(
   ctx: StepContext,
   call: Call,
-  one: Attempt | undefined,
+  one: InviteAttempt | undefined,
   why: string,
   headers: Headers,
 ): void {
@@ -329,7 +334,7 @@ export function abandonOthers(
 function onAnswered(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   event: Extract<LegEventData, { readonly type: 'answered' | 'offered' }>,
 ): void {
   const { response, legId } = event
@@ -354,7 +359,7 @@ function onAnswered(
  * says the same, whatever its UPDATE has said since. The caller got the answer unreliably, and must
  * find it in the 200 (RFC 3261 §13.3.1).
  */
-function descriptionIn(attempt: Attempt, { headers, body }: SipResponse): string {
+function descriptionIn(attempt: InviteAttempt, { headers, body }: SipResponse): string {
   if (attempt.early === undefined) return body ?? ''
   const early = earlyDialog(attempt, tagOf(headers['to']))
   return body && body !== early?.first ? body : (early?.sdp ?? '')
@@ -379,7 +384,7 @@ function pickedUp(
 export function withheld(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   why: string,
   end: End & { readonly kind: 'refused' },
 ): void {
@@ -390,7 +395,7 @@ export function withheld(
 }
 
 /** The time of an attempt is over: silence, or ringing for too long. */
-export function attemptTimedOut(ctx: StepContext, call: Call, attempt: Attempt): void {
+export function attemptTimedOut(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
   const { now, server } = ctx
   const { lagMs } = server
   const { startedAt, timeoutMs, state, isNode } = attempt
@@ -406,7 +411,7 @@ export function attemptTimedOut(ctx: StepContext, call: Call, attempt: Attempt):
 /**
  * A silent node that answers OPTIONS may be slow to ring: it gets more time, but not without limit.
  */
-export function probed(ctx: StepContext, attempt: Attempt, isThere: boolean): void {
+export function probed(ctx: StepContext, attempt: InviteAttempt, isThere: boolean): void {
   if (!isThere || attempt.state !== 'probing') return
   const at = attempt.startedAt + ctx.timing.nodeProgressTimeoutMs
   startTimer(ctx, attempt, Math.max(ctx.now, at))
@@ -416,11 +421,11 @@ const isConnectionLost = (result: AttemptResult): boolean =>
   result.kind === 'not-sent' && result.isConnectionLost === true
 
 /** Whether the SIP server has confirmed that the INVITE was sent: no media relay delays it. */
-const hasLeft = ({ world }: StepContext, { legId }: Attempt): boolean =>
+const hasLeft = ({ world }: StepContext, { legId }: InviteAttempt): boolean =>
   world.legs.get(legId)?.state !== 'calling'
 
 /** If the INVITE was never sent, its destination may be well. */
-function silence(ctx: StepContext, call: Call, attempt: Attempt): void {
+function silence(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
   if (attempt.reason === '' && attempt.status === 0) attempt.reason = 'silence'
   const lost = { kind: 'not-sent', reason: 'silence', isConnectionLost: true } as const
   const result = hasLeft(ctx, attempt) ? silent : lost
@@ -431,7 +436,7 @@ function silence(ctx: StepContext, call: Call, attempt: Attempt): void {
 function offerToSource(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   { status }: SipResponse,
 ): boolean {
   const { dialing } = call
@@ -441,7 +446,7 @@ function offerToSource(
   const leg = newLeg(ctx, call, 'caller', true)
   leg.isPhone = true
   leg.lastSdpSent = silentOffer
-  const again: Attempt = { ...attempt, legId: leg.id, state: 'silent', isOffering: true }
+  const again: InviteAttempt = { ...attempt, legId: leg.id, state: 'silent', isOffering: true }
   dialing.attempts = dialing.attempts.map((each) => (each === attempt ? again : each))
   const invite = { ...dialing.invite, body: silentOffer }
   ctx.commands.push({

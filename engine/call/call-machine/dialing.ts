@@ -3,9 +3,15 @@
  * 3261 §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all
  * dialled here.
  */
-import { noCandidate, reasonHeader, refused, type End, type Refusal } from '../cdr/end-reason.ts'
+import {
+  noCandidate,
+  reasonHeader,
+  refused,
+  type End,
+  type CallRefusal,
+} from '../cdr/end-reason.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
-import type { Destination, ExtensionDestination, LimitedDestination } from '../inbound/route.ts'
+import type { CallDestination, ExtensionDestination, LimitedDestination } from '../inbound/route.ts'
 import type { Headers } from '../signalling.ts'
 import {
   abandonOthers,
@@ -20,7 +26,7 @@ import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from 
 import type { Dial, StepContext } from './protocol.ts'
 import {
   nowhere,
-  type Attempt,
+  type InviteAttempt,
   type AttemptResult,
   type Call,
   type Dialing,
@@ -101,7 +107,7 @@ function tryNext(ctx: StepContext, call: Call): void {
 }
 
 /** Nodes without a limit are tried without asking. */
-const isLimited = (destination: Destination): destination is LimitedDestination =>
+const isLimited = (destination: CallDestination): destination is LimitedDestination =>
   destination.kind === 'gateway' || ('isLimited' in destination && destination.isLimited)
 
 /** The next destination takes the call, or has reached its limit. */
@@ -121,7 +127,7 @@ export function roomTaken(ctx: StepContext, call: Call, isTaken: boolean): void 
 }
 
 /** The caller gets this when no other destination is left. */
-function fullEnd(destination: LimitedDestination, retryAfterSeconds: number): Refusal {
+function fullEnd(destination: LimitedDestination, retryAfterSeconds: number): CallRefusal {
   const headers = { 'Retry-After': String(retryAfterSeconds) }
   const { status, reason } = noCandidate
   switch (destination.kind) {
@@ -145,7 +151,7 @@ function calledFrom({ origin }: Call): CallLocation {
   return { ...nowhere, carrierId: origin.carrierId, carrier: origin.name }
 }
 
-function locationOf(destination: Destination): Partial<CallLocation> {
+function locationOf(destination: CallDestination): Partial<CallLocation> {
   switch (destination.kind) {
     case 'node': {
       const { setId, nodeId, uri } = destination
@@ -263,7 +269,7 @@ function record(call: Call, { purpose, attempts }: Dialing): void {
 }
 
 /** An attempt as the call's record has it. */
-export const recordOf = ({ destination, status, reason, startedAt, endedAt }: Attempt) => ({
+export const recordOf = ({ destination, status, reason, startedAt, endedAt }: InviteAttempt) => ({
   destination,
   status,
   reason,
@@ -272,7 +278,7 @@ export const recordOf = ({ destination, status, reason, startedAt, endedAt }: At
 })
 
 /** Continues after the end of an attempt. */
-export function attemptOver(ctx: StepContext, call: Call, attempt: Attempt): void {
+export function attemptOver(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
   const { dialing } = call
   const { result } = attempt
   if (dialing === undefined || result === undefined) return undefined
@@ -313,7 +319,7 @@ const MAX_SEARCHES = 3
  * Nothing comes back through the node of ours through which the phone is called: the phones are
  * called where they are now, or the attempt has failed.
  */
-export function lostHolder(ctx: StepContext, call: Call, attempt: Attempt): void {
+export function lostHolder(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
   const { dialing } = call
   const { phone, state } = attempt
   if (dialing === undefined || phone === undefined || state === 'over' || state === 'answered')
@@ -388,7 +394,7 @@ function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void 
 /** Reports the health of a node or a gateway, as a live INVITE has shown it. */
 function reportHealth(
   { commands }: StepContext,
-  destination: Destination | undefined,
+  destination: CallDestination | undefined,
   result: AttemptResult,
 ): void {
   const health = healthShown(result)
@@ -406,7 +412,7 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
 }
 
 /** Whether this node does not have the dialog that is to be replaced: another node may have it. */
-const isUnknownThere = (current: Destination | undefined, result: AttemptResult): boolean =>
+const isUnknownThere = (current: CallDestination | undefined, result: AttemptResult): boolean =>
   current?.kind === 'other-node' && result.kind === 'rejected' && result.status === 481
 
 /** Inside the tenant the same call is dialled; to the outside a call of its own. */
@@ -424,7 +430,7 @@ function followForward(ctx: StepContext, call: Call, by: string, { invite, route
 function sourceSettled(
   ctx: StepContext,
   call: Call,
-  attempt: Attempt,
+  attempt: InviteAttempt,
   result: AttemptResult,
 ): void {
   const { dialing } = call

@@ -60,14 +60,14 @@ import { askParties, endedUnseen, noteHeard, questionEnded } from './doubt.ts'
 import { askForMore, extended, grantEnd, isPutOff, limitGrant, resumeGrant } from './grant.ts'
 import type {
   Admission,
-  Command,
+  CallCommand,
   MachineEvent,
   Signal,
   MachineInputs,
   Timer,
   StepContext,
 } from './protocol.ts'
-import { MAX_NOTES, type Attempt, type Call, type Leg, type World } from './state.ts'
+import { MAX_NOTES, type InviteAttempt, type Call, type Leg, type World } from './state.ts'
 import {
   beginAttended,
   beginBasicTransfer,
@@ -86,7 +86,7 @@ export function handle(
   world: World,
   event: MachineEvent,
   inputs: MachineInputs,
-): readonly Command[] {
+): readonly CallCommand[] {
   // Written out: spreading the inputs took 40 µs of every call.
   const ctx: StepContext = {
     now: inputs.now,
@@ -401,7 +401,7 @@ function onLegEvent(ctx: StepContext, event: LegEventData): void {
   }
 }
 
-function attemptOfLeg(world: World, leg: Leg): Attempt | undefined {
+function attemptOfLeg(world: World, leg: Leg): InviteAttempt | undefined {
   const call = callOf(world, leg)
   return call && attemptOf(call, leg.id)
 }

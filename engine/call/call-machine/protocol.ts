@@ -1,12 +1,12 @@
 /** Events and commands of the call machine, as values. */
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
-import type { End, Refusal } from '../cdr/end-reason.ts'
+import type { End, CallRefusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
 import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import type { Destination, LimitedDestination, Route } from '../inbound/route.ts'
+import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
   Call,
@@ -62,7 +62,7 @@ export type MachineEvent =
       readonly type: 'withheld'
       readonly legId: string
       readonly why: string
-      readonly end: Refusal
+      readonly end: CallRefusal
     }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
@@ -233,7 +233,7 @@ export type Signal =
   /** The call that a phone's 3xx has led to is over without an answer. */
   | { readonly type: 'forwardEnded'; readonly callUuid: string; readonly end: End }
 
-export type Command =
+export type CallCommand =
   | LegCommand
   | {
       readonly type: 'invite'
@@ -276,7 +276,7 @@ export type Command =
     }
   | {
       readonly type: 'reportHealth'
-      readonly destination: Destination
+      readonly destination: CallDestination
       readonly health: 'answered' | 'failed'
     }
   | {
@@ -340,7 +340,7 @@ export interface Timing {
 /** The state of one step: an event on its way through the machine. */
 export interface StepContext extends MachineInputs {
   readonly world: World
-  readonly commands: Command[]
+  readonly commands: CallCommand[]
   /** Signals for other parts when the present step is done. */
   readonly signals: Signal[]
   /** Legs that are over. */

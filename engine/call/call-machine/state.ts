@@ -10,7 +10,7 @@ import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } 
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
-import type { Destination, Reached, Route } from '../inbound/route.ts'
+import type { CallDestination, Reached, Route } from '../inbound/route.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
@@ -110,7 +110,7 @@ export interface HolderRun {
 }
 
 /** One INVITE to one destination. */
-export interface Attempt {
+export interface InviteAttempt {
   readonly legId: string
   readonly destination: string
   readonly isNode: boolean
@@ -165,10 +165,10 @@ export interface Dialing {
   /** Extensions that the call has come to by forwarding. */
   readonly visited: readonly string[]
   /** Still to be tried. */
-  candidates: readonly Destination[]
-  current?: Destination | undefined
+  candidates: readonly CallDestination[]
+  current?: CallDestination | undefined
   /** The attempts for `current`. */
-  attempts: Attempt[]
+  attempts: InviteAttempt[]
   /** The end that the caller gets when no other destination is left. */
   last: End
   /** The best result of an extension's phones, while its voicemail is tried. */

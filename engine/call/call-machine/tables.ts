@@ -4,7 +4,7 @@
  */
 
 /** An event without an entry changes nothing. */
-export type Table<State extends string, Event extends string, Action extends string> = {
+export type StateTable<State extends string, Event extends string, Action extends string> = {
   readonly [state in State]: {
     readonly [event in Event]?: { readonly to: State; readonly do: readonly Action[] }
   }
@@ -63,7 +63,7 @@ const over = (...actions: readonly CallAction[]) =>
   ({ to: 'over', do: [...actions, 'store'] }) as const
 const stay = (to: CallPhase, ...actions: readonly CallAction[]) => ({ to, do: actions }) as const
 
-export const callTable: Table<CallPhase, CallEvent, CallAction> = {
+export const callTable: StateTable<CallPhase, CallEvent, CallAction> = {
   admitting: {
     refused: over('refuseCaller'),
     ring: { to: 'sourcing', do: [] },
@@ -161,7 +161,7 @@ const begins = {
   earlyMedia: { to: 'early', do: ['startRingTimer'] },
 } as const
 
-export const attemptTable: Table<AttemptState, AttemptEvent, AttemptAction> = {
+export const attemptTable: StateTable<AttemptState, AttemptEvent, AttemptAction> = {
   silent: {
     ...begins,
     withheld: settle,
@@ -253,7 +253,7 @@ const report = ['report'] as const
 const noteDialog = ['noteDialog', 'report'] as const
 const lost = { to: 'terminated', do: [] } as const
 
-export const legTable: Table<LegState, LegEvent, LegAction> = {
+export const legTable: StateTable<LegState, LegEvent, LegAction> = {
   incoming: {
     accept: { to: 'accepting', do: ['accept'] },
     reject: { to: 'terminated', do: ['respond'] },
@@ -355,7 +355,7 @@ export type ExchangeAction = 'relay' | 'refuse' | 'signalPaused'
 
 const refuse = (to: ExchangeState) => ({ to, do: ['refuse'] }) as const
 
-export const exchangeTable: Table<ExchangeState, ExchangeEvent, ExchangeAction> = {
+export const exchangeTable: StateTable<ExchangeState, ExchangeEvent, ExchangeAction> = {
   stable: {
     offer: { to: 'relaying', do: ['relay'] },
     pause: { to: 'paused', do: ['signalPaused'] },
@@ -427,7 +427,7 @@ export type TransferAction =
 
 const fail = { to: 'failed', do: ['fail'] } as const
 
-export const transferTable: Table<TransferState, TransferEvent, TransferAction> = {
+export const transferTable: StateTable<TransferState, TransferEvent, TransferAction> = {
   ringing: {
     answered: { to: 'pausing', do: ['pause'] },
     begin: { to: 'pausing', do: ['pause'] },

@@ -5,7 +5,7 @@ import type { Disposition } from '../../../schema/contracts/field-values.ts'
 
 /** The end of a call as it happened. The first one counts. */
 export type End =
-  | Refusal
+  | CallRefusal
   /** The called side refused, and the caller got its response. */
   | {
       readonly kind: 'rejected'
@@ -32,7 +32,7 @@ export type End =
     }
 
 /** Refused here before any destination was called; `code` is the record's `denial_code`. */
-export interface Refusal {
+export interface CallRefusal {
   readonly kind: 'refused'
   readonly status: number
   readonly reason: string
@@ -50,9 +50,9 @@ export function refused(
   status: number,
   reason: string,
   code: string,
-  headers?: Refusal['headers'],
+  headers?: CallRefusal['headers'],
   detail?: string,
-): Refusal {
+): CallRefusal {
   return {
     kind: 'refused',
     status,

@@ -5,7 +5,7 @@ import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import { areApart, familiesIn, type Family } from '../sdp.ts'
-import type { Credentials, Headers } from '../signalling.ts'
+import type { DigestLogin, Headers } from '../signalling.ts'
 import {
   advertiseReplaces,
   CALL_UUID,
@@ -20,7 +20,7 @@ import {
 import type { Sender } from '../../../schema/contracts/gateways.ts'
 import { senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
-import { refused, type Refusal } from '../cdr/end-reason.ts'
+import { refused, type CallRefusal } from '../cdr/end-reason.ts'
 
 /** A phone of an extension. */
 export interface PhoneCandidate {
@@ -116,7 +116,7 @@ interface OutgoingInvite {
   /** A registration under the same name must not draw the call to itself. */
   readonly nextHop: string | undefined
   readonly headers: Headers
-  readonly credentials: Credentials | undefined
+  readonly credentials: DigestLogin | undefined
 }
 
 /** The parts of the received INVITE that the INVITE of the called leg needs. */
@@ -291,7 +291,7 @@ function assertCaller(
 }
 
 /** Undefined: the carrier knows us by our address. */
-export function credentialsOf({ auth }: Pick<GatewayCandidate, 'auth'>): Credentials | undefined {
+export function credentialsOf({ auth }: Pick<GatewayCandidate, 'auth'>): DigestLogin | undefined {
   if (auth.type === 'ip' || auth.username === null || auth.password === null) return undefined
   return { username: auth.username, password: auth.password, realm: auth.realm }
 }
@@ -320,7 +320,7 @@ interface WithheldReason {
   /** The reason, for the call record. */
   readonly why: string
   /** The end that the caller gets if no other destination is left. */
-  readonly end: Refusal
+  readonly end: CallRefusal
 }
 
 /** Returns why the INVITE must not be sent. Undefined: it may be sent. */
@@ -423,7 +423,11 @@ const tooLarge = refused(513, 'Message Too Large', 'message_too_large')
  * The caller gets the same in both cases: by its Contact a phone shall not learn where gateways
  * are.
  */
-export const withoutPhone = ({ leadsToGateway }: { readonly leadsToGateway?: true }): Refusal => {
+export const withoutPhone = ({
+  leadsToGateway,
+}: {
+  readonly leadsToGateway?: true
+}): CallRefusal => {
   const code = leadsToGateway === true ? 'unpriced_gateway' : 'extension_unregistered'
   return refused(480, 'Temporarily Unavailable', code)
 }

@@ -7,7 +7,7 @@ import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
-import { fault, refused, type End, type Refusal } from '../cdr/end-reason.ts'
+import { fault, refused, type End, type CallRefusal } from '../cdr/end-reason.ts'
 import {
   deadEnd,
   emergencyRoute,
@@ -49,7 +49,7 @@ export interface RoutePlan {
   /** The tenant of a call that does not leave it. */
   readonly tenantId: number | null
   /** Why the call does not begin. */
-  readonly refusal?: Refusal | undefined
+  readonly refusal?: CallRefusal | undefined
 }
 
 /** Rules for a call, by the way in which it begins. */
@@ -298,7 +298,7 @@ export function closedBy(calls: Openness): ClosedCode | undefined {
 
 export function closedRefusal(
   deps: Pick<ValidationDeps, 'retryAfterSeconds'> & { readonly calls: Openness },
-): Refusal | undefined {
+): CallRefusal | undefined {
   const closed = closedBy(deps.calls)
   if (closed === undefined) return undefined
   const headers = { ...retryAfter(deps), ...why(closed) }

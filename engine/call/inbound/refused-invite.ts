@@ -15,7 +15,7 @@ import { tenantOf } from './route.ts'
 import { hostPort } from '../../sip-server/message/index.ts'
 
 /** An INVITE that the SIP server has refused, as it reports it. */
-export interface RefusedInvite {
+export interface ReportedRefusal {
   /** Equal for copies of it. */
   readonly key: string
   readonly uri: string
@@ -41,7 +41,7 @@ const MAX_RECORDS_A_MINUTE = 60
  */
 const MAX_SOURCES = 1_000
 
-export class RefusedInvites {
+export class RefusedInviteRecords {
   readonly #deps: CallDeps
   /** When each was recorded, by key, the oldest first. */
   readonly #recorded = new Map<string, number>()
@@ -56,7 +56,7 @@ export class RefusedInvites {
   }
 
   /** Records it, unless its source is unknown. A phone has proved nothing yet: its source is. */
-  take(invite: RefusedInvite): void {
+  take(invite: ReportedRefusal): void {
     const origin = this.#deps.routing.recognize(sourceOf(invite))
     if (origin.kind === 'unknown' || this.#isCopy(invite.key)) return
     if (this.#hasRoom(invite.sourceAddress)) this.#record(invite, origin)
@@ -99,7 +99,7 @@ export class RefusedInvites {
     return false
   }
 
-  #record({ headers, uri, status, reason, ...source }: RefusedInvite, origin: Origin): void {
+  #record({ headers, uri, status, reason, ...source }: ReportedRefusal, origin: Origin): void {
     const { calls, dispatch, newUuid, now, routing } = this.#deps
     const request = {
       method: 'INVITE',

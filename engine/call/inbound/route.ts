@@ -1,7 +1,7 @@
 /** Routes a call: candidates in order from routing and dispatcher, or a refusal. */
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
-import { type End, noCandidate, type Refusal, refused as refusal } from '../cdr/end-reason.ts'
+import { type End, noCandidate, type CallRefusal, refused as refusal } from '../cdr/end-reason.ts'
 import {
   type DomainCandidate,
   type ListenerCandidate,
@@ -23,7 +23,7 @@ import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../
 import { bracketed, plainHost } from '../../sip-server/message/index.ts'
 import { isName } from '../../../schema/rules/numbers.ts'
 
-export type Destination =
+export type CallDestination =
   | (Candidate | GatewayCandidate | AgentCandidate)
   | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
   | OtherNodeCandidate
@@ -38,7 +38,7 @@ export type Reached =
 
 /** A destination that is asked whether it takes one more call before it is tried. */
 export type LimitedDestination = Extract<
-  Destination,
+  CallDestination,
   { readonly kind: 'gateway' | 'node' | 'agent' }
 >
 
@@ -64,13 +64,13 @@ export interface RouteDeps {
   readonly gatewayBehind: GatewayBehind
   /** The voicemail of a tenant's PBX; undefined: there is none. */
   readonly voicemailOf: (tenantId: number) => string | undefined
-  readonly domains: DialledDomains
+  readonly domains: DialledHosts
   /** The `Retry-After` of a refusal because a limit is reached. */
   readonly retryAfterSeconds: number
 }
 
 /** Hosts in Request-URIs that are not the domain of a tenant, in lower case and without port. */
-export interface DialledDomains {
+export interface DialledHosts {
   /** A name or an address of ours. */
   isOwn(host: string): boolean
   /** Phones may call there by DNS. */
@@ -90,7 +90,7 @@ export type Route =
   | {
       readonly kind: 'candidates'
       readonly direction: CallRecord['direction']
-      readonly candidates: readonly Destination[]
+      readonly candidates: readonly CallDestination[]
     }
   | { readonly kind: 'refused'; readonly direction: CallRecord['direction']; readonly end: End }
 
@@ -175,17 +175,17 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
 const MAX_EXTENSION_DIGITS = 6
 
 /** Why a call ends whose number neither an extension nor an outbound route has. */
-export function nowhere(calledNumber: string): Refusal {
+export function nowhere(calledNumber: string): CallRefusal {
   const isOutside = calledNumber.startsWith('+') || calledNumber.length > MAX_EXTENSION_DIGITS
   return isOutside && isNumber(calledNumber)
     ? refusal(404, 'Not Found', 'no_route', undefined, about('number', calledNumber))
     : noExtension(calledNumber)
 }
 
-const noExtension = (extension: string): Refusal =>
+const noExtension = (extension: string): CallRefusal =>
   refusal(404, 'Not Found', 'unknown_extension', undefined, about('extension', extension))
 
-const noAgent = (agentId?: number): Refusal =>
+const noAgent = (agentId?: number): CallRefusal =>
   refusal(
     404,
     'Not Found',

@@ -8,30 +8,30 @@ import type { LegCommand, LegCommandOf, LegEventData, SipResponse } from '../sig
 import { type Stream, streamsOf } from '../sdp.ts'
 
 /** The mixed audio of a call for one supervisor; `engine/media` implements it. */
-export interface Listening {
+export interface ListeningPort {
   /** The relay that has the media of the call. Undefined: no relay has it. */
   relayOf(callUuid: string): string | undefined
   /**
    * Returns the address of the mixer. Undefined: listening is not possible now. `lost`: the mixer
    * has failed.
    */
-  open(id: string, listened: MonitoredCall, lost: () => void): Promise<Endpoint | undefined>
+  open(id: string, listened: MonitoredCall, lost: () => void): Promise<MediaEndpoint | undefined>
   play(id: string, target: AudioTarget | undefined): void
   close(id: string): void
 }
 
 interface Listener {
   /** Undefined: it is being opened. */
-  endpoint: Endpoint | undefined
+  endpoint: MediaEndpoint | undefined
 }
 
 export class ListeningLegs implements Legs {
   readonly #legs: Legs
-  readonly #listening: Listening
+  readonly #listening: ListeningPort
   readonly #emit: (event: LegEventData) => void
   readonly #listeners = new Map<string, Listener>()
 
-  constructor(legs: Legs, listening: Listening, emit: (event: LegEventData) => void) {
+  constructor(legs: Legs, listening: ListeningPort, emit: (event: LegEventData) => void) {
     this.#legs = legs
     this.#listening = listening
     this.#emit = emit
@@ -166,14 +166,14 @@ const responseOf = (
 // accepted and dropped: a phone behind NAT has to send before media reaches it, and a phone that
 // may not send shows a call on hold.
 
-export interface Endpoint {
+export interface MediaEndpoint {
   readonly address: string
   readonly port: number
 }
 
 /** The address and codec of the audio for a supervisor. */
 export interface AudioTarget {
-  readonly to: Endpoint
+  readonly to: MediaEndpoint
   /** PCMU or PCMA (RFC 3551). */
   readonly payloadType: 0 | 8
 }
@@ -191,7 +191,7 @@ const names = { 0: 'PCMU', 8: 'PCMA' } as const
 /** Undefined: the offer has no audio that can be sent. */
 export function answerListener(
   offer: string,
-  from: Endpoint,
+  from: MediaEndpoint,
 ): { readonly sdp: string; readonly target: AudioTarget | undefined } | undefined {
   const streams = streamsOf(offer)
   const audio = streams.find((stream) => payloadTypeOf(stream) !== undefined)
@@ -207,7 +207,7 @@ export function answerListener(
 }
 
 /** The offer in the 200 to a re-INVITE without offer. */
-const offerToListener = (from: Endpoint): string =>
+const offerToListener = (from: MediaEndpoint): string =>
   written(from, audioStream(from.port, [0, 8], 'sendrecv'))
 
 /** Reads the answer of a supervisor's phone. */
@@ -244,7 +244,7 @@ const audioStream = (
   `a=${direction}`,
 ]
 
-function written({ address }: Endpoint, media: readonly string[]): string {
+function written({ address }: MediaEndpoint, media: readonly string[]): string {
   const origin = `IN ${address.includes(':') ? 'IP6' : 'IP4'} ${address}`
   const session = ['v=0', `o=- 1 1 ${origin}`, 's=-', `c=${origin}`, 't=0 0']
   return [...session, ...media, ''].join('\r\n')

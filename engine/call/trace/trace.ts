@@ -6,7 +6,7 @@ import { denialText, storedDenialText } from '../../../schema/contracts/denials.
 import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
 import { denialTextOf } from '../cdr/end-reason.ts'
-import type { Destination } from '../inbound/route.ts'
+import type { CallDestination } from '../inbound/route.ts'
 import { hostPort, readAddress, readUri } from '../../sip-server/message/index.ts'
 import type { Trace, TraceEntry, TraceMessage, LegPeer } from '../../../schema/contracts/calls.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
@@ -108,7 +108,7 @@ const shown = ({ balanceMicros, availableMicros }: Funds) => ({
 /**
  * The price of one minute for each carrier of a least-cost route, in their order. Null: not known.
  */
-const pricesOf = (candidates: readonly Destination[]) =>
+const pricesOf = (candidates: readonly CallDestination[]) =>
   candidates.flatMap((candidate) => {
     if (candidate.kind !== 'gateway' || candidate.price === undefined) return []
     const { carrierName: carrier, price } = candidate
@@ -182,7 +182,7 @@ function callerIn(invite: string): string | null {
 const fromIn = (invite: string): string => /^(?:from|f)[ \t]*:[ \t]*(.*)$/im.exec(invite)?.[1] ?? ''
 
 /** The Request-URI has the address of a node or a gateway, or what a phone has registered. */
-function calledIn(invite: string, destinations: readonly Destination[]): string | null {
+function calledIn(invite: string, destinations: readonly CallDestination[]): string | null {
   const uri = invite.split(' ', 2)[1] ?? ''
   const { user, hostPort } = readUri(uri)
   const address = withoutDefaultPort(hostPort)

@@ -6,7 +6,7 @@ import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/mess
 import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import { type PeerNode, uriOfPeer } from '../../registrar/hop/phone-hop.ts'
-import type { Source } from '../../registrar/bindings.ts'
+import type { BindingSource } from '../../registrar/bindings.ts'
 import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'
 import { sourceOf } from '../inbound/admission.ts'
 import type { SipRequest } from '../signalling.ts'
@@ -28,7 +28,7 @@ export interface OtherNodesDeps {
   /** Whether this node records the call at the moment. */
   readonly isRecording: (callUuid: string) => boolean
   /** A token was forged, too old, or came from a wrong address. */
-  readonly onRefused: (source: Source) => void
+  readonly onRefused: (source: BindingSource) => void
   /** A valid token has come from this address: it is the address of a node. */
   readonly onNodeAt: (address: string) => void
   readonly log: Log
@@ -56,7 +56,7 @@ const LIFETIME_MS = 60_000
 /** The most by which the clocks of two nodes may differ. */
 const MAX_SKEW_MS = 30_000
 
-export class OtherNodes {
+export class TransferInstances {
   readonly #deps: OtherNodesDeps
   readonly #tokens: TransferTokens
 

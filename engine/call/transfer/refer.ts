@@ -1,6 +1,6 @@
 /** Handles REFER in a call (RFC 3515). */
 import type { CallDeps } from '../call-deps.ts'
-import type { Command, MachineEvent } from '../call-machine/protocol.ts'
+import type { CallCommand, MachineEvent } from '../call-machine/protocol.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
 import { admitFree, closedRefusal, dial, refuse } from '../inbound/admission.ts'
@@ -13,7 +13,7 @@ import {
   transferInvite,
   presented,
   rejectionFor,
-  type Target,
+  type TransferTarget,
   transfersBeforeOf,
   transferToNewCall,
 } from './transfer-call.ts'
@@ -30,7 +30,7 @@ const MAX_FAILED = 20
 
 /** Begins or refuses the transfer that a REFER asks for. */
 export function takeRefer(
-  { legId, requestId, headers }: Extract<Command, { readonly type: 'refer' }>,
+  { legId, requestId, headers }: Extract<CallCommand, { readonly type: 'refer' }>,
   deps: CallDeps,
 ): void {
   const { calls, dispatch } = deps
@@ -135,7 +135,7 @@ function semiAttended(
 export interface AttendedTransfer {
   readonly transferor: LiveLeg
   readonly transferee: LiveLeg
-  readonly target: Target
+  readonly target: TransferTarget
   readonly payer: Identity
   readonly replaces: Replaces
 }
@@ -178,7 +178,7 @@ function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean 
 type ReferRequest =
   | {
       readonly kind: 'refer'
-      readonly target: Target
+      readonly target: TransferTarget
       /** The call whose other party is meant: an attended transfer. */
       readonly replaces: Replaces | undefined
       /** RFC 4488: the transferor asks for no NOTIFY. */

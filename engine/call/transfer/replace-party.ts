@@ -5,7 +5,7 @@
 import { parseReplaces, hostPort, tagOf } from '../../sip-server/message/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
-import { refused, type Refusal } from '../cdr/end-reason.ts'
+import { refused, type CallRefusal } from '../cdr/end-reason.ts'
 import { admitFree, onFault, refuse, rejectionFor } from '../inbound/admission.ts'
 import {
   type IncomingInvite,
@@ -46,7 +46,7 @@ function partyToReplace(
   headers: Headers,
   origin: IncomingInvite['origin'],
   deps: CallDeps,
-): PartyPair | Refusal {
+): PartyPair | CallRefusal {
   const { calls } = deps
   const replaces = parseReplaces(headers['replaces'] ?? '')
   if (replaces === undefined || headers['join'] !== undefined)

@@ -16,7 +16,7 @@ import { type Identity, identityOf } from './identity.ts'
 import { escapeUser } from '../../sip-server/message/index.ts'
 
 /** The transfer target (RFC 5589). */
-export interface Target {
+export interface TransferTarget {
   /** The number in normal form, unless Replaces names a call. */
   readonly number: string
   /** User part, still escaped. */
@@ -31,7 +31,7 @@ export interface TransferPlan {
   /** The leg that leaves when the new call is answered. */
   readonly transferor: LiveLeg
   readonly transferee: LiveLeg
-  readonly target: Target
+  readonly target: TransferTarget
   /** The identity and account of the new call. */
   readonly payer: Identity
   /** A REFER asked for it, whose sender gets NOTIFYs. */
@@ -81,7 +81,7 @@ export async function transferToNewCall(
   return { kind: 'denied', code }
 }
 
-function dialledBy(target: Target, { routing }: CallDeps): Target {
+function dialledBy(target: TransferTarget, { routing }: CallDeps): TransferTarget {
   const number = routing.dialledNumber(target.number)
   return number === target.number ? target : { ...target, number, user: escapeUser(number) }
 }

@@ -6,7 +6,7 @@ import {
   expectedResponse,
   type Algorithm,
 } from '../../registrar/digest/digest.ts'
-import type { Credentials, Headers } from '../signalling.ts'
+import type { DigestLogin, Headers } from '../signalling.ts'
 
 /** The request that was challenged. */
 interface ChallengedRequest {
@@ -32,11 +32,11 @@ interface Challenge {
  * may both ask.
  */
 export class Challenges {
-  readonly #credentials: Credentials
+  readonly #credentials: DigestLogin
   readonly #answered = new Set<number>()
   #isRenewed = false
 
-  constructor(credentials: Credentials) {
+  constructor(credentials: DigestLogin) {
     this.#credentials = credentials
   }
 
@@ -72,7 +72,7 @@ function chosenOf(header: string, realm: string | null): Challenge | undefined {
 
 function answerTo(
   { realm, nonce, algorithm, isProtected, opaque }: Challenge,
-  { username, password }: Credentials,
+  { username, password }: DigestLogin,
   { method, uri, callId, cseq }: ChallengedRequest,
 ): string {
   const ha1 = digest(algorithm, `${username}:${realm}:${password}`)

@@ -1,6 +1,6 @@
 /** An INVITE dialog on one SIP server (RFC 3261 §12). The server handles its wire format. */
 import type { ResponseEvent, SavedDialogs } from '../../sip-server/application.ts'
-import type { Credentials, DialogIds, Headers, SipResponse } from '../signalling.ts'
+import type { DigestLogin, DialogIds, Headers, SipResponse } from '../signalling.ts'
 import type { RequestListener, RequestParts } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
 
@@ -38,19 +38,19 @@ export interface DialogLink {
   /** The ACK of a 2xx will be sent later. */
   owesAck(dialogId: string): void
   acknowledge(dialogId: string, body: string | undefined): void
-  forgetDialog(dialog: Dialog): void
+  forgetDialog(dialog: CallDialog): void
 }
 
-export class Dialog {
+export class CallDialog {
   readonly id: string
   readonly ids: DialogIds
   readonly link: DialogLink
-  readonly #credentials: Credentials | undefined
+  readonly #credentials: DigestLogin | undefined
   /** Must be set at once: a BYE may be the next event. */
   listener: DialogListener | undefined
   #isConnected = true
 
-  constructor(link: DialogLink, id: string, ids: DialogIds, credentials: Credentials | undefined) {
+  constructor(link: DialogLink, id: string, ids: DialogIds, credentials: DigestLogin | undefined) {
     this.link = link
     this.id = id
     this.ids = ids

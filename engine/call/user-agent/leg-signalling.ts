@@ -4,7 +4,7 @@
  */
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import type {
-  Credentials,
+  DigestLogin,
   Headers,
   InviteToSend,
   LegCommand,
@@ -14,7 +14,7 @@ import type {
 import { ACCEPTED_TYPES, requiredType, UNSUPPORTED } from '../multipart.ts'
 import { asAnswer } from '../sdp.ts'
 import { respond } from '../sip-headers.ts'
-import type { Acknowledge, Dialog } from './dialog.ts'
+import type { Acknowledge, CallDialog } from './dialog.ts'
 import type { OutgoingRequest } from './outgoing-request.ts'
 import type { ReceivedRequest } from './received-request.ts'
 import type { PendingOffer, UacEnd, UserAgent } from './user-agent.ts'
@@ -26,7 +26,7 @@ interface Handles {
   received: ReceivedRequest | undefined
   sent: OutgoingRequest | undefined
   offer: PendingOffer | undefined
-  dialog: Dialog | undefined
+  dialog: CallDialog | undefined
   release: (() => void) | undefined
   /** Id of a transaction of the leg: its other leg is on the same server, if possible. */
   near: string | undefined
@@ -105,7 +105,7 @@ export class LegSignalling {
   }
 
   /** `credentials`: for challenges in the dialog. False: it cannot be restored. */
-  restore(legId: string, saved: SavedLeg, credentials: Credentials | undefined): boolean {
+  restore(legId: string, saved: SavedLeg, credentials: DigestLogin | undefined): boolean {
     const { dialog: savedDialog, invite, media = '' } = saved
     const received = invite && this.#userAgent.restoreInvite(invite, media)
     if (received) this.receive(legId, received)
@@ -228,7 +228,7 @@ export class LegSignalling {
    * UPDATE where it takes that, else a re-INVITE with the last description. To OPTIONS many answer
    * 200 without a look at the dialog: it is for the rest.
    */
-  #ask(dialog: Dialog | undefined, { legId, transactionId }: LegCommandOf<'ask'>): void {
+  #ask(dialog: CallDialog | undefined, { legId, transactionId }: LegCommandOf<'ask'>): void {
     const { session } = dialog?.link.saved?.saveDialog(dialog.id) ?? {}
     const { takesUpdate = false, localSdp = '' } = session ?? {}
     const question = { type: 'request', legId, transactionId, headers: {}, noAck: false } as const
@@ -272,7 +272,7 @@ export class LegSignalling {
     this.#emit({ type: 'acknowledged', legId, dialog: dialog.ids })
   }
 
-  #watch(legId: string, handles: Handles, dialog: Dialog): void {
+  #watch(legId: string, handles: Handles, dialog: CallDialog): void {
     handles.dialog = dialog
     dialog.listener = {
       onBye: (headers, isOurs, answer) => {
@@ -302,7 +302,7 @@ export class LegSignalling {
     this.#byes.set(legId, give)
   }
 
-  #request(dialog: Dialog | undefined, command: LegCommandOf<'request'>): void {
+  #request(dialog: CallDialog | undefined, command: LegCommandOf<'request'>): void {
     const { legId, transactionId } = command
     const failed = (isUnknownDialog: boolean): void =>
       this.#emit({ type: 'requestFailed', legId, transactionId, isUnknownDialog })

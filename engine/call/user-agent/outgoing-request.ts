@@ -11,7 +11,7 @@ import type {
 } from '../../sip-server/application.ts'
 import { hostPort } from '../../sip-server/message/index.ts'
 import { described, describes, isPlain } from '../multipart.ts'
-import type { Credentials, Headers, SipResponse } from '../signalling.ts'
+import type { DigestLogin, Headers, SipResponse } from '../signalling.ts'
 import { Challenges } from './challenges.ts'
 import { headersOf, type ReceivedRequest } from './received-request.ts'
 
@@ -23,7 +23,7 @@ export interface RequestParts extends RequestWay {
   readonly uri: string
   readonly headers: Headers
   readonly body: string
-  readonly credentials: Credentials | undefined
+  readonly credentials: DigestLogin | undefined
 }
 
 export interface RequestListener {

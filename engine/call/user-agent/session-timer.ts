@@ -6,7 +6,7 @@ import { parseMinSE, parseOptionTags, parseSessionExpires } from '../../sip-serv
 import type { SentFields } from '../../sip-server/application.ts'
 import type { Headers } from '../signalling.ts'
 
-export interface SessionTimers {
+export interface SessionTimerTerms {
   /** How long a leg may go without a sign of life; 0: for ever. */
   readonly seconds: number
   /**
@@ -26,7 +26,7 @@ const LEAST_SECONDS = 90
  */
 export function askForSession(
   headers: Headers,
-  timers: SessionTimers,
+  timers: SessionTimerTerms,
   { least = 0, challenges = false } = {},
 ): void {
   if (timers.seconds === 0) return
@@ -52,7 +52,7 @@ export function nextAttempt(
 }
 
 /** Writes the session headers of a 200 to an INVITE with the headers `request` (§9, Table 2). */
-export function grantSession(request: Headers, headers: Headers, timers: SessionTimers): void {
+export function grantSession(request: Headers, headers: Headers, timers: SessionTimerTerms): void {
   if (timers.seconds === 0) return
   const { supported, require } = request
   const knowsTimer = hasTimer(supported) || hasTimer(require)
@@ -69,7 +69,7 @@ export function grantSession(request: Headers, headers: Headers, timers: Session
 /**
  * The Min-SE of a 422, if it is more than our interval. Undefined: a second INVITE would fail, too.
  */
-export function leastOf(refusal: Headers, { seconds }: SessionTimers): number | undefined {
+export function leastOf(refusal: Headers, { seconds }: SessionTimerTerms): number | undefined {
   const least = parseMinSE(refusal['min-se'] ?? '')
   return least !== undefined && least > seconds ? least : undefined
 }

@@ -27,14 +27,14 @@ import {
 import { assembled } from '../multipart.ts'
 import type {
   Answer,
-  Credentials,
+  DigestLogin,
   DialogIds,
   Headers,
   InviteToSend,
   SipResponse,
 } from '../signalling.ts'
 import { respond } from '../sip-headers.ts'
-import { Dialog, type DialogLink } from './dialog.ts'
+import { CallDialog, type DialogLink } from './dialog.ts'
 import {
   OutgoingRequest,
   type RequestLink,
@@ -53,7 +53,7 @@ import {
   grantSession,
   leastOf,
   nextAttempt,
-  type SessionTimers,
+  type SessionTimerTerms,
 } from './session-timer.ts'
 
 export type RequestHandler = (request: ReceivedRequest, answer: Answer) => void
@@ -83,7 +83,7 @@ interface RequestToSend {
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly body?: string
-  readonly credentials?: Credentials
+  readonly credentials?: DigestLogin
   /** See `InviteNear`. */
   readonly near?: string
 }
@@ -110,7 +110,7 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
   readonly #onLost: ((isLost: (callId: string) => boolean) => void)[] = []
   /** Sent requests without a final response, by transaction. */
   readonly #requests = new ReleasingMap<string, OutgoingRequest>()
-  readonly #dialogs = new ReleasingMap<string, Dialog>()
+  readonly #dialogs = new ReleasingMap<string, CallDialog>()
   /** Received INVITEs without a final response, by transaction: where a CANCEL goes. */
   readonly #invites = new ReleasingMap<string, ReceivedRequest>()
   /**
@@ -220,7 +220,7 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
   accept(
     request: ReceivedRequest,
     { headers, body }: Pick<ResponseToSend, 'headers' | 'body'>,
-    done: (dialog: Dialog | undefined) => void,
+    done: (dialog: CallDialog | undefined) => void,
   ): void {
     const { transactionId, callId, fromTag: remoteTag, body: media } = request
     grantSession(request.headers, headers, this.#sessionTimers)
@@ -278,7 +278,7 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
     }
   }
 
-  get #sessionTimers(): SessionTimers {
+  get #sessionTimers(): SessionTimerTerms {
     return { seconds: this.#sessionSeconds, isOurPart: !this.#port.keepsSessionTimers }
   }
 
@@ -354,13 +354,13 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
   }
 
   /** A dialog that an answer has begun. */
-  addDialog(id: string, ids: DialogIds, credentials: Credentials | undefined): Dialog {
-    const dialog = new Dialog(this, id, ids, credentials)
+  addDialog(id: string, ids: DialogIds, credentials: DigestLogin | undefined): CallDialog {
+    const dialog = new CallDialog(this, id, ids, credentials)
     this.#dialogs.set(id, dialog)
     return dialog
   }
 
-  forgetDialog({ id }: Dialog): void {
+  forgetDialog({ id }: CallDialog): void {
     this.#dialogs.delete(id)
     this.#unacknowledged.delete(id)
   }
@@ -368,7 +368,7 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
   // ---- dialogs and INVITEs of the last process ----
 
   /** `credentials`: for challenges in the dialog. Undefined: the server cannot restore it. */
-  restoreDialog(saved: SavedDialog, credentials: Credentials | undefined): Dialog | undefined {
+  restoreDialog(saved: SavedDialog, credentials: DigestLogin | undefined): CallDialog | undefined {
     if (this.saved?.restoreDialog(saved) !== true) return undefined
     const { role, callId, localTag, remoteTag } = saved
     const id = `${callId};from-tag=${role === 'uac' ? localTag : remoteTag}`
@@ -525,7 +525,7 @@ export class UserAgent implements DialogLink, RequestLink, ResponseLink {
 
 /** How an INVITE that we sent ended. */
 export type UacEnd =
-  | { readonly kind: 'answered'; readonly dialog: Dialog; readonly response: SipResponse }
+  | { readonly kind: 'answered'; readonly dialog: CallDialog; readonly response: SipResponse }
   /** Answered with an offer, because the INVITE had none; not yet acknowledged. */
   | { readonly kind: 'offered'; readonly offer: PendingOffer; readonly response: SipResponse }
   | { readonly kind: 'rejected'; readonly response: SipResponse }
@@ -543,7 +543,7 @@ export type UacEnd =
 export interface PendingOffer {
   readonly sdp: string
   /** Sends the ACK with our answer; undefined: no dialog can be formed. */
-  acknowledge(sdp: string): Dialog | undefined
+  acknowledge(sdp: string): CallDialog | undefined
   /** ACK and BYE. */
   abandon(): void
 }
@@ -657,13 +657,13 @@ function answeredBy(
   const media = response.body ?? ''
   const isUsable = response.status === 200 && (response.headers['contact'] ?? '') !== ''
   const { callId = '', from = '' } = request?.sent ?? {}
-  const begin = (): Dialog | undefined => {
+  const begin = (): CallDialog | undefined => {
     const ids = { callId, localTag: tagOf(from), remoteTag, media }
     return isUsable ? userAgent.addDialog(dialogId, ids, credentials) : undefined
   }
   if (body === '' && response.status === 200 && media !== '') {
     userAgent.owesAck(dialogId)
-    const acknowledge = (sdp: string): Dialog | undefined => {
+    const acknowledge = (sdp: string): CallDialog | undefined => {
       userAgent.acknowledge(dialogId, sdp)
       return begin()
     }

@@ -3,7 +3,7 @@ import type { MoneyLack } from '../../../schema/contracts/call-record.ts'
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type {
   AuthorizationRequest,
-  Guard,
+  OcsRefusal,
   DenialCode,
   Rate,
   Tariff,
@@ -15,7 +15,7 @@ import { type Customers, isAmong } from '../customers/customers.ts'
 import { freeOn, type Meter } from '../guards/meter.ts'
 import type { Guardable, SpendGuards } from '../guards/spend-guards.ts'
 import { affordableSeconds, costMicros, grantLength, MAX_COST_MICROS } from '../pricing/price.ts'
-import { dearestFirst, type RateTable } from '../pricing/rate-table.ts'
+import { dearestFirst, type RateDeck } from '../pricing/rate-table.ts'
 
 export type Authorization =
   | { readonly kind: 'granted'; readonly reservation: Reservation }
@@ -36,13 +36,13 @@ export type Authorization =
 
 interface Refused {
   readonly kind: 'overloaded'
-  readonly by: Guard
+  readonly by: OcsRefusal
 }
 
-export const refusedBy = (by: Guard): Refused => ({ kind: 'overloaded', by })
+export const refusedBy = (by: OcsRefusal): Refused => ({ kind: 'overloaded', by })
 
 /** How much money a decision counts on. */
-export type Funds =
+export type FundsSource =
   /** The part that this process holds; more may be asked for. */
   | 'ask'
   /** The part that it holds: there is no more. */
@@ -78,7 +78,7 @@ export interface Short {
 
 /** How much money, and room in the payer's limits, a decision counts on. */
 export interface DecidedBy {
-  readonly funds: Funds
+  readonly funds: FundsSource
   readonly counting?: Counting
   /** Room for the call, of other nodes, too. Absent: they may be asked for it. */
   readonly held?: HeldSlots
@@ -88,7 +88,7 @@ export interface DecidedBy {
 /** The tables that decisions are made on. */
 export interface Books {
   readonly customers: Customers
-  readonly rates: RateTable
+  readonly rates: RateDeck
   readonly reservations: Reservations
   readonly guards: Pick<SpendGuards, 'of' | 'metersOf' | 'endsCalls' | 'isEnded'>
 }
@@ -123,14 +123,14 @@ export function authorize(
   return decision.kind === 'granted' ? reserve(request, decision, books, now) : decision
 }
 
-const fundsBy = (funds: Funds): ((payer: Customer) => bigint) =>
+const fundsBy = (funds: FundsSource): ((payer: Customer) => bigint) =>
   funds === 'trusted' ? () => BigInt(MAX_COST_MICROS) : ({ spendableMicros }) => spendableMicros
 
 /** The money and the room of one decision. */
 interface Resources {
   /** Whether its payer may have one more call, and start it now. */
   readonly roomFor: (payer: Customer) => LimitVerdict
-  readonly funds: Funds
+  readonly funds: FundsSource
   readonly fundsOf: (payer: Customer) => bigint
   readonly caps: CapsBy
   /** Cost that its caps allow; Infinity: it counts on none. */
@@ -139,7 +139,7 @@ interface Resources {
 
 type Grant = Omit<Reservation, 'callUuid' | 'amountMicros' | 'isEnded'>
 type Denied = Extract<Authorization, { readonly kind: 'denied' }>
-export type Decision =
+export type AuthorizationDecision =
   | { readonly kind: 'granted'; readonly grant: Grant; readonly meters: readonly Meter[] }
   | Exclude<Authorization, { readonly kind: 'granted' }>
 
@@ -149,7 +149,7 @@ export const foreseen = (
   books: Books,
   unknownCaller: 'deny' | 'allow',
   now: number,
-): Decision => {
+): AuthorizationDecision => {
   const decision = decide(request, books, unknownCaller, now, {
     roomFor: (payer) => payer.limits.foresee(now),
     funds: 'held',
@@ -167,7 +167,7 @@ function decide(
   unknownCaller: 'deny' | 'allow',
   now: number,
   resources: Resources,
-): Decision | Short {
+): AuthorizationDecision | Short {
   if (books.reservations.size >= maxOpenCalls) return refusedBy('too_many_calls')
   const named = payerOf(request, books.customers)
   const isForeign = named !== undefined && !mayPay(named, request)
@@ -204,7 +204,7 @@ function decidePayer(
   books: Books,
   now: number,
   resources: Resources,
-): Decision | Short {
+): AuthorizationDecision | Short {
   const { terms } = payer
   if (!terms.isActive) return { ...denied('customer_inactive', payer), detail: nameOf(payer) }
   const guarded = books.guards.of(request, payer)
@@ -264,7 +264,7 @@ function decidePayer(
 export function rateOfCall(
   payer: Customer,
   { callee, startedAt, sentAs, isName = false }: Question,
-  rates: RateTable,
+  rates: RateDeck,
 ): Rate | undefined {
   if (isName) return rateOf(payer, '', startedAt, rates)
   const { customerId, tenantId } = payer.terms
@@ -285,7 +285,7 @@ export function rateOf(
   { terms }: Customer,
   callee: string,
   at: number,
-  rates: RateTable,
+  rates: RateDeck,
 ): Rate | undefined {
   if (terms.planId === null) return undefined
   const rate = rates.find(terms.planId, callee, at)
@@ -295,7 +295,7 @@ export function rateOf(
 
 function reserve(
   asked: AuthorizationRequest,
-  { grant: terms, meters }: Extract<Decision, { readonly kind: 'granted' }>,
+  { grant: terms, meters }: Extract<AuthorizationDecision, { readonly kind: 'granted' }>,
   { reservations }: Books,
   now: number,
 ): Authorization {
@@ -352,7 +352,7 @@ function limitOf(
 const whyNoRate = (payer: Customer): string =>
   payer.terms.planId === null ? `${nameOf(payer)} has no rate plan` : nameOf(payer)
 
-export type Extension =
+export type ExtensionDecision =
   | { readonly kind: 'granted'; readonly reservation: Reservation }
   | { readonly kind: 'denied'; readonly code: DenialCode }
 
@@ -365,9 +365,9 @@ export function extend(
   usedSeconds: number,
   { reservations, guards }: Books,
   now: number,
-  by: Funds = 'ask',
+  by: FundsSource = 'ask',
   caps: CapsBy = 'ask',
-): Extension | Short {
+): ExtensionDecision | Short {
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded)
     return { kind: 'denied', code: 'unknown_call' }
@@ -420,7 +420,7 @@ export function extend(
 }
 
 /** Extends nothing: what is held has run out, or others may have it. */
-export const unreachable: Extension = { kind: 'denied', code: 'ocs_unreachable' }
+export const unreachable: ExtensionDecision = { kind: 'denied', code: 'ocs_unreachable' }
 
 /** Seconds since the answer that all of the payer's available money would buy for this call. */
 export function longestCall(

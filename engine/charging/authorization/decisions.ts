@@ -13,8 +13,8 @@ import {
   type CapsBy,
   type DecidedBy,
   extend,
-  type Extension,
-  type Funds,
+  type ExtensionDecision,
+  type FundsSource,
   refusedBy,
   type Short,
   unreachable,
@@ -90,12 +90,12 @@ export class Decisions {
   }
 
   /** A call does not wait where others have waited in vain a moment ago. */
-  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Obtained<Funds>> {
+  #obtainUnlessQuiet(short: Omit<Short, 'isCounted'>): Promise<Obtained<FundsSource>> {
     const isInVain = short.amountMicros > 0 && short.payer.money?.isQuiet === true
     return isInVain ? Promise.resolve(nothingMore) : this.#obtain(short)
   }
 
-  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Obtained<Funds>> {
+  async #obtain({ payer, amountMicros }: Omit<Short, 'isCounted'>): Promise<Obtained<FundsSource>> {
     if (amountMicros === 0) return notAsked
     const hold = (await payer.money?.obtainAmount(amountMicros)) ?? noHold
     if (hold.isGiven || hold.isKnown) return { by: 'held', hold }
@@ -110,7 +110,7 @@ export class Decisions {
 
   #decide(
     request: AuthorizationRequest,
-    funds: Funds,
+    funds: FundsSource,
     caps: CapsBy,
     held?: HeldSlots,
   ): Authorization | Short {
@@ -137,7 +137,7 @@ export class Decisions {
     return authorization
   }
 
-  async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
+  async extend(callUuid: string, usedSeconds: number): Promise<ExtensionDecision> {
     const { canHold, books, now, failMode } = this.#deps
     const isCutOff = !canHold()
     if (isCutOff && failMode === 'closed') return unreachable
@@ -145,7 +145,7 @@ export class Decisions {
     let answer = extend(callUuid, usedSeconds, books(), now(), isCutOff ? 'trusted' : 'ask')
     if (answer.kind === 'short') {
       const [money, caps] = await Promise.all([this.#obtain(answer), this.#take(answer)])
-      const fundsOf = (by: Funds): Funds => (isCutOff ? 'trusted' : by)
+      const fundsOf = (by: FundsSource): FundsSource => (isCutOff ? 'trusted' : by)
       const first = [fundsOf(onceMore(money)), onceMore(caps)] as const
       answer = extend(callUuid, usedSeconds, books(), now(), ...first)
       // The price of the call was within its caps, and is not any more, or the other way round.

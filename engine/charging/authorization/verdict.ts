@@ -11,7 +11,7 @@ import type {
 import {
   type Authorization,
   type Books,
-  type Decision,
+  type AuthorizationDecision,
   foreseen,
   longestCall,
   rateOfCall,
@@ -22,7 +22,7 @@ import { affordableSeconds, costMicros } from '../pricing/price.ts'
 
 const retryAfterSeconds = 5
 
-export function toVerdict(authorization: Authorization | Decision): Verdict {
+export function toVerdict(authorization: Authorization | AuthorizationDecision): Verdict {
   switch (authorization.kind) {
     case 'granted': {
       const granted = 'grant' in authorization ? authorization.grant : authorization.reservation
@@ -86,7 +86,7 @@ export function foresee(
   deps: { readonly unknownCaller: 'deny' | 'allow'; readonly now: () => number },
 ): Forecast {
   const now = deps.now()
-  const decision: Decision = books
+  const decision: AuthorizationDecision = books
     ? foreseen(request, books, deps.unknownCaller, now)
     : refusedBy('records_waiting')
   const verdict = toVerdict(decision)

@@ -19,7 +19,7 @@ import { CdrOutbox, reportBody } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
   Charging,
-  Extension,
+  GrantExtension,
   RecoveredCalls,
   Quality,
   RevokedCall,
@@ -173,7 +173,7 @@ export class ExternalCharging implements Charging {
     }
   }
 
-  async extend(callUuid: string, usedSeconds: number): Promise<Extension> {
+  async extend(callUuid: string, usedSeconds: number): Promise<GrantExtension> {
     const body = JSON.stringify({ call_uuid: callUuid, used_seconds: Math.ceil(usedSeconds) })
     let answer = await this.#client.post('/api/ocs/extend', body)
     // One lost connection must not end a paid call.

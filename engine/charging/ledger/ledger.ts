@@ -8,7 +8,7 @@ import type { LedgerEntry, LedgerPort } from '../../../schema/contracts/charging
 import type { Store } from '../../../schema/storage/store.ts'
 import { execute } from '../../../schema/sql/query.ts'
 import { lockedWallets, lockWait } from '../../../schema/sql/row-locks.ts'
-import type { Row } from '../../../schema/sql/statements.ts'
+import type { JsonRow } from '../../../schema/sql/statements.ts'
 import type { DuplicatePosting, Posting } from './posting.ts'
 
 /** A batch of calls waits for so long at a locked wallet: it holds the others meanwhile. */
@@ -88,13 +88,13 @@ export class Ledger implements LedgerPort {
   }
 
   /** Inserts entries of locked wallets. Resolves with their ids by reference. */
-  async enter(rows: readonly Row[]): Promise<ReadonlyMap<string, number>> {
+  async enter(rows: readonly JsonRow[]): Promise<ReadonlyMap<string, number>> {
     const entered = await this.#statements.enter(rows)
     return new Map(entered.map(({ ref, id }) => [ref, id]))
   }
 
   /** Sets balances of locked wallets, and adds `spent_micros` to what calls cost on `spent_on`. */
-  async change(wallets: readonly Row[]): Promise<void> {
+  async change(wallets: readonly JsonRow[]): Promise<void> {
     await this.#statements.change(wallets)
   }
 

@@ -13,7 +13,7 @@ import { costMicros } from './price.ts'
  * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3
  * µs in a plan of 100,000 rates, without the memory of a trie.
  */
-export class RateTable {
+export class RateDeck {
   readonly #plans = new Map<number, Plan>()
   readonly #exitCodes: ExitCodes | undefined
 
@@ -54,7 +54,7 @@ export class RateTable {
   }
 
   /** Takes over a plan as it is in another table. */
-  takePlan(planId: number, other: RateTable): void {
+  takePlan(planId: number, other: RateDeck): void {
     const plan = other.#plans.get(planId)
     if (plan === undefined) this.#plans.delete(planId)
     else this.#plans.set(planId, plan)

@@ -8,10 +8,10 @@ import type { Store } from '../../../schema/storage/store.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
-import { RateTable } from './rate-table.ts'
+import { RateDeck } from './rate-table.ts'
 import type { Rate, ExitCodes } from '../../../schema/contracts/charging.ts'
 
-type Change = (table: RateTable) => void
+type Change = (table: RateDeck) => void
 
 export class Rates {
   readonly #store: Store
@@ -20,7 +20,7 @@ export class Rates {
   /** A part does not wait for a whole load, only for other parts. */
   readonly #parts = new OneAtATime(() => Promise.resolve())
   readonly #exitCodes: ExitCodes | undefined
-  #table: RateTable
+  #table: RateDeck
   #isServing = false
   #longestGrantSeconds = 0
   /** Changes taken over while a table loads; undefined: none loads. */
@@ -35,10 +35,10 @@ export class Rates {
     this.#store = store
     this.#pause = pause
     this.#exitCodes = exitCodes
-    this.#table = new RateTable([], exitCodes)
+    this.#table = new RateDeck([], exitCodes)
   }
 
-  get table(): RateTable {
+  get table(): RateDeck {
     return this.#table
   }
 
@@ -97,8 +97,8 @@ export class Rates {
   }
 
   /** Reads the rates of one plan, or of all. */
-  async #read(planId?: number): Promise<{ readonly table: RateTable; readonly count: number }> {
-    const table = new RateTable([], this.#exitCodes)
+  async #read(planId?: number): Promise<{ readonly table: RateDeck; readonly count: number }> {
+    const table = new RateDeck([], this.#exitCodes)
     let count = 0
     for await (const slice of rateSlices(this.#store, planId)) {
       table.add(slice)

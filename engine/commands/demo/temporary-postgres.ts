@@ -42,7 +42,7 @@ interface User {
   readonly gid: number
 }
 
-export interface PostgresOptions {
+export interface TemporaryPostgresOptions {
   /** Where `initdb` and `postgres` are. */
   readonly programs: string
   /** An empty one, which becomes the server's. */
@@ -56,19 +56,19 @@ export interface PostgresOptions {
 
 export class TemporaryPostgres {
   readonly url: string
-  readonly #options: PostgresOptions
+  readonly #options: TemporaryPostgresOptions
   readonly #user: User | undefined
   #server: ChildProcess | undefined
 
   /** @throws {Error} the server cannot be made or does not start. */
-  static async start(options: PostgresOptions): Promise<TemporaryPostgres> {
+  static async start(options: TemporaryPostgresOptions): Promise<TemporaryPostgres> {
     const postgres = new TemporaryPostgres(options)
     postgres.#make()
     await postgres.start()
     return postgres
   }
 
-  private constructor(options: PostgresOptions) {
+  private constructor(options: TemporaryPostgresOptions) {
     this.#options = options
     this.#user = unprivileged()
     this.url = `postgres://tollgate@localhost/postgres?host=${encodeURIComponent(options.folder)}`

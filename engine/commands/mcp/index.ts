@@ -6,7 +6,7 @@ import { isAppKeyToken } from '../../../control/auth/app-key.ts'
 import { listenedTo } from '../../../control/agents/mcp/mcp-request.ts'
 import { mcpServer, type ToolHost } from '../../../control/agents/mcp/server.ts'
 import { httpUrl } from '../../setting-kinds.ts'
-import { type Command, type Input, type CommandContext, WrongUsage } from '../command.ts'
+import { type Command, type CommandInput, type CommandContext, WrongUsage } from '../command.ts'
 import { type ApiAccess, apiToolHost } from './api-tool-host.ts'
 import { UpdateStreams } from './update-streams.ts'
 
@@ -75,7 +75,7 @@ function watchListeners(
   Object.assign(transport, { onmessage })
 }
 
-function readAccess({ options }: Input, { environment }: CommandContext): ApiAccess {
+function readAccess({ options }: CommandInput, { environment }: CommandContext): ApiAccess {
   const url = options['url'] ?? environment['TOLLGATE_URL'] ?? 'http://127.0.0.1:8080'
   const key = options['key'] ?? environment['TOLLGATE_KEY'] ?? ''
   const parsed = httpUrl.schema.safeParse(url)

@@ -8,7 +8,7 @@ import { isIPv6 } from 'node:net'
 import type { Headers, LegCommand, LegCommandOf, LegEventData } from '../../call/signalling.ts'
 import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
 import type { NgRequest } from '../relay/relays.ts'
-import { type MediaLeg, type MediaLegs, otherLeg, type Session } from './session.ts'
+import { type MediaLeg, type MediaLegs, otherLeg, type RelaySession } from './session.ts'
 import type { GateDeps } from './sessions.ts'
 
 export interface Digit {
@@ -62,7 +62,11 @@ function codeOf(text: string): string | undefined {
 }
 
 /** Plays the digit to the other party, as if `from` had sent it. */
-export const playOf = ({ id }: Session, from: string, { code, durationMs }: Digit): NgRequest => ({
+export const playOf = (
+  { id }: RelaySession,
+  from: string,
+  { code, durationMs }: Digit,
+): NgRequest => ({
   command: 'play DTMF',
   'call-id': id,
   'from-tag': from,

@@ -6,12 +6,12 @@
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import { refused } from '../../call/cdr/end-reason.ts'
 import type { GateEvent, InviteFacts, Legs } from '../../call/legs.ts'
-import type { Credentials, InviteToSend, LegCommand, LegEventData } from '../../call/signalling.ts'
+import type { DigestLogin, InviteToSend, LegCommand, LegEventData } from '../../call/signalling.ts'
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import type { SavedLeg } from '../../call/user-agent/leg-signalling.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 import { digitIn, InfoDigits, playOf, type Digit } from './digits.ts'
-import { type MediaLeg, newMediaLeg, otherLeg, type Session } from './session.ts'
+import { type MediaLeg, newMediaLeg, otherLeg, type RelaySession } from './session.ts'
 import type { GateDeps } from './sessions.ts'
 import {
   descriptionIn,
@@ -257,7 +257,7 @@ export class MediaGate implements Legs {
     return saved && leg ? { ...saved, relayed: saveMedia(leg) } : saved
   }
 
-  restore(legId: string, saved: SavedLeg, credentials: Credentials | undefined): boolean {
+  restore(legId: string, saved: SavedLeg, credentials: DigestLogin | undefined): boolean {
     const leg = restoreMedia(legId, saved.relayed, this.#deps)
     this.#legs.set(legId, leg)
     leg.offer = saved.media ?? ''
@@ -296,7 +296,7 @@ export class MediaGate implements Legs {
     return true
   }
 
-  #play(session: Session, digit: Digit, event: ReceivedInfo): void {
+  #play(session: RelaySession, digit: Digit, event: ReceivedInfo): void {
     const { legId, requestId } = event
     this.#deps.sessions.askNow(session, playOf(session, legId, digit), (answer) => {
       if (!this.#legs.has(legId)) return

@@ -4,10 +4,10 @@
  */
 import { silentAnswer } from '../../call/sdp.ts'
 import type { LegCommand } from '../../call/signalling.ts'
-import { type MediaLeg, otherLeg, type RelayResult, type Session } from './session.ts'
+import { type MediaLeg, otherLeg, type RelayResult, type RelaySession } from './session.ts'
 import type { NgAnswer, NgDictionary, NgRequest } from '../relay/relays.ts'
 
-export type Role = 'offer' | 'answer'
+export type SdpRole = 'offer' | 'answer'
 
 export type Describing = Extract<
   LegCommand,
@@ -80,7 +80,7 @@ export const hasBody = (command: Describing): boolean =>
 export const isDescribing = (command: LegCommand): command is Describing =>
   'sdpOwner' in command && command.sdpOwner !== undefined
 
-export const roleOf = (command: Describing, leg: MediaLeg): Role => {
+export const roleOf = (command: Describing, leg: MediaLeg): SdpRole => {
   switch (command.type) {
     case 'request':
       return 'offer'
@@ -112,7 +112,7 @@ export const silenced = (command: Describing, sdp: string): LegCommand => ({
 
 /** `sdp` is the offer of `from`. */
 export function offerOf(
-  session: Session,
+  session: RelaySession,
   from: string,
   sdp: string,
   flags: NgDictionary,
@@ -124,7 +124,7 @@ export function offerOf(
 
 /** The tags are those of the offer. */
 export function answerOf(
-  session: Session,
+  session: RelaySession,
   from: string,
   sdp: string,
   flags: NgDictionary,
@@ -163,7 +163,10 @@ export const deleteOf = (id: string): NgRequest => ({
  * The answer has the statistics: rtpengine returns them only for a tag. Both tags exist once both
  * sides have an answer.
  */
-export const deleteWithStatistics = ({ id, legs }: Pick<Session, 'id' | 'legs'>): NgRequest => ({
+export const deleteWithStatistics = ({
+  id,
+  legs,
+}: Pick<RelaySession, 'id' | 'legs'>): NgRequest => ({
   ...deleteOf(id),
   'from-tag': legs[0],
 })

@@ -4,13 +4,13 @@ import { areApart } from '../../call/sdp.ts'
 import type { SipResponse } from '../../call/signalling.ts'
 import { type Description, readDescription, type SdpProfile } from '../description.ts'
 import {
-  type Answer,
+  type MediaAnswer,
   type MediaLeg,
   type MediaLegs,
   otherLeg,
   type RelayResult,
-  type Session,
-  type Step,
+  type RelaySession,
+  type LegStep,
 } from './session.ts'
 import type { GateDeps } from './sessions.ts'
 import {
@@ -109,7 +109,7 @@ export class Offers {
    * The relay has answered: performs this step and those that have waited for it. If the leg is
    * over, nothing happens.
    */
-  #finish(leg: MediaLeg, step: Step, run: () => void): void {
+  #finish(leg: MediaLeg, step: LegStep, run: () => void): void {
     step.isReady = true
     step.run = run
     for (let [next] = leg.steps; next?.isReady === true; [next] = leg.steps) {
@@ -191,7 +191,7 @@ export class Offers {
   }
 
   /** Sends the offer to the relay of the two legs, or to another one in a new session. */
-  #relay(offer: RelayedOffer, known: Session | undefined, tried: Set<string>): void {
+  #relay(offer: RelayedOffer, known: RelaySession | undefined, tried: Set<string>): void {
     const { relays, sessions } = this.#deps
     const { leg, other, sdp, flags, finish } = offer
     const relay = known?.relay ?? (tried.size < MAX_TRIES ? relays.pick(tried) : undefined)
@@ -272,7 +272,7 @@ export class Offers {
     else this.#release(session)
   }
 
-  #rollBack(leg: MediaLeg, session: Session): void {
+  #rollBack(leg: MediaLeg, session: RelaySession): void {
     const { sessions, legs, calls } = this.#deps
     const other = legs.get(otherLeg(session, leg.id))
     const [offer, answer] = [calls.leg(other?.id)?.media, calls.leg(leg.id)?.media]
@@ -287,7 +287,7 @@ export class Offers {
   }
 
   /** Asks the relay to convert the answer of `leg` for the other leg. */
-  #ask(leg: MediaLeg, session: Session, sdp: string): void {
+  #ask(leg: MediaLeg, session: RelaySession, sdp: string): void {
     const { sessions, legs } = this.#deps
     // The relay has this SDP as an offer: the early media of click-to-call is offered to the other
     // leg.
@@ -299,7 +299,7 @@ export class Offers {
     const offered = session.offer?.sdp ?? other?.offer ?? ''
     if (other === undefined) return
     const [offerer, answerer] = [this.#partyWith(other, offered), this.#partyWith(leg, sdp)]
-    const answer: Answer = { from: leg.id, sdp, outcome: undefined, waiting: [] }
+    const answer: MediaAnswer = { from: leg.id, sdp, outcome: undefined, waiting: [] }
     session.answer = answer
     // To a second answer, such as the 200 of another phone, rtpengine 10.5 applies the codecs of
     // the first.
@@ -314,7 +314,7 @@ export class Offers {
   }
 
   /** `leg` exchanges media in this session from now on. */
-  #agreed(leg: MediaLeg, session: Session): void {
+  #agreed(leg: MediaLeg, session: RelaySession): void {
     const before = leg.current
     leg.current = session
     if (before && before !== session) this.#release(before)
@@ -322,11 +322,11 @@ export class Offers {
   }
 
   /** Notifies once when both sides have their answers, and their calls are answered. */
-  settle(session: Session): void {
+  settle(session: RelaySession): void {
     if (session.isConnected || session.isClosed) return
     const { legs, calls, sessions, after } = this.#deps
     if (session.legs.some((legId) => legs.get(legId)?.current !== session)) return
-    const isAnswered = ({ callUuids }: Session): boolean =>
+    const isAnswered = ({ callUuids }: RelaySession): boolean =>
       callUuids.every((callUuid) => typeof calls.call(callUuid)?.answeredAt === 'number')
     if (isAnswered(session)) return sessions.connected(session)
     if (session.isSettling) return
@@ -338,7 +338,7 @@ export class Offers {
   }
 
   /** Neither leg exchanges media in it, or is about to. */
-  #release(session: Session): void {
+  #release(session: RelaySession): void {
     const isUsed = session.legs.some((legId) => {
       const { current, offered } = this.#deps.legs.get(legId) ?? {}
       return current === session || offered === session
@@ -346,7 +346,7 @@ export class Offers {
     if (!isUsed) this.#close(session)
   }
 
-  #close(session: Session): void {
+  #close(session: RelaySession): void {
     for (const legId of session.legs) {
       const leg = this.#deps.legs.get(legId)
       if (leg?.current === session) leg.current = undefined
@@ -386,8 +386,8 @@ function inTurn(leg: MediaLeg, run: () => void, drop: () => void): void {
   return void leg.steps.push({ isReady: true, run, drop })
 }
 
-function waitingStep(leg: MediaLeg, drop: () => void): Step {
-  const step: Step = { isReady: false, run: () => undefined, drop }
+function waitingStep(leg: MediaLeg, drop: () => void): LegStep {
+  const step: LegStep = { isReady: false, run: () => undefined, drop }
   leg.steps.push(step)
   return step
 }

@@ -13,7 +13,7 @@ export type RelayResult =
   /** An answer has a codec that was not offered, and the relay cannot transcode it. */
   | { readonly kind: 'unacceptable' }
 
-export interface Answer {
+export interface MediaAnswer {
   readonly from: string
   readonly sdp: string
   /** Undefined: the relay has not answered yet. */
@@ -29,11 +29,11 @@ export interface QueuedRequest {
   readonly isUrgent: boolean
 }
 
-export interface Session extends MediaSession {
+export interface RelaySession extends MediaSession {
   readonly relay: Relay
   /** The last offer to the relay, as its party has sent it. */
   offer: { readonly from: string; readonly sdp: string } | undefined
-  answer: Answer | undefined
+  answer: MediaAnswer | undefined
   isConnected: boolean
   /** A timer checks again whether its calls are answered. */
   isSettling: boolean
@@ -47,7 +47,7 @@ export function newSession(
   relay: Relay,
   legs: readonly [string, string],
   callUuids: readonly string[],
-): Session {
+): RelaySession {
   return {
     id,
     relay,
@@ -62,8 +62,10 @@ export function newSession(
   }
 }
 
-export const otherLeg = ({ legs: [one, other] }: Pick<Session, 'legs'>, legId: string): string =>
-  legId === one ? other : one
+export const otherLeg = (
+  { legs: [one, other] }: Pick<RelaySession, 'legs'>,
+  legId: string,
+): string => (legId === one ? other : one)
 
 /** An SDP sent to a leg: its o= line and a digest of the rest. */
 export interface SdpFingerprint {
@@ -73,7 +75,7 @@ export interface SdpFingerprint {
 }
 
 /** A command for a leg, in its order. */
-export interface Step {
+export interface LegStep {
   /** The step no longer waits for a relay. */
   isReady: boolean
   run: () => void
@@ -85,12 +87,12 @@ export interface MediaLeg {
   readonly id: string
   facts: PartyFacts
   /** The session of its last agreement. */
-  current: Session | undefined
+  current: RelaySession | undefined
   /**
    * The session of an unanswered offer to the leg, and the carrier of the answer: `invite`, `ack`,
    * or a transaction of ours.
    */
-  offered: Session | undefined
+  offered: RelaySession | undefined
   offeredIn: 'invite' | 'ack' | (string & {})
   /** The leg is that of a received INVITE with an offer. */
   hasOffered: boolean
@@ -110,7 +112,7 @@ export interface MediaLeg {
   hasOwnVersions: boolean
   /** The leg with which it exchanged media at a relay, and which is over. */
   lostPeer: string | undefined
-  readonly steps: Step[]
+  readonly steps: LegStep[]
   /** Since when its INVITE waits for a relay, by the steady clock, and how long it did. */
   heldSince: number | undefined
   heldMs: number

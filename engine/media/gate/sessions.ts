@@ -6,7 +6,7 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import { callUuidOf } from '../../call/call-machine/leg.ts'
 import type { CallMedia, ClosedSession, MediaObserver } from '../call-media.ts'
 import { deleteWithStatistics, deleteOf } from './offer-answer.ts'
-import { type QueuedRequest, newSession, type Session } from './session.ts'
+import { type QueuedRequest, newSession, type RelaySession } from './session.ts'
 import type { Parties } from '../parties.ts'
 import type { NgAnswer, NgDictionary, NgRequest, Relay, Relays } from '../relay/relays.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
@@ -35,30 +35,30 @@ const MAX_CALLS = 10_000
 /** The most closed sessions of one call. */
 const MAX_CLOSED_OF_CALL = 20
 
-export class Sessions implements CallMedia {
+export class MediaSessions implements CallMedia {
   readonly #deps: SessionsDeps
   readonly #observers: MediaObserver[] = []
-  readonly #ofCall = new ReleasingMap<string, Session[]>()
+  readonly #ofCall = new ReleasingMap<string, RelaySession[]>()
   /** Sessions that were closed before their call ended, with their statistics. */
   readonly #closed = new ReleasingMap<string, ClosedSession[]>()
   /** Called when the last session of the call is closed. */
   readonly #waiting = new ReleasingMap<string, (() => void)[]>()
   /** Closed sessions that are not deleted at their relays yet. */
-  readonly #closing: Session[] = []
+  readonly #closing: RelaySession[] = []
   #count = 0
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps
   }
 
-  begin(relay: Relay, legs: readonly [string, string]): Session {
+  begin(relay: Relay, legs: readonly [string, string]): RelaySession {
     const { prefix, run } = this.#deps
     const name = `${prefix}-${callUuidOf(legs[0])}-${run}.${(this.#count++).toString(36)}`
     return this.add(name, relay, legs)
   }
 
   /** Adds a session of the last process. */
-  add(id: string, relay: Relay, legs: readonly [string, string]): Session {
+  add(id: string, relay: Relay, legs: readonly [string, string]): RelaySession {
     const callUuids = [...new Set(legs.map(callUuidOf))]
     const session = newSession(id, relay, legs, callUuids)
     for (const callUuid of callUuids) {
@@ -70,37 +70,37 @@ export class Sessions implements CallMedia {
   }
 
   /** The last one of the two. */
-  between(one: string, other: string): Session | undefined {
+  between(one: string, other: string): RelaySession | undefined {
     return this.#ofCall
       .get(callUuidOf(one))
       ?.findLast(({ legs, isClosed }) => !isClosed && legs.includes(one) && legs.includes(other))
   }
 
-  withId(id: string, legId: string): Session | undefined {
+  withId(id: string, legId: string): RelaySession | undefined {
     return this.#ofCall.get(callUuidOf(legId))?.find((session) => session.id === id)
   }
 
-  ofLeg(legId: string): readonly Session[] {
+  ofLeg(legId: string): readonly RelaySession[] {
     const known = this.#ofCall.get(callUuidOf(legId)) ?? []
     return known.filter(({ legs, isClosed }) => !isClosed && legs.includes(legId))
   }
 
   /** The requests of one session reach its relay in their order. */
-  ask(session: Session, request: NgRequest, done: (answer: NgAnswer) => void = ignore): void {
+  ask(session: RelaySession, request: NgRequest, done: (answer: NgAnswer) => void = ignore): void {
     this.#ask(session, { request, done, isUrgent: false })
   }
 
   /** As `ask`, but the answer is a timeout at once if the relay is unavailable. */
-  askNow(session: Session, request: NgRequest, done: (answer: NgAnswer) => void): void {
+  askNow(session: RelaySession, request: NgRequest, done: (answer: NgAnswer) => void): void {
     this.#ask(session, { request, done, isUrgent: true })
   }
 
-  #ask(session: Session, request: QueuedRequest): void {
+  #ask(session: RelaySession, request: QueuedRequest): void {
     session.requests.push(request)
     if (session.requests.length === 1) this.#askNext(session)
   }
 
-  #askNext(session: Session): void {
+  #askNext(session: RelaySession): void {
     const [next] = session.requests
     if (next === undefined) return
     const answered = (answer: NgAnswer): void => {
@@ -113,13 +113,13 @@ export class Sessions implements CallMedia {
   }
 
   /** Both sides have an answer. */
-  connected(session: Session): void {
+  connected(session: RelaySession): void {
     if (session.isConnected || session.isClosed) return
     session.isConnected = true
     for (const observer of this.#observers) observer.connected?.(session)
   }
 
-  close(session: Session): void {
+  close(session: RelaySession): void {
     if (session.isClosed) return
     session.isClosed = true
     this.#closing.push(session)
@@ -135,7 +135,7 @@ export class Sessions implements CallMedia {
   }
 
   /** After what is under way: an offer that came later would begin the session anew. */
-  #delete(session: Session): void {
+  #delete(session: RelaySession): void {
     const request = session.isConnected ? deleteWithStatistics(session) : deleteOf(session.id)
     this.ask(session, request, (answer) => {
       this.#deleted(session, answer.kind === 'ok' ? answer.values : undefined)
@@ -148,7 +148,7 @@ export class Sessions implements CallMedia {
   }
 
   /** The relay may be out of reach, and have it still. */
-  #deleteLater(session: Session, tries: number): void {
+  #deleteLater(session: RelaySession, tries: number): void {
     this.#deps.after(() => {
       this.#deps.ask(session.relay, deleteOf(session.id), (answer) => {
         if (answer.kind === 'timeout' && tries > 1) this.#deleteLater(session, tries - 1)
@@ -156,7 +156,7 @@ export class Sessions implements CallMedia {
     }, DELETE_AGAIN_MS)
   }
 
-  #deleted(session: Session, values: NgDictionary | undefined): void {
+  #deleted(session: RelaySession, values: NgDictionary | undefined): void {
     for (const callUuid of session.callUuids) {
       const others = (this.#ofCall.get(callUuid) ?? []).filter((other) => other !== session)
       if (others.length > 0) this.#ofCall.set(callUuid, others)
@@ -177,7 +177,7 @@ export class Sessions implements CallMedia {
 
   // CallMedia
 
-  sessionsOf(callUuid: string): readonly Session[] {
+  sessionsOf(callUuid: string): readonly RelaySession[] {
     return (this.#ofCall.get(callUuid) ?? []).filter(({ isClosed }) => !isClosed)
   }
 
@@ -243,7 +243,7 @@ const RETRY_MS = { first: 5_000, most: 600_000 } as const
 
 export function deleteOrphans(
   relays: readonly Relay[],
-  sessions: Pick<Sessions, 'isOrphan'>,
+  sessions: Pick<MediaSessions, 'isOrphan'>,
   after: (act: () => void, delayMs: number) => unknown,
 ): void {
   for (const relay of relays) void poll(relay, 0)
@@ -272,7 +272,7 @@ function namesIn(answer: NgAnswer): readonly string[] | undefined {
 /** The parts of the engine that the gate works with. */
 export interface GateDeps {
   readonly relays: Pick<Relays, 'pick' | 'byName'>
-  readonly sessions: Sessions
+  readonly sessions: MediaSessions
   readonly parties: Parties
   readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
   /** Milliseconds by the steady clock. */

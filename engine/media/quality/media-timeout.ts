@@ -3,7 +3,7 @@
  * `timeoutMs`, and no hold. Each call is polled once in that time: next when its last packet would
  * be too old.
  */
-import type { Deadline, Deadlines } from '../../call/deadlines.ts'
+import type { CallDeadline, CallDeadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import { isHold } from '../../call/sdp.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
@@ -19,7 +19,7 @@ export interface MediaTimeoutDeps {
   }
   /** Ends the call, charged up to `chargedTo`: the last packet, or now if `charge` is `end`. */
   readonly onLost: (callUuid: string, chargedTo: number) => void
-  readonly deadlines: Deadlines
+  readonly deadlines: CallDeadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   /** Milliseconds UTC: relays report times by their own clocks. */
@@ -31,7 +31,7 @@ export interface MediaTimeoutDeps {
 
 interface Watch {
   readonly callUuid: string
-  deadline: Deadline | undefined
+  deadline: CallDeadline | undefined
   /** The count of the last poll. */
   packets: number
   /** The time of the last poll, or of the pairing. */

@@ -7,7 +7,7 @@ import type { Quality } from '../../../schema/contracts/charging.ts'
 import type { CallQuality, StreamQuality } from '../../../schema/contracts/field-values.ts'
 import type { CallParties } from '../../call/call-parties.ts'
 import type { LiveCall, Note, Side } from '../../call/call-machine/state.ts'
-import type { Deadlines } from '../../call/deadlines.ts'
+import type { CallDeadlines } from '../../call/deadlines.ts'
 import type { Headers } from '../../call/signalling.ts'
 import { mosOf } from './statistics.ts'
 
@@ -17,7 +17,7 @@ export interface PhoneReportsDeps {
     parties(callUuid: string): CallParties | undefined
     note(callUuid: string, note: Note): void
   }
-  readonly deadlines: Deadlines
+  readonly deadlines: CallDeadlines
   /** Milliseconds by the steady clock. */
   readonly now: () => number
 }

@@ -20,7 +20,7 @@ interface FinisherDeps {
   readonly folder: string
   /** rtpengine's `--recording-dir`. */
   readonly spool: string
-  readonly store: RecordingStore
+  readonly store: FinishedRecordings
   readonly unfinished: UnfinishedRecordings
   readonly converter: Converter
   readonly schedule: Schedule
@@ -174,7 +174,7 @@ export interface Converter {
 }
 
 /** Recordings in the database: a row for each file, and its webhook event, in one transaction. */
-export class RecordingStore {
+export class FinishedRecordings {
   readonly #store: Store
   readonly #events: Pick<EventSink, 'wants' | 'writeAll'>
   readonly #statements: ReturnType<typeof statementsOf>

@@ -8,7 +8,7 @@ import type { ActiveCalls } from '../../call/active-calls.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import { isOfSupervisor } from '../../call/inbound/incoming-invite.ts'
 import type { CallMedia } from '../call-media.ts'
-import { Finisher, RecordingStore } from './finisher.ts'
+import { Finisher, FinishedRecordings } from './finisher.ts'
 import { Recorder } from './recorder.ts'
 import type { Relays } from '../relay/relays.ts'
 import type { EngineHappening, EventSink } from '../../../schema/contracts/engine.ts'
@@ -101,13 +101,13 @@ export class Recordings implements RecordingsPort {
   #missed = 0
   /** Live calls that are to be recorded from their beginning, and why one of them would not be. */
   readonly #wanted = new Map<string, keyof typeof missed>()
-  readonly #store: RecordingStore
+  readonly #store: FinishedRecordings
 
   /** @throws when the folder cannot be written. */
   constructor(deps: RecordingsDeps) {
     const { settings, media, calls, extensionAt, log } = deps
     const unfinished = new UnfinishedRecordings(settings.folder)
-    const store = new RecordingStore(deps.store, deps.webhooks)
+    const store = new FinishedRecordings(deps.store, deps.webhooks)
     this.#deps = deps
     this.#store = store
     this.#finisher = new Finisher({

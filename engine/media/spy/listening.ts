@@ -6,15 +6,15 @@
  */
 import type {
   AudioTarget,
-  Endpoint,
-  Listening as ListeningPort,
+  MediaEndpoint,
+  ListeningPort as ListeningPort,
 } from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { streamsOf } from '../../call/sdp.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import { hostOf } from '../parties.ts'
 import type { Mixers } from './mixer-thread.ts'
-import type { Source } from './mixer-worker.ts'
+import type { RelayedSource } from './mixer-worker.ts'
 import type { SpySide } from '../../../schema/contracts/calls.ts'
 import type { MonitoredCall } from '../../call/dialing/outgoing-invite.ts'
 
@@ -26,7 +26,7 @@ export interface ListeningDeps {
 
 interface Listener extends MonitoredCall {
   readonly id: string
-  readonly endpoint: Endpoint
+  readonly endpoint: MediaEndpoint
   session: MediaSession | undefined
   /** The requests to relays for it, one after the other. */
   work: Promise<void>
@@ -62,7 +62,11 @@ export class Listening implements ListeningPort {
   }
 
   /** Returns the address of the mixer. Undefined: the relay or the mixer refuses. */
-  async open(id: string, listened: MonitoredCall, lost: () => void): Promise<Endpoint | undefined> {
+  async open(
+    id: string,
+    listened: MonitoredCall,
+    lost: () => void,
+  ): Promise<MediaEndpoint | undefined> {
     const session = this.#sessionOf(listened.callUuid)
     if (session === undefined) return undefined
     const { mixers } = this.#deps
@@ -148,7 +152,7 @@ export class Listening implements ListeningPort {
   async #subscribe(
     { id, callUuid, side, endpoint }: Listener,
     session: MediaSession,
-  ): Promise<readonly Source[] | undefined> {
+  ): Promise<readonly RelayedSource[] | undefined> {
     const { relay, id: callId } = session
     const leg = side === 'both' ? undefined : this.#legOf(session, callUuid, side)
     if (side !== 'both' && leg === undefined) return undefined
@@ -195,7 +199,7 @@ const deleteWhole = ({ relay, id: callId }: MediaSession): Promise<unknown> =>
   relay.request({ command: 'delete', 'call-id': callId, 'delete-delay': 0 })
 
 /** All audio in PCMU: the relay transcodes. */
-function answerTo(offer: string, { address, port }: Endpoint): string {
+function answerTo(offer: string, { address, port }: MediaEndpoint): string {
   const family = address.includes(':') ? 'IP6' : 'IP4'
   const origin = `${family} ${address}`
   const media = streamsOf(offer).flatMap(({ kind, protocol }) =>

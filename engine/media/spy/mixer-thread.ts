@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../../schema/contracts/log.ts'
-import type { Endpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
-import type { MixerOrder, MixerReport, Source } from './mixer-worker.ts'
+import type { MediaEndpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
+import type { MixerOrder, MixerReport, RelayedSource } from './mixer-worker.ts'
 
 export interface Mixers {
   /** Undefined: the mixer could not be opened. `lost`: it has failed. */
-  open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined>
+  open(id: string, relay: string, lost: () => void): Promise<MediaEndpoint | undefined>
   /** Sets the sources of the two parties. */
-  setSources(id: string, sources: readonly Source[]): void
+  setSources(id: string, sources: readonly RelayedSource[]): void
   play(id: string, target: AudioTarget | undefined): void
   close(id: string): void
 }
@@ -23,7 +23,7 @@ const bundled = new URL('./mixer-worker.js', import.meta.url)
 const threadFile = existsSync(bundled) ? bundled : new URL('./mixer-worker.ts', import.meta.url)
 
 interface OpenMixer {
-  readonly resolve: (endpoint: Endpoint | undefined) => void
+  readonly resolve: (endpoint: MediaEndpoint | undefined) => void
   readonly lost: () => void
 }
 
@@ -38,7 +38,7 @@ export class MixerThread implements Mixers {
     this.#log = log
   }
 
-  open(id: string, relay: string, lost: () => void): Promise<Endpoint | undefined> {
+  open(id: string, relay: string, lost: () => void): Promise<MediaEndpoint | undefined> {
     if (this.#known.size >= MAX_MIXERS) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#known.set(id, { resolve, lost })
@@ -47,7 +47,7 @@ export class MixerThread implements Mixers {
     })
   }
 
-  setSources(id: string, sources: readonly Source[]): void {
+  setSources(id: string, sources: readonly RelayedSource[]): void {
     this.#order({ type: 'sources', id, sources })
   }
 

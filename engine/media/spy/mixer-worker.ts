@@ -8,11 +8,11 @@ import { isIPv6 } from 'node:net'
 import { setPriority } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { parentPort } from 'node:worker_threads'
-import type { Endpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
+import type { MediaEndpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
 import { Mix } from './mix.ts'
 
 /** The source address of a party at the relay. */
-export interface Source {
+export interface RelayedSource {
   readonly addresses: readonly string[]
   readonly port: number
 }
@@ -22,7 +22,7 @@ export type MixerOrder = { readonly id: string } &
   (
     | { readonly type: 'open'; readonly relay: string }
     /** The sources of the two parties. */
-    | { readonly type: 'sources'; readonly sources: readonly Source[] }
+    | { readonly type: 'sources'; readonly sources: readonly RelayedSource[] }
     /** Undefined: the supervisor holds. */
     | { readonly type: 'play'; readonly target: AudioTarget | undefined }
     | { readonly type: 'close' }
@@ -31,13 +31,13 @@ export type MixerOrder = { readonly id: string } &
 /** A mixer is open, or could not be opened. */
 export interface MixerReport {
   readonly id: string
-  readonly endpoint: Endpoint | undefined
+  readonly endpoint: MediaEndpoint | undefined
 }
 
 interface Mixer {
   readonly socket: Socket
   readonly mix: Mix
-  sources: readonly Source[]
+  sources: readonly RelayedSource[]
   target: AudioTarget | undefined
 }
 
@@ -66,7 +66,7 @@ parentPort?.on('message', (order: MixerOrder) => {
 })
 
 async function open(id: string, relay: string): Promise<void> {
-  const report = (endpoint: Endpoint | undefined): void =>
+  const report = (endpoint: MediaEndpoint | undefined): void =>
     parentPort?.postMessage({ id, endpoint } satisfies MixerReport, [])
   opening.add(id)
   const type = isIPv6(relay) ? 'udp6' : 'udp4'

@@ -5,14 +5,14 @@
 import {
   type Algorithm,
   challengeValue,
-  type Credentials,
+  type DigestCredentials,
   credentialsFor,
   expectedResponse,
   isSameResponse,
 } from './digest.ts'
 import type { ExtensionRecord } from '../extension-directory.ts'
 import { Nonces, type DigestDeps, keyedHash } from './nonces.ts'
-import { PhoneAlgorithms, type Client } from './phone-algorithms.ts'
+import { PhoneAlgorithms, type PhoneClient } from './phone-algorithms.ts'
 
 /** One request that has to prove who sends it. */
 interface Claim {
@@ -25,7 +25,7 @@ interface Claim {
   readonly authorization: string | undefined
 }
 
-export type Verdict =
+export type DigestVerdict =
   | {
       readonly kind: 'known'
       readonly extension: ExtensionRecord
@@ -38,7 +38,7 @@ export type Verdict =
   | { readonly kind: 'wrong'; readonly username: string }
 
 /** The client, and the state of its credentials. */
-interface ChallengeInput extends Pick<Client, 'userAgent' | 'isPage'> {
+interface ChallengeInput extends Pick<PhoneClient, 'userAgent' | 'isPage'> {
   readonly realm: string
   readonly user: string
   readonly address: string
@@ -55,7 +55,7 @@ export class Authenticator {
     this.#nonces = new Nonces(deps)
   }
 
-  verify({ method, realm, address, authorization }: Claim): Verdict {
+  verify({ method, realm, address, authorization }: Claim): DigestVerdict {
     const credentials = credentialsFor(realm, authorization)
     if (credentials === undefined) return { kind: 'missing' }
     const { username, algorithm, protection, nonce } = credentials
@@ -91,7 +91,7 @@ export class Authenticator {
   }
 
   #isRight(
-    credentials: Credentials,
+    credentials: DigestCredentials,
     method: string,
     realm: string,
     extension: ExtensionRecord | undefined,

@@ -9,7 +9,7 @@ import { Recent } from '../recent.ts'
 export type Algorithm = 'MD5' | 'SHA-256'
 
 /** The credentials in a header `Authorization` or `Proxy-Authorization` for one realm. */
-export interface Credentials {
+export interface DigestCredentials {
   readonly username: string
   readonly realm: string
   readonly nonce: string
@@ -34,7 +34,10 @@ const MAX_HEADER = 4_096
  * The digest credentials for a realm; undefined when the header has none that could be checked.
  * Several headers come as one, joined with commas.
  */
-export function credentialsFor(realm: string, header: string | undefined): Credentials | undefined {
+export function credentialsFor(
+  realm: string,
+  header: string | undefined,
+): DigestCredentials | undefined {
   if (header === undefined) return undefined
   for (const fields of digestFields(header)) {
     if (fields.get('realm')?.toLowerCase() !== realm.toLowerCase()) continue
@@ -87,7 +90,7 @@ function valueAt(
   return { text: unquote(header.slice(begin, end)), next: next + 1 }
 }
 
-function credentialsOf(fields: ReadonlyMap<string, string>): Credentials | undefined {
+function credentialsOf(fields: ReadonlyMap<string, string>): DigestCredentials | undefined {
   const get = (name: string): string => fields.get(name) ?? ''
   const protection = protectionOf(fields)
   if (protection === undefined || get('nonce') === '' || get('response') === '') return undefined
@@ -102,7 +105,9 @@ function credentialsOf(fields: ReadonlyMap<string, string>): Credentials | undef
   }
 }
 
-function protectionOf(fields: ReadonlyMap<string, string>): Credentials['protection'] | undefined {
+function protectionOf(
+  fields: ReadonlyMap<string, string>,
+): DigestCredentials['protection'] | undefined {
   const qop = fields.get('qop')
   if (qop === undefined) return null
   const nc = fields.get('nc') ?? ''
@@ -120,7 +125,7 @@ export function algorithmOf(name: string): Algorithm | undefined {
 
 /** RFC 7616 §3.4.1: what a client that knows `ha1` answers. Small hexadecimal digits. */
 export function expectedResponse(
-  credentials: Pick<Credentials, 'nonce' | 'uri' | 'protection'>,
+  credentials: Pick<DigestCredentials, 'nonce' | 'uri' | 'protection'>,
   algorithm: Algorithm,
   method: string,
   ha1: string,

@@ -26,7 +26,7 @@ const failsWithSeveral =
 const UNANSWERED = { known: 3, unknown: 1 } as const
 
 /** The client that gets a challenge. */
-export interface Client {
+export interface PhoneClient {
   /** User, domain and address in one text. */
   readonly phone: string
   /** Undefined: it does not say what it is. */
@@ -50,7 +50,7 @@ export class PhoneAlgorithms {
   readonly #unanswered = recentlyUsed<string, number>(MAX_PHONES)
 
   /** The algorithms of the next challenge. */
-  offer({ phone, userAgent = '', isPage }: Client): readonly Algorithm[] {
+  offer({ phone, userAgent = '', isPage }: PhoneClient): readonly Algorithm[] {
     // A page speaks by JsSIP or SIP.js, under whatever name its author gives it.
     if (isPage || failsWithSeveral.test(userAgent)) return plain
     const unanswered = (this.#unanswered.get(phone) ?? 0) + 1

@@ -6,7 +6,7 @@
  */
 import { hkdfSync } from 'node:crypto'
 import { SecretBox } from '../../../schema/secrets/secret-box.ts'
-import type { Source } from '../bindings.ts'
+import type { BindingSource } from '../bindings.ts'
 
 /** An extension by number and domain. */
 export interface Home {
@@ -31,7 +31,7 @@ export interface ToPhoneToken extends Home {
   /** The node that has the other side of the dialog. */
   readonly node: string
   /** The flow of the phone when the dialog began. */
-  readonly flow: Source
+  readonly flow: BindingSource
 }
 
 /** Requests of the phone in that dialog, on their way to the node. For one Call-ID. */

@@ -1,7 +1,7 @@
 /** Phones across nodes, joined with the registry of nodes, the bindings, and the guard. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
-import type { Binding, Source } from '../bindings.ts'
+import type { Binding, BindingSource } from '../bindings.ts'
 import type { Home } from './flow-token.ts'
 import { type PeerNode, PhoneHop } from './phone-hop.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
@@ -18,7 +18,7 @@ export interface Installation {
 /** Parts of the engine, asked when they are needed. */
 interface EngineParts {
   readonly registrar: { bindingsOf(home: Home): readonly Binding[] }
-  readonly guard: { unknownSource(source: Source): unknown }
+  readonly guard: { unknownSource(source: BindingSource): unknown }
 }
 
 export interface CreateHopDeps extends Pick<PeerNodesDeps, 'now' | 'hosts'> {

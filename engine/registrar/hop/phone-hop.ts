@@ -15,7 +15,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import {
   type Binding,
-  type Source,
+  type BindingSource,
   isReachedByContact,
   targetOf,
   uriOf,
@@ -58,7 +58,7 @@ export interface PhoneHopDeps {
   /** Living ones. */
   readonly bindingsOf: (home: Home) => readonly Binding[]
   /** A token is forged, too old, or comes from where it must not. */
-  readonly onRefused: (source: Source) => void
+  readonly onRefused: (source: BindingSource) => void
   /** A token that only a node can have, and no phone, has come from this address. */
   readonly onToken: (address: string) => void
   readonly log: Log
@@ -218,7 +218,7 @@ export class PhoneHop {
     return peer ? { kind: 'forwarded', nextHop: uriOfPeer(peer) } : noSuchCall
   }
 
-  #flowOf(home: Home, contact: string): Source | undefined {
+  #flowOf(home: Home, contact: string): BindingSource | undefined {
     const held = this.#deps
       .bindingsOf(home)
       .find((binding) => binding.contact === contact && binding.node === this.#deps.self)

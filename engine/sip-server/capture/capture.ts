@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import type { Flow, Listener } from '../flow.ts'
 import type { Machine } from '../machine.ts'
 import { decodeMessage, encodeMessage } from '../message/message.ts'
-import type { CaptureOptions, Log } from '../options.ts'
+import type { CaptureOptions, ServerLog } from '../options.ts'
 import { hepPacket } from './hep.ts'
 import { openLink, PacketSender } from './packet-sender.ts'
 
@@ -36,7 +36,7 @@ export class Capture {
   /** @throws CertificateError when the file of the trusted certificates cannot be used. */
   constructor(
     options: CaptureOptions,
-    { now, schedule, log }: Pick<Machine, 'schedule'> & { now: () => number; log: Log },
+    { now, schedule, log }: Pick<Machine, 'schedule'> & { now: () => number; log: ServerLog },
   ) {
     this.#options = options
     this.#now = options.now ?? now

@@ -7,7 +7,7 @@ import { isIP } from 'node:net'
 import { connect, type ConnectionOptions } from 'node:tls'
 import { errorCode } from '../errors.ts'
 import type { Machine } from '../machine.ts'
-import type { CaptureOptions, Log } from '../options.ts'
+import type { CaptureOptions, ServerLog } from '../options.ts'
 import { readAuthorities } from '../transport/credentials.ts'
 
 /** A socket, or the connection that is being made. */
@@ -38,7 +38,7 @@ const steadyMs = 60_000
 interface PacketSenderOptions extends Pick<CaptureOptions, 'host' | 'port'> {
   readonly open: OpenLink
   readonly schedule: Machine['schedule']
-  readonly log: Log
+  readonly log: ServerLog
 }
 
 export class PacketSender {

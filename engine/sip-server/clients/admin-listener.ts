@@ -3,7 +3,7 @@ import { createServer, type Server, type Socket } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import type { Credentials } from '../transport/credentials.ts'
 import { listen, stopListening, type BoundAddress } from '../transport/listen.ts'
-import type { AdminLimits, Log } from '../options.ts'
+import type { AdminLimits, ServerLog } from '../options.ts'
 import type { FrameLength } from '../wire/frame.ts'
 import type { Clients } from './clients.ts'
 import { TcpClient } from './tcp-client.ts'
@@ -19,14 +19,14 @@ const handshakeTimeoutMs = 5_000
 export class AdminListener {
   readonly #clients: Clients
   readonly #options: AdminOptions
-  readonly #log: Log
+  readonly #log: ServerLog
   readonly #server: Server
   readonly #connections = new Set<TcpClient>()
   /** Connections without a whole frame yet, TLS handshakes included, by address and port. */
   readonly #newcomers = new Map<string, Socket>()
 
   /** @param credentials present: the port speaks TLS. */
-  constructor(clients: Clients, options: AdminOptions, log: Log, credentials?: Credentials) {
+  constructor(clients: Clients, options: AdminOptions, log: ServerLog, credentials?: Credentials) {
     this.#clients = clients
     this.#options = options
     this.#log = log

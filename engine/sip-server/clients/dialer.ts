@@ -5,7 +5,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
 import { errorCode } from '../errors.ts'
-import type { Log } from '../options.ts'
+import type { ServerLog } from '../options.ts'
 import type { Credentials } from '../transport/credentials.ts'
 import type { FrameLength } from '../wire/frame.ts'
 import type { Clients } from './clients.ts'
@@ -19,7 +19,7 @@ export interface DialerOptions {
   readonly frameLength?: FrameLength | undefined
   /** Trusted CA certificates for applications. Default: those of Node.js. */
   readonly credentials: () => Credentials | undefined
-  readonly log: Log
+  readonly log: ServerLog
 }
 
 /** Short, because a caller waits meanwhile. Milliseconds. */

@@ -19,7 +19,7 @@ import { hostPort, parseUri } from '../message/fields.ts'
 import { isNoHost } from '../message/no-host.ts'
 import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
-import type { Target } from './proxy/forwarded-text.ts'
+import type { ForwardTarget } from './proxy/forwarded-text.ts'
 import type { RegistrationFlows } from './registration-flows.ts'
 
 /** The next hop of a request that is not written yet. */
@@ -102,7 +102,7 @@ export class HopFinder {
   }
 
   /** Every flow to a target, now or after a look-up. */
-  find({ hop: uri, isAddress, flow }: Target, now: number, onFlows: FlowsHandler): void {
+  find({ hop: uri, isAddress, flow }: ForwardTarget, now: number, onFlows: FlowsHandler): void {
     if (flow) return onFlows([flow], now)
     const hop = (isAddress ? undefined : this.registered(uri)) ?? this.nextHop(uri)
     if ('problem' in hop) return onFlows([], now)

@@ -2,7 +2,7 @@
 import { DialogTable } from '../dialog/dialog-table.ts'
 import type { Flow, Listener } from '../flow.ts'
 import type { SipMessage } from '../message/message.ts'
-import type { CallLimits, Log, SipServerOptions } from '../options.ts'
+import type { CallLimits, ServerLog, SipServerOptions } from '../options.ts'
 import type { Timers } from '../transaction/machine.ts'
 import { HopFinder } from './hop-finder.ts'
 import { ApplicationEvents } from './application-events.ts'
@@ -60,7 +60,7 @@ export interface CoreOptions extends Pick<
   readonly token: () => string
   /** Reported to applications; starts with `v<major>.<minor>.<patch>`. */
   readonly version: string
-  readonly log: Log
+  readonly log: ServerLog
 }
 
 export type CoreParts = ReturnType<typeof createParts>

@@ -1,6 +1,6 @@
 /** Words of a command line, as options in their order. Pure. */
 import { OptionError } from '../errors.ts'
-import { type OptionName, optionRows, type Row } from './option-table.ts'
+import { type OptionName, optionRows, type OptionRow } from './option-table.ts'
 
 export interface CommandLineOption {
   readonly name: OptionName
@@ -12,11 +12,11 @@ export interface CommandLineOption {
 
 interface KnownOption {
   readonly name: OptionName
-  readonly row: Row<unknown>
+  readonly row: OptionRow<unknown>
 }
 
 /** All forms of it on a command line. */
-const spellingsOf = ({ option, alias, short }: Row<unknown>): readonly string[] => [
+const spellingsOf = ({ option, alias, short }: OptionRow<unknown>): readonly string[] => [
   ...(short === undefined ? [] : [`-${short}`]),
   ...(option === undefined ? [] : [`--${option}`]),
   ...(alias === undefined ? [] : [`--${alias}`]),
@@ -66,7 +66,7 @@ function split(word: string): { readonly spelled: string; readonly attached?: st
 }
 
 /** How an option is spelled in all its forms on the command line. */
-const spellingOf = (row: Row<unknown>): string =>
+const spellingOf = (row: OptionRow<unknown>): string =>
   [spellingsOf(row).join(', '), row.option === undefined ? '' : (row.value ?? '')].join(' ').trim()
 
 /** Lines of options, and of what only the environment or the file can say. */
@@ -85,10 +85,10 @@ export function optionHelp(): readonly string[] {
   ]
 }
 
-function explain(row: Row<unknown>): string {
+function explain(row: OptionRow<unknown>): string {
   const sources = row.option === undefined ? '' : sourcesOf(row)
   return row.meaning + (sources === '' ? '' : `\n      ${sources}`)
 }
 
-const sourcesOf = ({ environment = [], xml = [] }: Row<unknown>): string =>
+const sourcesOf = ({ environment = [], xml = [] }: OptionRow<unknown>): string =>
   [...environment, ...xml.map((path) => `<${path.replace('@', ' ')}>`)].join(', ')

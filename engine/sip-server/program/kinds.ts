@@ -5,29 +5,29 @@ import { isIP, isIPv4 } from 'node:net'
 import { isApplicationUri } from '../clients/dialer.ts'
 import type { Protocol } from '../message/message.ts'
 
-export interface Kind<T> {
+export interface OptionKind<T> {
   /** Undefined: not allowed. */
   readonly read: (text: string) => T | undefined
   /** Completes the sentence "allowed is …". */
   readonly allowed: string
 }
 
-export interface Endpoint {
+export interface OptionEndpoint {
   /** IPv6 without brackets. */
   readonly host: string
   readonly port: number
 }
 
-export interface ListenEndpoint extends Endpoint {
+export interface ListenEndpoint extends OptionEndpoint {
   readonly protocol: Protocol
 }
 
-export const text: Kind<string> = {
+export const text: OptionKind<string> = {
   read: (value) => (value === '' ? undefined : value),
   allowed: 'a text',
 }
 
-export const wholeNumber = (least: number, most: number): Kind<number> => ({
+export const wholeNumber = (least: number, most: number): OptionKind<number> => ({
   read: (value) => {
     const number = /^\d{1,10}$/.test(value) ? Number(value) : -1
     return number >= least && number <= most ? number : undefined
@@ -50,40 +50,42 @@ const words: Readonly<Record<string, boolean>> = {
 }
 
 /** An option without a value, or an element without a text, is `true`. */
-export const flag: Kind<boolean> = {
+export const flag: OptionKind<boolean> = {
   read: (value) => words[value.toLowerCase()],
   allowed: 'true, yes, on, 1, false, no, off or 0',
 }
 
-export const oneOf = <const Word extends string>(...allowed: readonly Word[]): Kind<Word> => ({
+export const oneOf = <const Word extends string>(
+  ...allowed: readonly Word[]
+): OptionKind<Word> => ({
   read: (value) => allowed.find((word) => word === value.toLowerCase()),
   allowed: allowed.join(' or '),
 })
 
-export const host: Kind<string> = {
+export const host: OptionKind<string> = {
   read: (value) => (/^[\w.-]{1,253}$/.test(value) || isIP(value) !== 0 ? value : undefined),
   allowed: 'an IP address or a host name',
 }
 
-export const ipAddress: Kind<string> = {
+export const ipAddress: OptionKind<string> = {
   read: (value) => (isIP(value) === 0 ? undefined : value),
   allowed: 'an IP address',
 }
 
 /** `host:port`, `[::1]:port`. */
-function endpointIn(value: string): Endpoint | undefined {
+function endpointIn(value: string): OptionEndpoint | undefined {
   const parts = /^(?:\[([\d.:a-f]+)\]|([\w.-]{1,253})):(\d{1,5})$/i.exec(value)
   if (parts === null || Number(parts[3]) > 65_535) return undefined
   return { host: parts[1] ?? parts[2] ?? '', port: Number(parts[3]) }
 }
 
-export const endpoint: Kind<Endpoint> = {
+export const endpoint: OptionKind<OptionEndpoint> = {
   read: endpointIn,
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',
 }
 
 /** A port alone is one of all addresses of the machine. */
-export const endpointOrPort: Kind<Endpoint> = {
+export const endpointOrPort: OptionKind<OptionEndpoint> = {
   read: (value) => {
     const alone = port.read(value)
     return alone === undefined ? endpointIn(value) : { host: '0.0.0.0', port: alone }
@@ -91,7 +93,7 @@ export const endpointOrPort: Kind<Endpoint> = {
   allowed: 'port or host:port',
 }
 
-export const endpointOrHost = (defaultPort: number): Kind<Endpoint> => ({
+export const endpointOrHost = (defaultPort: number): OptionKind<OptionEndpoint> => ({
   read: (value) => {
     const alone = host.read(value)
     return alone === undefined ? endpointIn(value) : { host: alone, port: defaultPort }
@@ -110,17 +112,17 @@ function listenEndpoint(value: string): ListenEndpoint | undefined {
   return protocol && found && { protocol, ...found }
 }
 
-export const listenEndpoints: Kind<readonly ListenEndpoint[]> = {
+export const listenEndpoints: OptionKind<readonly ListenEndpoint[]> = {
   read: (value) => allOf(value, listenEndpoint),
   allowed: `a comma list of ${protocols.join('|')}/host[:port], such as udp/0.0.0.0:5060`,
 }
 
-export const hosts: Kind<readonly string[]> = {
+export const hosts: OptionKind<readonly string[]> = {
   read: (value) => allOf(value.replaceAll(/[\s;,]+/g, ','), host.read),
   allowed: 'host names, between commas',
 }
 
-export const networks: Kind<readonly string[]> = {
+export const networks: OptionKind<readonly string[]> = {
   read: (value) =>
     allOf(value, (network) => {
       const [address = '', bits = ''] = network.split('/')
@@ -131,19 +133,19 @@ export const networks: Kind<readonly string[]> = {
   allowed: 'a network such as 10.132.0.0/20, or several between commas',
 }
 
-export const origins: Kind<readonly string[]> = {
+export const origins: OptionKind<readonly string[]> = {
   read: (value) =>
     allOf(value, (origin) => (/^https?:\/\/[^/\s]+$/i.test(origin) ? origin : undefined)),
   allowed: 'a comma list of origins, such as https://phone.example.com',
 }
 
-export const dnsServers: Kind<readonly string[]> = {
+export const dnsServers: OptionKind<readonly string[]> = {
   read: (value) =>
     allOf(value, (server) => (isIP(server) !== 0 || endpointIn(server) ? server : undefined)),
   allowed: 'a comma list of address[:port]',
 }
 
-export const handlerUri: Kind<string> = {
+export const handlerUri: OptionKind<string> = {
   read: (value) => {
     const isHttp = /^https?:/i.test(value) && URL.canParse(value)
     return isHttp || isApplicationUri(value) ? value : undefined
@@ -151,13 +153,13 @@ export const handlerUri: Kind<string> = {
   allowed: 'a URL of http or https, or tcp://host:port, tls://host:port',
 }
 
-export const applicationUri: Kind<string> = {
+export const applicationUri: OptionKind<string> = {
   read: (value) => (isApplicationUri(value) ? value : undefined),
   allowed: 'tcp://host:port or tls://host:port',
 }
 
 /** TLS before 1.2 is broken (RFC 8996): what asks for it gets 1.2. */
-export const tlsVersion: Kind<'TLSv1.2' | 'TLSv1.3'> = {
+export const tlsVersion: OptionKind<'TLSv1.2' | 'TLSv1.3'> = {
   read: (value) => {
     const version = /^1(?:\.([0-3])\d*)?$/.exec(value)
     if (version === null) return undefined
@@ -166,7 +168,7 @@ export const tlsVersion: Kind<'TLSv1.2' | 'TLSv1.3'> = {
   allowed: '1.0, 1.1, 1.2 or 1.3; below 1.2 means 1.2',
 }
 
-export const sipUri: Kind<string> = {
+export const sipUri: OptionKind<string> = {
   read: (value) => (/^sips?:[^\s<>]+$/i.test(value) ? value : undefined),
   allowed: 'a SIP URI, such as sip:10.0.0.9:5060;transport=tcp',
 }

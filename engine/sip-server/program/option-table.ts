@@ -22,11 +22,11 @@ import {
   text,
   tlsVersion,
   wholeNumber,
-  type Kind,
+  type OptionKind,
 } from './kinds.ts'
 
-export interface Row<T> {
-  readonly kind: Kind<T>
+export interface OptionRow<T> {
+  readonly kind: OptionKind<T>
   readonly meaning: string
   /** Name of the option without `--`. */
   readonly option?: string
@@ -49,10 +49,10 @@ export interface Row<T> {
 }
 
 const row = <T>(
-  kind: Kind<T>,
+  kind: OptionKind<T>,
   meaning: string,
-  names: Omit<Row<T>, 'kind' | 'meaning'>,
-): Row<T> => ({
+  names: Omit<OptionRow<T>, 'kind' | 'meaning'>,
+): OptionRow<T> => ({
   kind,
   meaning,
   ...names,
@@ -381,12 +381,12 @@ export const optionTable = {
 export type OptionTable = typeof optionTable
 export type OptionName = keyof OptionTable
 
-type ValueOf<R> = R extends Row<infer T> ? T : never
+type ValueOf<R> = R extends OptionRow<infer T> ? T : never
 
 /** The values of the options that were set, by name. */
 export type Values = { readonly [Name in OptionName]?: ValueOf<OptionTable[Name]> }
 
 export const optionRows = Object.entries(optionTable) as readonly (readonly [
   OptionName,
-  Row<unknown>,
+  OptionRow<unknown>,
 ])[]

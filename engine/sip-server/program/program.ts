@@ -1,12 +1,12 @@
 /** The SIP server as a program: reads its options, serves, and stops in order. */
 import { OptionError } from '../errors.ts'
 import { bracketed } from '../message/fields.ts'
-import type { Log, NewRequest, RouteAnswer, Screening, SipServerOptions } from '../options.ts'
+import type { ServerLog, NewRequest, RouteAnswer, Screening, SipServerOptions } from '../options.ts'
 import { createSipServer, type SipServer } from '../server.ts'
 import { optionHelp, readCommandLine } from './command-line.ts'
 import { requestHandlers, type RequestHandlers } from '../rules/request-handlers.ts'
 import {
-  type Environment,
+  type ProgramEnvironment,
   fileToRead,
   needsRestart,
   readSettings,
@@ -17,23 +17,23 @@ import {
 import { readXml, type Element } from './xml-file.ts'
 import { watchBlacklist } from '../rules/screening.ts'
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
+export type ProgramLogLevel = 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 export interface ProgramLog {
-  readonly log: Log
+  readonly log: ServerLog
   /** Resolves when what was logged before is written. */
   readonly flush: () => Promise<void>
 }
 
 /** The process around the program: environment, files, signals, output. */
 export interface ProgramWorld {
-  readonly environment: Environment
+  readonly environment: ProgramEnvironment
   readonly version: string
   /** One line on standard output. */
   readonly print: (line: string) => void
   /** The text of a file; undefined: there is none. */
   readonly readFile: (path: string) => string | undefined
-  readonly createLog: (level: LogLevel) => ProgramLog
+  readonly createLog: (level: ProgramLogLevel) => ProgramLog
   readonly randomBytes: (size: number) => Uint8Array
   /** Calls `listener` at each SIGTERM or SIGINT from now on. */
   readonly onStopSignal: (listener: () => void) => void
@@ -109,7 +109,7 @@ function reload(
   read: () => Settings,
   atStart: Settings,
   takers: readonly { readonly take: (settings: Settings) => void }[],
-  log: Log,
+  log: ServerLog,
 ): void {
   try {
     const settings = read()
@@ -128,7 +128,7 @@ function reload(
 /** The log; its level may change. */
 class Output {
   readonly #world: ProgramWorld
-  #level: LogLevel
+  #level: ProgramLogLevel
   #output: ProgramLog
 
   constructor({ values }: Settings, world: ProgramWorld) {
@@ -137,7 +137,7 @@ class Output {
     this.#output = world.createLog(this.#level)
   }
 
-  readonly log: Log = (...line) => this.#output.log(...line)
+  readonly log: ServerLog = (...line) => this.#output.log(...line)
 
   readonly take = ({ values }: Settings): void => {
     const level = levelOf(values.logLevel)
@@ -153,13 +153,13 @@ class Output {
 
 /** Decides on new requests: screening, then request handlers. */
 class Rules {
-  readonly #log: Log
+  readonly #log: ServerLog
   #screen: SipServerOptions['screen']
   #handlers: RequestHandlers | undefined
   /** The settings of the present handlers, as JSON. */
   #handled: string
 
-  constructor(settings: Settings, log: Log) {
+  constructor(settings: Settings, log: ServerLog) {
     this.#log = log
     this.#screen = screeningOf(settings)
     this.#handlers = requestHandlers(handlersOf(settings), log)
@@ -191,7 +191,7 @@ function handlersOf({ handlers, values }: Settings): Settings['handlers'] {
   return [{ sipMethod: '*', httpMethod: 'get', url, verifies: true }]
 }
 
-const levels: Readonly<Record<string, LogLevel>> = {
+const levels: Readonly<Record<string, ProgramLogLevel>> = {
   silent: 'silent',
   fatal: 'fatal',
   error: 'error',
@@ -202,7 +202,7 @@ const levels: Readonly<Record<string, LogLevel>> = {
   debug: 'debug',
 }
 
-const levelOf = (name: string | undefined): LogLevel => levels[name ?? ''] ?? 'info'
+const levelOf = (name: string | undefined): ProgramLogLevel => levels[name ?? ''] ?? 'info'
 
 function addressesOf(server: SipServer): string {
   const sip = server.listeners.map(

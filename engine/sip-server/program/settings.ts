@@ -5,12 +5,18 @@ import type { Protocol } from '../message/message.ts'
 import type { SipServerOptions, TlsOptions } from '../options.ts'
 import { type CommandLineOption, readCommandLine } from './command-line.ts'
 import { flag } from './kinds.ts'
-import { type OptionName, optionRows, optionTable, type Row, type Values } from './option-table.ts'
+import {
+  type OptionName,
+  optionRows,
+  optionTable,
+  type OptionRow,
+  type Values,
+} from './option-table.ts'
 import { type Element, elementsAt, pathsIn, textsAt } from './xml-file.ts'
 import { screening } from '../rules/screening.ts'
 import { defaultTimers } from '../transaction/machine.ts'
 
-export interface Contact {
+export interface ContactOption {
   readonly uri: string
   readonly externalIp: string | undefined
   readonly localNets: readonly string[]
@@ -33,14 +39,14 @@ export interface SpammerHeader {
 
 export interface Settings {
   readonly values: Values
-  readonly contacts: readonly Contact[]
+  readonly contacts: readonly ContactOption[]
   readonly handlers: readonly HandlerSettings[]
   readonly spammers: readonly SpammerHeader[]
   /** Warnings about options without effect. */
   readonly notes: readonly string[]
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>
+export type ProgramEnvironment = Readonly<Record<string, string | undefined>>
 
 interface Source {
   readonly spelled: string
@@ -50,7 +56,7 @@ interface Source {
 /** The file that is to be read; undefined: none. `isNamed`: it must be there. */
 export function fileToRead(
   given: readonly CommandLineOption[],
-  environment: Environment,
+  environment: ProgramEnvironment,
 ): { readonly path: string; readonly isNamed: boolean } | undefined {
   const has = (name: OptionName): boolean => given.some((option) => option.name === name)
   if (has('noConfig')) return undefined
@@ -59,13 +65,13 @@ export function fileToRead(
   return has('listen') ? undefined : { path: '/etc/drachtio.conf.xml', isNamed: false }
 }
 
-const fileIn = (environment: Environment): string | undefined =>
+const fileIn = (environment: ProgramEnvironment): string | undefined =>
   fromEnvironment(optionTable.file, environment)?.text
 
 /** @throws OptionError */
 export function readSettings(
   words: readonly string[],
-  environment: Environment,
+  environment: ProgramEnvironment,
   file: Element | undefined,
 ): Settings {
   const given = readCommandLine(words)
@@ -116,7 +122,7 @@ export function needsRestart(before: Settings, now: Settings): readonly string[]
   return differs(({ contacts }) => contacts) ? ['--contact', ...names] : names
 }
 
-const nameOf = ({ option, environment = [], xml = [] }: Row<unknown>): string =>
+const nameOf = ({ option, environment = [], xml = [] }: OptionRow<unknown>): string =>
   option === undefined ? (environment[0] ?? `<${xml[0]}>`) : `--${option}`
 
 function fromCommandLine(
@@ -126,7 +132,10 @@ function fromCommandLine(
   return given.findLast((option) => option.name === name)
 }
 
-function fromEnvironment(row: Row<unknown>, environment: Environment): Source | undefined {
+function fromEnvironment(
+  row: OptionRow<unknown>,
+  environment: ProgramEnvironment,
+): Source | undefined {
   for (const spelled of row.environment ?? []) {
     const text = environment[spelled]
     if (text !== undefined && text !== '') return { spelled, text }
@@ -134,7 +143,7 @@ function fromEnvironment(row: Row<unknown>, environment: Environment): Source | 
   return undefined
 }
 
-function fromFile(row: Row<unknown>, file: Element | undefined): Source | undefined {
+function fromFile(row: OptionRow<unknown>, file: Element | undefined): Source | undefined {
   if (file === undefined) return undefined
   for (const path of row.xml ?? []) {
     // An empty element says yes to what is a flag, and nothing else.
@@ -149,7 +158,7 @@ const elementOf = (path: string): string => `<${path.replaceAll('@', ' ')}>`
 const spelledInFile = (path: string): string => `${elementOf(path)} of the file`
 
 /** @throws OptionError */
-function readValue<T>({ kind }: Row<T>, { spelled, text }: Source): T {
+function readValue<T>({ kind }: OptionRow<T>, { spelled, text }: Source): T {
   const value = kind.read(text)
   if (value === undefined)
     throw new OptionError(`${spelled} is "${text}"; allowed is ${kind.allowed}`)
@@ -159,7 +168,7 @@ function readValue<T>({ kind }: Row<T>, { spelled, text }: Source): T {
 type OfContact = Partial<Record<'externalIp' | 'localNet' | 'dnsName', readonly Source[]>>
 
 /** Options of a contact belong to the one before them. */
-function contactsIn(given: readonly CommandLineOption[]): readonly Contact[] {
+function contactsIn(given: readonly CommandLineOption[]): readonly ContactOption[] {
   const found: { readonly uri: string; readonly options: Record<string, Source[]> }[] = []
   for (const option of given) {
     if (option.name === 'contact') found.push({ uri: option.text, options: {} })
@@ -173,7 +182,7 @@ function contactsIn(given: readonly CommandLineOption[]): readonly Contact[] {
   return found.map(({ uri, options }) => contactOf(uri, options))
 }
 
-function contactsOfFile(file: Element | undefined): readonly Contact[] {
+function contactsOfFile(file: Element | undefined): readonly ContactOption[] {
   if (file === undefined) return []
   const elements = (optionTable.contact.xml ?? []).flatMap((path) => elementsAt(file, path))
   return elements.map(({ text, attributes }) => {
@@ -190,7 +199,7 @@ function contactsOfFile(file: Element | undefined): readonly Contact[] {
   })
 }
 
-function contactOf(uri: string, options: OfContact): Contact {
+function contactOf(uri: string, options: OfContact): ContactOption {
   const [external, ...more] = options.externalIp ?? []
   const [surplus] = more
   if (surplus) throw new OptionError(`${surplus.spelled} is given twice for the contact ${uri}`)
@@ -205,7 +214,7 @@ function contactOf(uri: string, options: OfContact): Contact {
 /** The request handlers of one source: the command line, else the environment, else the file. */
 function handlersIn(
   given: readonly CommandLineOption[],
-  environment: Environment,
+  environment: ProgramEnvironment,
   file: Element | undefined,
 ): readonly HandlerSettings[] {
   const row = optionTable.httpHandler
@@ -220,7 +229,7 @@ function handlersOfFile(file: Element | undefined): readonly HandlerSettings[] {
   if (file === undefined) return []
   const path = 'request-handlers/request-handler'
   return elementsAt(file, path).map(({ text, attributes }) => {
-    const read = <T>(row: Row<T>, attribute: string, whenAbsent: T): T => {
+    const read = <T>(row: OptionRow<T>, attribute: string, whenAbsent: T): T => {
       const value = attributes[attribute] ?? ''
       const spelled = spelledInFile(`${path}@${attribute}`)
       return value === '' ? whenAbsent : readValue(row, { spelled, text: value })
@@ -263,7 +272,7 @@ const isParent = (path: string): boolean =>
 // The settings as options of the SIP server.
 type ListenOptions = SipServerOptions['listen'][number]
 
-const allContacts: Contact = {
+const allContacts: ContactOption = {
   uri: 'sip:*;transport=udp,tcp',
   externalIp: undefined,
   localNets: [],
@@ -354,7 +363,7 @@ function tlsOf(values: Values): { readonly tls?: TlsOptions } {
 
 function listenOf(
   { listen = [], localDomain = [] }: Values,
-  contacts: readonly Contact[],
+  contacts: readonly ContactOption[],
 ): readonly ListenOptions[] {
   const named = listen.length === 0 && contacts.length === 0 ? [allContacts] : contacts
   const places = named.flatMap((contact) => listenersOf(contact))
@@ -367,7 +376,12 @@ function listenOf(
 const protocols: ReadonlySet<string> = new Set(['udp', 'tcp', 'tls', 'ws', 'wss'])
 
 /** `sip:host[:port][;transport=udp,tcp]`; `*` is every address. */
-function listenersOf({ uri, externalIp, localNets, names }: Contact): readonly ListenOptions[] {
+function listenersOf({
+  uri,
+  externalIp,
+  localNets,
+  names,
+}: ContactOption): readonly ListenOptions[] {
   const parts =
     /^(sips?):(?:[^@]*@)?(?:\[([\d.:a-f]+)\]|([\w.-]+|\*))(?::(\d{1,5}))?((?:;[^;]*)*)$/i.exec(uri)
   const [, scheme = '', ipv6, name = '', port, params = ''] = parts ?? []

@@ -8,9 +8,9 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isApplicationUri } from '../clients/dialer.ts'
 import { errorCode } from '../errors.ts'
 import { parseNameAddr, parseUri } from '../message/fields.ts'
-import type { Log, NewRequest, ProxyRoute, RequestRoute, RouteAnswer } from '../options.ts'
+import type { ServerLog, NewRequest, ProxyRoute, RequestRoute, RouteAnswer } from '../options.ts'
 
-export interface RequestHandler {
+export interface HttpRequestHandler {
   /** Upper case; `*`: every method that has no handler of its own. */
   readonly sipMethod: string
   readonly httpMethod: 'get' | 'post'
@@ -43,8 +43,8 @@ const busy: RequestRoute = { reject: { status: 503 } }
 
 /** Undefined: there are none. */
 export function requestHandlers(
-  handlers: readonly RequestHandler[],
-  log: Log,
+  handlers: readonly HttpRequestHandler[],
+  log: ServerLog,
 ): RequestHandlers | undefined {
   if (handlers.length === 0) return undefined
   const agents = new Map(handlers.map((handler) => [handler, agentsFor(handler)]))
@@ -80,10 +80,10 @@ export function requestHandlers(
 }
 
 function refuse(
-  { url }: RequestHandler,
+  { url }: HttpRequestHandler,
   reason: string,
   answer: string | undefined,
-  log: Log,
+  log: ServerLog,
 ): RequestRoute {
   log('warn', 'a request handler has failed', { url: withoutSecrets(url), reason, answer })
   return failed
@@ -96,16 +96,16 @@ function withoutSecrets(url: string): string {
 }
 
 const handlerFor = (
-  handlers: readonly RequestHandler[],
+  handlers: readonly HttpRequestHandler[],
   method: string,
-): RequestHandler | undefined =>
+): HttpRequestHandler | undefined =>
   handlers.find(({ sipMethod }) => sipMethod === method) ??
   handlers.find(({ sipMethod }) => sipMethod === '*')
 
 /** One agent for each protocol of a URL: a redirection may lead to the other one. */
 type Agents = Readonly<Record<string, HttpAgent>>
 
-function agentsFor({ verifies }: RequestHandler): Agents {
+function agentsFor({ verifies }: HttpRequestHandler): Agents {
   const limits = { keepAlive: true, maxSockets: maxConnections }
   return {
     'http:': new HttpAgent(limits),
@@ -132,7 +132,7 @@ interface How {
   readonly signal: AbortSignal
 }
 
-const firstQuestion = ({ url, httpMethod }: RequestHandler, request: NewRequest): Question => ({
+const firstQuestion = ({ url, httpMethod }: HttpRequestHandler, request: NewRequest): Question => ({
   url: new URL(questionUrl(url, request)),
   body: httpMethod === 'post' ? request.text : undefined,
 })

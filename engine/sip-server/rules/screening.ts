@@ -7,7 +7,7 @@ import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { OptionError } from '../errors.ts'
 import { isReliable } from '../flow.ts'
 import { parseNameAddr, parseUri } from '../message/fields.ts'
-import type { Log, NewRequest, Screening } from '../options.ts'
+import type { ServerLog, NewRequest, Screening } from '../options.ts'
 
 export interface ScreeningRules {
   readonly spammers: readonly { readonly name: string; readonly values: readonly string[] }[]
@@ -124,7 +124,7 @@ export interface Blacklist {
 export function watchBlacklist(
   path: string,
   read: (path: string) => string | undefined,
-  log: Log,
+  log: ServerLog,
   watchMs = defaultWatchMs,
 ): Blacklist {
   const readAndLog = (text: string): DenyList => {

@@ -11,7 +11,7 @@ import {
   ackOfFailure,
   type ClientUser,
   type SentRequest,
-  type Table,
+  type TransactionTable,
   Transaction,
   type TransactionContext,
   transactionTimeoutMs,
@@ -31,7 +31,7 @@ type Action =
   | 'reportTimeout'
   | 'reportTransportError'
 
-export const inviteClient: Table<State, Event, Action> = {
+export const inviteClient: TransactionTable<State, Event, Action> = {
   calling: {
     timerA: { to: 'calling', do: ['resend', 'backOffA'] },
     timerB: { to: 'terminated', do: ['stopAB', 'reportTimeout'] },
@@ -180,7 +180,7 @@ type NonInviteAction =
   | 'reportTimeout'
   | 'reportTransportError'
 
-export const nonInviteClient: Table<NonInviteState, NonInviteEvent, NonInviteAction> = {
+export const nonInviteClient: TransactionTable<NonInviteState, NonInviteEvent, NonInviteAction> = {
   trying: {
     timerE: { to: 'trying', do: ['resend', 'backOffE'] },
     timerF: { to: 'terminated', do: ['stopEF', 'reportTimeout'] },

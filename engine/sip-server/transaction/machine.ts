@@ -11,9 +11,11 @@ interface Step<State extends string, Action extends string> {
   readonly do: readonly Action[]
 }
 
-export type Table<State extends string, Event extends string, Action extends string> = Readonly<
-  Record<State, Readonly<Partial<Record<Event, Step<State, Action>>>>>
->
+export type TransactionTable<
+  State extends string,
+  Event extends string,
+  Action extends string,
+> = Readonly<Record<State, Readonly<Partial<Record<Event, Step<State, Action>>>>>>
 
 /**
  * RFC 3261 §17.1.1.1 and Table 4; every other transaction timer is derived from these.
@@ -93,11 +95,11 @@ export abstract class Transaction<
   readonly flow: Flow
   protected readonly context: TransactionContext
   protected user: User
-  readonly #table: Table<State, Event, Action>
+  readonly #table: TransactionTable<State, Event, Action>
   #state: State
 
   constructor(
-    table: Table<State, Event, Action>,
+    table: TransactionTable<State, Event, Action>,
     initial: State,
     flow: Flow,
     user: User,

@@ -7,7 +7,7 @@ import { type Flow, isReliable } from '../flow.ts'
 import type { Deadline } from './deadlines.ts'
 import {
   type ServerUser,
-  type Table,
+  type TransactionTable,
   Transaction,
   type TransactionContext,
   transactionTimeoutMs,
@@ -27,7 +27,7 @@ type Action =
   | 'forgetResponse'
   | 'reportAckTimeout'
 
-export const inviteServer: Table<State, Event, Action> = {
+export const inviteServer: TransactionTable<State, Event, Action> = {
   proceeding: {
     invite: { to: 'proceeding', do: ['resend'] },
     send1xx: { to: 'proceeding', do: ['resend'] },
@@ -159,7 +159,7 @@ type NonInviteState = 'trying' | 'proceeding' | 'terminated'
 type NonInviteEvent = 'request' | 'send1xx' | 'sendFinal' | 'abandon' | 'transportError'
 type NonInviteAction = 'resend' | 'keepResponse'
 
-export const nonInviteServer: Table<NonInviteState, NonInviteEvent, NonInviteAction> = {
+export const nonInviteServer: TransactionTable<NonInviteState, NonInviteEvent, NonInviteAction> = {
   trying: {
     send1xx: { to: 'proceeding', do: ['resend'] },
     sendFinal: { to: 'terminated', do: ['resend', 'keepResponse'] },

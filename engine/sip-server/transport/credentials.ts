@@ -5,7 +5,7 @@ import { constants, X509Certificate } from 'node:crypto'
 import { readFileSync, unwatchFile, watchFile } from 'node:fs'
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls'
 import { CertificateError } from '../errors.ts'
-import type { Log, TlsOptions } from '../options.ts'
+import type { ServerLog, TlsOptions } from '../options.ts'
 
 /** How often the files are looked at; a renewal is not urgent. Milliseconds. */
 const defaultWatchMs = 5_000
@@ -15,7 +15,7 @@ const soonMs = 14 * 24 * 3_600_000
 
 export class Credentials {
   readonly options: TlsOptions
-  readonly #log: Log
+  readonly #log: ServerLog
   /** Milliseconds since the epoch. */
   readonly #now: () => number
   readonly #files: readonly string[]
@@ -24,7 +24,7 @@ export class Credentials {
   #context: SecureContext
 
   /** @throws CertificateError when a file cannot be used; names it. */
-  constructor(options: TlsOptions, log: Log, now: () => number, watchMs = defaultWatchMs) {
+  constructor(options: TlsOptions, log: ServerLog, now: () => number, watchMs = defaultWatchMs) {
     const { certFile, keyFile, chainFile, caFile } = options
     this.options = options
     this.#log = log

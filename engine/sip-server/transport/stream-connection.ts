@@ -7,7 +7,7 @@ import { type Frame, maxMessageBytes, StreamFramer } from '../message/stream-fra
 import { maxWaitingPongs, type StreamLimits } from './sources.ts'
 import type { TransportCallbacks } from './transport.ts'
 
-export interface ConnectionOptions {
+export interface StreamConnectionOptions {
   readonly socket: Socket
   readonly flow: Flow
   /** The event after which a connection that we open can be used; undefined: it was accepted. */
@@ -18,7 +18,7 @@ export interface ConnectionOptions {
   readonly onClosed: (failure: string | undefined) => void
 }
 
-export class Connection {
+export class StreamConnection {
   readonly flow: Flow
   readonly socket: Socket
   readonly #limits: StreamLimits
@@ -35,7 +35,7 @@ export class Connection {
   #failure: string | undefined
   #waitingPongs = 0
 
-  constructor({ socket, flow, readyEvent, limits, callbacks, onClosed }: ConnectionOptions) {
+  constructor({ socket, flow, readyEvent, limits, callbacks, onClosed }: StreamConnectionOptions) {
     this.flow = flow
     this.socket = socket
     this.#limits = limits

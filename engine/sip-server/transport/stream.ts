@@ -5,7 +5,7 @@ import { type Flow, type Listener, sideFor } from '../flow.ts'
 import { type BindAddress, stopListening } from './listen.ts'
 import { Sources, type StreamLimits } from './sources.ts'
 import type { Transport, TransportCallbacks } from './transport.ts'
-import { Connection } from './stream-connection.ts'
+import { StreamConnection } from './stream-connection.ts'
 import { Connections } from './connections.ts'
 
 export interface StreamOptions extends BindAddress {
@@ -98,7 +98,7 @@ export class StreamTransport implements Transport {
   }
 
   /** The connection to send on, or why there is none. */
-  #connectionFor(flow: Flow): Connection | string {
+  #connectionFor(flow: Flow): StreamConnection | string {
     const { connectionId, returnPort } = flow
     if (connectionId === 0) return this.#connectionTo(flow)
     const named = this.#connections.byId(connectionId)
@@ -107,7 +107,7 @@ export class StreamTransport implements Transport {
     return this.#connectionTo({ ...flow, port: returnPort })
   }
 
-  #connectionTo(flow: Flow): Connection | string {
+  #connectionTo(flow: Flow): StreamConnection | string {
     const { address, port, connectMs } = flow
     const hostName = this.#wire.nameFor(flow)
     return (
@@ -125,7 +125,10 @@ export class StreamTransport implements Transport {
   }
 
   /** The connection if its peer was accepted as `hostName`. */
-  #proved(connection: Connection | undefined, hostName: string): Connection | undefined {
+  #proved(
+    connection: StreamConnection | undefined,
+    hostName: string,
+  ): StreamConnection | undefined {
     return connection && this.#wire.hasProved(connection.socket, hostName) ? connection : undefined
   }
 
@@ -134,7 +137,7 @@ export class StreamTransport implements Transport {
     flow: Flow,
     hostName: string | undefined,
     connectMs: number | undefined,
-  ): Connection | string {
+  ): StreamConnection | string {
     if (this.#stopped) return 'the server has stopped'
     if (this.connections >= this.#options.limits.maxConnections) return 'too many connections'
     const named = hostName === undefined ? flow : { ...flow, hostName }
@@ -164,9 +167,9 @@ export class StreamTransport implements Transport {
     remote: Flow,
     readyEvent: Wire['readyEvent'] | undefined,
     limits: StreamLimits,
-  ): Connection {
+  ): StreamConnection {
     const flow = { ...remote, connectionId: this.#options.nextConnectionId() }
-    const connection: Connection = new Connection({
+    const connection: StreamConnection = new StreamConnection({
       socket,
       flow,
       readyEvent,
@@ -182,7 +185,7 @@ export class StreamTransport implements Transport {
     return connection
   }
 
-  #lookingForAlias(connection: () => Connection): TransportCallbacks {
+  #lookingForAlias(connection: () => StreamConnection): TransportCallbacks {
     let isFirst = true
     return {
       ...this.#callbacks,

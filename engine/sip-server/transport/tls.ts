@@ -11,7 +11,7 @@ import { errorCode } from '../errors.ts'
 import type { Flow } from '../flow.ts'
 import { parseVia } from '../message/fields.ts'
 import { splitList } from '../message/headers.ts'
-import type { Log } from '../options.ts'
+import type { ServerLog } from '../options.ts'
 import type { Credentials } from './credentials.ts'
 import { listen } from './listen.ts'
 import { type StreamOptions, StreamTransport, type Wire } from './stream.ts'
@@ -24,7 +24,7 @@ import {
 
 export interface TlsTransportOptions extends StreamOptions {
   readonly credentials: Credentials
-  readonly log: Log
+  readonly log: ServerLog
 }
 
 /** @throws ListenError when the address cannot be bound. */
@@ -62,7 +62,7 @@ class TlsWire implements Wire {
   readonly readyEvent = 'secureConnect'
   readonly #credentials: Credentials
   readonly #verifies: boolean
-  readonly #log: Log
+  readonly #log: ServerLog
   readonly #reported = new Set<string>()
 
   constructor({ credentials, log }: TlsTransportOptions) {

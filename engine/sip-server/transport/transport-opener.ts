@@ -1,5 +1,5 @@
 /** Opens the transport of each protocol. */
-import { monotonicNow, type Log, type SipServerOptions } from '../options.ts'
+import { monotonicNow, type ServerLog, type SipServerOptions } from '../options.ts'
 import { CertificateError } from '../errors.ts'
 import { type BindAddress, listen } from './listen.ts'
 import { defaultStreamLimits, withSourceLimit } from './sources.ts'
@@ -18,11 +18,11 @@ import { type StreamOptions, StreamTransport, type Wire } from './stream.ts'
 
 export class TransportOpener {
   readonly #options: SipServerOptions
-  readonly #log: Log
+  readonly #log: ServerLog
   #credentials: Credentials | undefined
   #lastConnectionId = 0
 
-  constructor(options: SipServerOptions, log: Log) {
+  constructor(options: SipServerOptions, log: ServerLog) {
     this.#options = options
     this.#log = log
   }

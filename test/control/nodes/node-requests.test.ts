@@ -6,7 +6,7 @@ import { bodyHash, type NodeClaims, sealToken } from '../../../control/nodes/nod
 import { startOfTime } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { joinNodes, type JoinedNode, sharedKey } from '../../support/joined-nodes.ts'
-import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
+import type { InstanceStatus } from '../../../schema/contracts/nodes.ts'
 import { membershipOf } from '../../../control/nodes/membership.ts'
 
 const uuid = '00000000-0000-4000-8000-000000000001'
@@ -212,7 +212,7 @@ const now = 10_000_000_000
 
 const key = Buffer.alloc(32)
 
-const listed: NodeStatus = {
+const listed: InstanceStatus = {
   epoch: 1,
   version: '1',
   liveCalls: 0,
@@ -227,7 +227,7 @@ const listed: NodeStatus = {
   clockDifferenceMs: 0,
 }
 
-function peersOf(...nodes: readonly Partial<NodeStatus>[]) {
+function peersOf(...nodes: readonly Partial<InstanceStatus>[]) {
   const list = () => nodes.map((node) => ({ ...listed, ...node }))
   return membershipOf({ identity: { name: 'a', epoch: 1 }, list }, key, () => now).peers()
 }

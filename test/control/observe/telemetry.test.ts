@@ -14,7 +14,7 @@ import { Storage } from '../../../schema/storage/storage.ts'
 import { nodeStatus } from '../../support/engine-views.ts'
 import { openControl, type TestControl } from '../../support/control.ts'
 import { readFileSync } from 'node:fs'
-import { Guard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/guard/guard.ts'
 
 const path = '/api/v1/metrics/telemetry'
 
@@ -285,7 +285,7 @@ const dashboard = readFileSync('control/grafana-dashboard.json', 'utf8')
 
 /** The counts of the engine's guard arrive under its own names. */
 function guardMetrics(): string[] {
-  const guard = new Guard({ now: () => 0, isExempt: () => false, log: () => undefined })
+  const guard = new FloodGuard({ now: () => 0, isExempt: () => false, log: () => undefined })
   return Object.keys(guard.telemetry()).map((name) => `tollgate_${name}`)
 }
 

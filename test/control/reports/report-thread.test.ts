@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { expect, onTestFinished, test, describe } from 'vitest'
-import type { Page } from '../../../control/http/envelope.ts'
+import type { RequestedPage } from '../../../control/http/envelope.ts'
 import type { ReportRequest } from '../../../control/reports/report-chunks.ts'
 import { ReportThread } from '../../../control/reports/report-thread.ts'
 import { StatementThread } from '../../../control/reports/statement-thread.ts'
@@ -45,7 +45,7 @@ function open() {
   writeFileSync(file, stub)
   const thread = new ReportThread(pathToFileURL(file), { path: 'a path' }, () => undefined)
   onTestFinished(() => thread.stop())
-  const begin = (format: ReportRequest['format'], page?: Page) => {
+  const begin = (format: ReportRequest['format'], page?: RequestedPage) => {
     const filter = { tenantId: null, from: 0, before: 1, disposition: undefined }
     return thread.open({ filter, format, page })
   }

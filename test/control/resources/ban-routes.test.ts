@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Guard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/guard/guard.ts'
 import { openControl } from '../../support/control.ts'
 
 const path = '/api/v1/guard/bans'
@@ -8,7 +8,7 @@ const packet = 'OPTIONS sip:x SIP/2.0\r\n\r\n'
 
 async function open() {
   const control = await openControl()
-  const guard = new Guard({ now: control.now, isExempt: () => false, log: () => undefined })
+  const guard = new FloodGuard({ now: control.now, isExempt: () => false, log: () => undefined })
   Object.assign(control.engine.guard, {
     bans: () => guard.bans(),
     locks: () => guard.locks(),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { ActiveCalls } from '../../../engine/call/active-calls.ts'
-import { Deadlines } from '../../../engine/call/deadlines.ts'
+import { CallDeadlines } from '../../../engine/call/deadlines.ts'
 import type { RevokedCall } from '../../../schema/contracts/charging.ts'
 import type { MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
 import { nowhere } from '../../../engine/call/call-machine/state.ts'
@@ -9,7 +9,7 @@ import { ManualTime } from '../../support/manual-time.ts'
 
 function start(unserved?: 'storage_unavailable') {
   const time = new ManualTime(0)
-  const deadlines = new Deadlines({ now: time.now, schedule: time.schedule })
+  const deadlines = new CallDeadlines({ now: time.now, schedule: time.schedule })
   const revoked: RevokedCall[] = []
   const charging = { alive: () => revoked, running: () => undefined }
   const calls = new ActiveCalls({

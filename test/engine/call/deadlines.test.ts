@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { Deadlines } from '../../../engine/call/deadlines.ts'
+import { CallDeadlines } from '../../../engine/call/deadlines.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
 const TICK_MS = 50
 
 function start() {
   const time = new ManualTime(1_000_000)
-  return { time, deadlines: new Deadlines({ now: time.now, schedule: time.schedule }) }
+  return { time, deadlines: new CallDeadlines({ now: time.now, schedule: time.schedule }) }
 }
 
 test('a deadline is never early and at most one tick late', () => {

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { type DialogWay, type DialogWayDeps, mayFollow } from '../../../engine/call/dialog-way.ts'
 import { beginCall } from '../../../engine/call/call-machine/call.ts'
 import { emptyWorld, type Side } from '../../../engine/call/call-machine/state.ts'
-import type { Destination } from '../../../engine/call/inbound/route.ts'
+import type { CallDestination } from '../../../engine/call/inbound/route.ts'
 import type { ExtensionOrigin, Origin } from '../../../engine/routing/recognition.ts'
 import { sampleStart } from '../../support/call-machine.ts'
 import { gateway } from '../../support/gateway.ts'
@@ -29,7 +29,7 @@ const unknown: Origin = { kind: 'unknown' }
 interface Party {
   readonly at?: Origin
   readonly origin?: Origin
-  readonly destination?: Destination
+  readonly destination?: CallDestination
   readonly address?: string
 }
 
@@ -71,7 +71,7 @@ function follows(
 }
 
 const carrierCalled = gateway({ carrierId: 1 })
-const called: Destination = { kind: 'domain', uri: 'sip:friends.example', tenantId: 5 }
+const called: CallDestination = { kind: 'domain', uri: 'sip:friends.example', tenantId: 5 }
 
 test.each<[string, Party, readonly [string, ...string[]]]>([
   ['a phone another port of its own', { origin: phone }, ['x@198.51.100.7:40000']],

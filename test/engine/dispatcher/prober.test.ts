@@ -5,7 +5,7 @@ import { VirtualClock } from './virtual-clock.ts'
 import {
   type ProbeResult,
   type SendProbe,
-  type Verdict,
+  type ProbeVerdict,
 } from '../../../engine/dispatcher/probe-loop.ts'
 
 const target = (id: number) => ({ id, destination: uriOf(id), settings: probeDefaults })
@@ -13,7 +13,7 @@ const target = (id: number) => ({ id, destination: uriOf(id), settings: probeDef
 function start(ids: readonly number[], sendProbe?: SendProbe) {
   const clock = new VirtualClock()
   const nodes = new SimulatedNodes(clock)
-  const verdicts: (Verdict & { readonly id: number })[] = []
+  const verdicts: (ProbeVerdict & { readonly id: number })[] = []
   const prober = new Prober({
     now: clock.now,
     schedule: clock.schedule,
@@ -131,7 +131,7 @@ test('after a stall of the process an answer that has arrived still counts', asy
 
 test('behind what waits to be read an answer has more time, and no longer than that', async () => {
   const clock = new VirtualClock()
-  const verdicts: Verdict[] = []
+  const verdicts: ProbeVerdict[] = []
   const answers = { afterMs: 900 }
   const sendProbe: SendProbe = (_destination, _timeoutMs, done) =>
     void clock.schedule(

@@ -3,7 +3,7 @@
  * others.
  */
 import { expect, test } from 'vitest'
-import { Guard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/guard/guard.ts'
 
 /** As a node tells it, by which no request has come from it yet. */
 const nodeAddress = '192.0.2.77'
@@ -17,7 +17,7 @@ function guarded() {
   const time = { now: 1_000_000_000_000 }
   const logged: string[] = []
   const exempt = new Set<string>()
-  const guard = new Guard({
+  const guard = new FloodGuard({
     now: () => time.now,
     isExempt: (address, port) => exempt.has(`${address}:${port}`),
     isNode: (address) => address === nodeAddress,

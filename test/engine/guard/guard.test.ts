@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Guard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/guard/guard.ts'
 
 const packet = Buffer.from('OPTIONS sip:a@h SIP/2.0\r\nUser-Agent: phone\r\n\r\n')
 /** Where a packet comes from. */
@@ -11,7 +11,7 @@ function guarded(flood = { packetsPerSecond: 10, burst: 20, maxSources: 100 }) {
   const time = { now: 1_000_000_000_000 }
   const logged: string[] = []
   const exempt = new Set<string>()
-  const guard = new Guard({
+  const guard = new FloodGuard({
     now: () => time.now,
     isExempt: (address, port) => exempt.has(address) || exempt.has(`${address}:${port}`),
     log: (_level, message, fields) => void logged.push(`${message}: ${String(fields?.['source'])}`),

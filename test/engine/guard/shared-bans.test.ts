@@ -1,6 +1,6 @@
 /** Several nodes on one PostgreSQL: a source that one of them bans is not heard by any. */
 import { afterEach, describe, expect, test } from 'vitest'
-import { Guard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/guard/guard.ts'
 import { SharedBans } from '../../../engine/guard/shared-bans.ts'
 import { ServerChanges } from '../../../schema/changes/server-changes.ts'
 import { openStore } from '../../../schema/postgres/open.ts'
@@ -47,7 +47,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     const changes = await ServerChanges.open({ notices, schedule, random: () => 0, log })
     closers.push(() => changes.stop())
     const now = (): number => performance.now()
-    const guard = new Guard({ now, isExempt: () => false, log })
+    const guard = new FloodGuard({ now, isExempt: () => false, log })
     const { statements } = store
     const bans = new SharedBans({ store: { statements }, notices, guard, now, schedule, log })
     closers.push(() => bans.stop())

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { installationOf } from '../../../engine/stores/installation.ts'
-import type { NodeStatus } from '../../../schema/contracts/nodes.ts'
+import type { InstanceStatus } from '../../../schema/contracts/nodes.ts'
 
-const status = (name: string, state: NodeStatus['state']): NodeStatus => ({
+const status = (name: string, state: InstanceStatus['state']): InstanceStatus => ({
   name,
   state,
   epoch: 1,

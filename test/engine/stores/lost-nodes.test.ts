@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import type { NodeCondition, NodeStatus } from '../../../schema/contracts/nodes.ts'
+import type { NodeCondition, InstanceStatus } from '../../../schema/contracts/nodes.ts'
 import { LostNodes } from '../../../engine/stores/lost-nodes.ts'
 
 function watched() {
-  const world = { now: 0, state: 'serving' as NodeStatus['state'], isThis: false, epoch: 1 }
+  const world = { now: 0, state: 'serving' as InstanceStatus['state'], isThis: false, epoch: 1 }
   const nodes: {
     condition: NodeCondition
     heartbeatAgeMs: number
-    list(): readonly NodeStatus[]
+    list(): readonly InstanceStatus[]
   } = {
     condition: 'valid',
     heartbeatAgeMs: 0,

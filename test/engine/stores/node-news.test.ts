@@ -1,14 +1,19 @@
 import { describe, expect, test } from 'vitest'
-import { type NodeChange, NodeNews } from '../../../engine/stores/node-news.ts'
+import { type InstanceChange, NodeNews } from '../../../engine/stores/node-news.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import { registerNode } from '../../../schema/nodes/node-registry.ts'
 import { type ServerStore } from '../../../schema/postgres/open.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 
-const lost: NodeChange = { type: 'node.lost', node: 'sbc-9', address: 'http://10.0.0.9', epoch: 1 }
-const recovered: NodeChange = { ...lost, type: 'node.recovered' }
-const fenced: NodeChange = { ...lost, type: 'node.fenced' }
+const lost: InstanceChange = {
+  type: 'node.lost',
+  node: 'sbc-9',
+  address: 'http://10.0.0.9',
+  epoch: 1,
+}
+const recovered: InstanceChange = { ...lost, type: 'node.recovered' }
+const fenced: InstanceChange = { ...lost, type: 'node.fenced' }
 
 describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
   async function opened() {
@@ -37,7 +42,7 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
       events: { add: ({ type }) => void shown.push(type) },
     })
     /** Until it has told or given up. */
-    const tell = async (...changes: readonly NodeChange[]): Promise<void> => {
+    const tell = async (...changes: readonly InstanceChange[]): Promise<void> => {
       for (const change of changes) {
         news.add(change)
         await news.retry()
@@ -49,7 +54,7 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
   test('each change is delivered and shown once, by one of them', async () => {
     const { store, open, silent } = await opened()
     const tellers = [teller(store), teller(await open()), teller(await open())]
-    const all = async (change: NodeChange): Promise<readonly string[]> => {
+    const all = async (change: InstanceChange): Promise<readonly string[]> => {
       await Promise.all(tellers.map(({ tell }) => tell(change)))
       return tellers.flatMap(({ delivered, shown }) => [...delivered.splice(0), ...shown.splice(0)])
     }

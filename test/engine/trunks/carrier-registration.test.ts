@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import {
   CarrierRegistration,
-  type Account,
+  type CarrierAccount,
   type RegisterRequest,
   type RegisterResult,
   grantedSecondsOf,
@@ -9,7 +9,7 @@ import {
 } from '../../../engine/trunks/carrier-registration.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 
-const account: Account = {
+const account: CarrierAccount = {
   registrars: ['sip:192.0.2.1:5060;transport=udp', 'sip:192.0.2.2:5060;transport=udp'],
   username: 'acme',
   password: 'secret',

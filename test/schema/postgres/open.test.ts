@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { afterAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { migrations, newestVersion } from '../../../schema/migrations/index.ts'
-import { openStore, type ServerOptions } from '../../../schema/postgres/open.ts'
+import { openStore, type ServerStoreOptions } from '../../../schema/postgres/open.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
@@ -20,7 +20,7 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     for (const drop of drops) await drop()
   })
 
-  async function opened(options: Partial<ServerOptions> = {}) {
+  async function opened(options: Partial<ServerStoreOptions> = {}) {
     const store = await openStore(url, {
       ...options,
       now: 5,

@@ -1,10 +1,10 @@
 /** A callee: how our INVITE goes on, and what a CANCEL meets. */
-import type { Command } from '../../../engine/call/call-machine/protocol.ts'
+import type { CallCommand } from '../../../engine/call/call-machine/protocol.ts'
 import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
 import type { Line } from './line.ts'
 import { Peer } from './peer.ts'
 
-type Invite = Extract<Command, { readonly type: 'invite' }>
+type Invite = Extract<CallCommand, { readonly type: 'invite' }>
 
 const finals = [300, 302, 302, 302, 305, 400, 401, 403, 404, 408, 415, 480, 486, 486, 488] as const
 const failures = [500, 500, 502, 503, 503, 504, 580, 600, 603, 603, 606] as const

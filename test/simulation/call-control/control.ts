@@ -3,7 +3,7 @@
  * journal say, what the API and the rights of the parties allow. All of it random, none of it what
  * the real ones could not do.
  */
-import type { Command, MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
+import type { CallCommand, MachineEvent } from '../../../engine/call/call-machine/protocol.ts'
 import { oppositeSide, partnerOf } from '../../../engine/call/call-machine/calling.ts'
 import type { Call, Forward, Leg } from '../../../engine/call/call-machine/state.ts'
 import { cause, type End } from '../../../engine/call/cdr/end-reason.ts'
@@ -14,7 +14,7 @@ import { CallBeginnings, free, phone } from './call-beginnings.ts'
 const maxCalls = 12
 
 type Asked = Extract<
-  Command,
+  CallCommand,
   {
     readonly type:
       | 'calleeLeft'

@@ -4,11 +4,11 @@ import {
   callTable,
   exchangeTable,
   legTable,
-  type Table,
+  type StateTable,
   transferTable,
 } from '../../../engine/call/call-machine/tables.ts'
 
-const tables: Readonly<Record<string, Table<string, string, string>>> = {
+const tables: Readonly<Record<string, StateTable<string, string, string>>> = {
   call: callTable,
   leg: legTable,
   attempt: attemptTable,

@@ -13,7 +13,7 @@ import {
   type SavedCall,
 } from '../../../engine/call/call-machine/saved-call.ts'
 import type {
-  Command,
+  CallCommand,
   MachineEvent,
   MachineInputs,
   Timer,
@@ -48,7 +48,7 @@ const timing = {
   retryAfterSeconds: 5,
 }
 
-type Invite = Extract<Command, { readonly type: 'invite' }>
+type Invite = Extract<CallCommand, { readonly type: 'invite' }>
 
 /** Everything in it follows from the seed. Throws at the first thing that must not be. */
 export function simulateHistory(seed: number, options: HistoryOptions = {}): HistoryResult {
@@ -221,20 +221,20 @@ class History implements Line, Scene {
     if (this.#options.isCopied !== false) this.world = readBack(written(this.world))
   }
 
-  #say(prefix: string, value?: MachineEvent | Command): void {
+  #say(prefix: string, value?: MachineEvent | CallCommand): void {
     const { onLine } = this.#options
     if (onLine) onLine(`${this.now} ${prefix}${value ? JSON.stringify(value).slice(0, 600) : ''}`)
   }
 
   /** The digest tells whether two histories went the same way. */
-  #note(command: Command): void {
+  #note(command: CallCommand): void {
     const place = 'legId' in command ? command.legId : 'callUuid' in command ? command.callUuid : ''
     const status = 'status' in command ? String(command.status) : ''
     for (const char of `${command.type} ${place} ${status} ${this.now};`)
       this.#digest = (Math.imul(this.#digest, 31) + (char.codePointAt(0) ?? 0)) | 0
   }
 
-  #perform(command: Command): void {
+  #perform(command: CallCommand): void {
     this.#checkOrder(command)
     switch (command.type) {
       case 'startTimer':
@@ -288,7 +288,7 @@ class History implements Line, Scene {
   /**
    * Nothing for a call after its record, nothing for a leg after its end but what its peer is owed.
    */
-  #checkOrder(command: Command): void {
+  #checkOrder(command: CallCommand): void {
     const { type } = command
     if ('callUuid' in command && this.#stored.has(command.callUuid))
       this.complain(`${type} for ${command.callUuid} after its record`)
@@ -344,7 +344,7 @@ class History implements Line, Scene {
     this.#timers.delete(key)
   }
 
-  #store({ callUuid, end }: Extract<Command, { readonly type: 'store' }>): void {
+  #store({ callUuid, end }: Extract<CallCommand, { readonly type: 'store' }>): void {
     const call = this.world.calls.get(callUuid)
     if (call === undefined) return this.complain(`a record of ${callUuid}, which is unknown`)
     if (!this.#openCalls.delete(callUuid)) this.complain(`a second record of ${callUuid}`)
@@ -370,7 +370,7 @@ class History implements Line, Scene {
   }
 
   /** Billed is what was used, and no more than what was granted. */
-  #checkBill(call: Call, end: Extract<Command, { readonly type: 'store' }>['end']): void {
+  #checkBill(call: Call, end: Extract<CallCommand, { readonly type: 'store' }>['end']): void {
     const { callUuid } = call.start
     const record = callRecord(call, end, this.now)
     const granted = this.granted.get(callUuid) ?? null

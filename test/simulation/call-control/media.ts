@@ -7,7 +7,7 @@ import type { GateEvent, InviteFacts, Legs } from '../../../engine/call/legs.ts'
 import type { LegCommand, LegEventData } from '../../../engine/call/signalling.ts'
 import type { ReceivedRequest } from '../../../engine/call/user-agent/received-request.ts'
 import { MediaGate } from '../../../engine/media/gate/media-gate.ts'
-import { Sessions } from '../../../engine/media/gate/sessions.ts'
+import { MediaSessions } from '../../../engine/media/gate/sessions.ts'
 import { Parties } from '../../../engine/media/parties.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../engine/media/relay/relays.ts'
 import type { MediaPolicy } from '../../../schema/contracts/field-values.ts'
@@ -39,7 +39,7 @@ export class SimulatedMedia {
   readonly #chance: Chance
   readonly #isTroubled: boolean
   readonly #relays: readonly MediaRelay[]
-  readonly #sessions: Sessions
+  readonly #sessions: MediaSessions
   readonly #over = new Set<string>()
   readonly #told = new Map<string, string>()
   /** The description that a leg had before it was offered another, by the transaction. */
@@ -67,7 +67,7 @@ export class SimulatedMedia {
       leg: (legId: string | undefined) => scene.world.legs.get(legId ?? ''),
     }
     const ask = this.#ask.bind(this)
-    this.#sessions = new Sessions({ calls, prefix: 'p', run: 'r', after, ask })
+    this.#sessions = new MediaSessions({ calls, prefix: 'p', run: 'r', after, ask })
     const policy: MediaPolicy = this.#isTroubled
       ? this.#chance.pick(['anchor', 'prefer'])
       : 'anchor'

@@ -1,6 +1,6 @@
 /** Where calls may go: destinations that routing could name. */
 import type { PhoneCandidate } from '../../../engine/call/dialing/outgoing-invite.ts'
-import type { Destination, Route } from '../../../engine/call/inbound/route.ts'
+import type { CallDestination, Route } from '../../../engine/call/inbound/route.ts'
 import type { Chance } from './chance.ts'
 
 export class Routes {
@@ -23,7 +23,7 @@ export class Routes {
     return { kind: 'candidates', direction, candidates }
   }
 
-  #destination(): Destination {
+  #destination(): CallDestination {
     const chance = this.#chance
     const id = chance.between(1, 9)
     const uri = `sip:10.2.0.${id}`

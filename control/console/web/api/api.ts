@@ -2,13 +2,13 @@
 import type { ErrorBody, ImportReport, PageMeta } from './views.ts'
 import { noteAnswer } from './live.ts'
 
-export type Answer<T> =
+export type ConsoleAnswer<T> =
   | { readonly kind: 'ok'; readonly data: T; readonly meta: PageMeta | undefined }
   /** The session is over, or there was none. */
   | { readonly kind: 'signed-out' }
-  | Failure
+  | ApiFailure
 
-export interface Failure {
+export interface ApiFailure {
   readonly kind: 'failed'
   /** The words of the API, or that it cannot be reached. */
   readonly message: string
@@ -25,18 +25,18 @@ interface Envelope<T> {
 }
 
 /** An answer in the envelope. */
-export async function get<T>(path: string): Promise<Answer<T>> {
+export async function get<T>(path: string): Promise<ConsoleAnswer<T>> {
   return enveloped(await ask<Envelope<T>>('GET', path))
 }
 
-export interface Rows<T> {
+export interface ListedRows<T> {
   readonly rows: readonly T[]
   /** Length of the whole list. */
   readonly total: number
 }
 
 /** One page of a list: `path` names it. */
-export async function getRows<T>(path: string): Promise<Answer<Rows<T>>> {
+export async function getRows<T>(path: string): Promise<ConsoleAnswer<ListedRows<T>>> {
   const answer = await get<readonly T[]>(path)
   if (answer.kind !== 'ok') return answer
   const { data, meta } = answer
@@ -48,7 +48,7 @@ const PAGE_ROWS = 200
 const MAX_PAGES = 10
 
 /** A list from its beginning; one that is longer than `MAX_PAGES` pages is cut. */
-export async function getAll<T>(path: string): Promise<Answer<Rows<T>>> {
+export async function getAll<T>(path: string): Promise<ConsoleAnswer<ListedRows<T>>> {
   const first = await getRows<T>(`${path}?limit=${PAGE_ROWS}`)
   if (first.kind !== 'ok') return first
   const rows = [...first.data.rows]
@@ -63,7 +63,7 @@ export async function getAll<T>(path: string): Promise<Answer<Rows<T>>> {
 }
 
 /** An answer without the envelope. */
-export const getBare = <T>(path: string): Promise<Answer<T>> => ask<T>('GET', path)
+export const getBare = <T>(path: string): Promise<ConsoleAnswer<T>> => ask<T>('GET', path)
 
 /** A request that changes something. */
 export async function send<T>(
@@ -71,11 +71,11 @@ export async function send<T>(
   path: string,
   body?: unknown,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answer<T>> {
+): Promise<ConsoleAnswer<T>> {
   return enveloped(await ask<Envelope<T>>(method, path, body, headers))
 }
 
-export interface ImportOrder {
+export interface RateImportForm {
   readonly mode: string
   readonly isDryRun: boolean
   /** A line without a prefix is meant: it prices every number. */
@@ -86,8 +86,8 @@ export interface ImportOrder {
 export async function importRates(
   planId: number,
   table: string,
-  { mode, isDryRun, allowsDefault }: ImportOrder,
-): Promise<Answer<ImportReport>> {
+  { mode, isDryRun, allowsDefault }: RateImportForm,
+): Promise<ConsoleAnswer<ImportReport>> {
   const words = new URLSearchParams({
     rate_plan_id: `${planId}`,
     mode,
@@ -99,7 +99,7 @@ export async function importRates(
 }
 
 /** Extensions are answered without an envelope. */
-function enveloped<T>(answer: Answer<Envelope<T> | T>): Answer<T> {
+function enveloped<T>(answer: ConsoleAnswer<Envelope<T> | T>): ConsoleAnswer<T> {
   if (answer.kind !== 'ok') return answer
   const { data: body } = answer
   if (!isEnvelope(body)) return { ...answer, data: body }
@@ -109,7 +109,7 @@ function enveloped<T>(answer: Answer<Envelope<T> | T>): Answer<T> {
 const isEnvelope = <T>(body: Envelope<T> | T): body is Envelope<T> =>
   typeof body === 'object' && body !== null && 'success' in body
 
-const unreachable: Failure = {
+const unreachable: ApiFailure = {
   kind: 'failed',
   message: 'The server does not answer',
   code: 'unreachable',
@@ -120,7 +120,7 @@ async function ask<T>(
   path: string,
   body?: unknown,
   headers: Readonly<Record<string, string>> = {},
-): Promise<Answer<T>> {
+): Promise<ConsoleAnswer<T>> {
   try {
     const response = await fetch(`/api/v1${path}`, {
       method,

@@ -2,11 +2,11 @@
 import { after } from './browser.ts'
 import { EventParser, type StreamEvent } from './event-parser.ts'
 
-export type Connection = 'connecting' | 'live' | 'lost'
+export type StreamState = 'connecting' | 'live' | 'lost'
 
 export interface StreamReader {
   readonly onEvent: (event: StreamEvent) => void
-  readonly onConnection: (connection: Connection) => void
+  readonly onConnection: (connection: StreamState) => void
   /** The session is over; the stream is not opened again. */
   readonly onSignedOut: () => void
 }
@@ -33,9 +33,9 @@ export function openEventStream(reader: StreamReader, lastId: string | undefined
   let waitMs = FIRST_WAIT_MS
   let cancelRetry = () => {}
   let knownId = lastId
-  let state: Connection = 'connecting'
+  let state: StreamState = 'connecting'
 
-  const become = (next: Connection): void => {
+  const become = (next: StreamState): void => {
     state = next
     reader.onConnection(next)
   }

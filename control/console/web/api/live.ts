@@ -5,10 +5,10 @@
 import { computed, signal } from '@preact/signals'
 import { after } from './browser.ts'
 import type { StreamEvent } from './event-parser.ts'
-import type { Connection } from './event-stream.ts'
+import type { StreamState } from './event-stream.ts'
 import { shareEventStream } from './shared-stream.ts'
 
-export const connection = signal<Connection>('connecting')
+export const connection = signal<StreamState>('connecting')
 
 export interface LiveEvent {
   /** `stream.gap`: events are missing, so everything shown has to be loaded again. */

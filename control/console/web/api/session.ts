@@ -4,12 +4,12 @@ import { get, send } from './api.ts'
 import type { User } from './views.ts'
 import { every } from './browser.ts'
 
-export type Session =
+export type ConsoleSession =
   | { readonly kind: 'unknown' }
   | { readonly kind: 'signed-out'; readonly isExpired: boolean }
   | { readonly kind: 'signed-in'; readonly user: User }
 
-export const session = signal<Session>({ kind: 'unknown' })
+export const session = signal<ConsoleSession>({ kind: 'unknown' })
 
 /** An answer within the last half hour of a session renews it. */
 const RENEW_MS = 600_000

@@ -5,11 +5,11 @@
  */
 import { whileVisible } from './browser.ts'
 import type { StreamEvent } from './event-parser.ts'
-import { type Connection, gap, openEventStream, type StreamReader } from './event-stream.ts'
+import { type StreamState, gap, openEventStream, type StreamReader } from './event-stream.ts'
 
 type Message =
   | { readonly kind: 'event'; readonly event: StreamEvent }
-  | { readonly kind: 'connection'; readonly connection: Connection }
+  | { readonly kind: 'connection'; readonly connection: StreamState }
   | { readonly kind: 'signed-out' }
   /** A tab that has just opened asks how the stream is. */
   | { readonly kind: 'question' }
@@ -55,7 +55,7 @@ function join(name: string, reader: StreamReader, locks: LockManager): () => voi
   const left = new AbortController()
   let lastId: string | undefined
   /** Undefined: another tab reads the stream. */
-  let own: Connection | undefined
+  let own: StreamState | undefined
   /** The event that says which part of the stream is missing. */
   let partial: StreamEvent | undefined
 
@@ -77,7 +77,7 @@ function join(name: string, reader: StreamReader, locks: LockManager): () => voi
     take(message)
   }
   const read = (): (() => void) => {
-    const onConnection = (connection: Connection): void => {
+    const onConnection = (connection: StreamState): void => {
       own = connection
       partial = undefined
       tell({ kind: 'connection', connection })

@@ -43,17 +43,17 @@ export type { OutboundRouteView as OutboundRoute } from '../../../resources/outb
 export type { ImportReport } from '../../../resources/rate-import.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { GuardView as SpendGuard } from '../../../resources/guard-view.ts'
-export type { PriceView as Price } from '../../../resources/rate-routes.ts'
+export type { PriceExplanation as Price } from '../../../resources/rate-routes.ts'
 export type { RatePlanView as RatePlan } from '../../../resources/rate-plans.ts'
 export type { RateView as Rate } from '../../../resources/rates.ts'
 export type { DeliveryView as WebhookDelivery } from '../../../webhooks/delivery-store.ts'
 
-export type ActiveCall = ActiveCallView
+export type ShownCall = ActiveCallView
 export type CallTrace = TraceView
-export type TraceEntry = CallTrace['entries'][number]
-export type TraceMessage = Extract<TraceEntry, { kind: 'message' }>
-export type TraceDecision = Extract<TraceEntry, { kind: 'decision' }>
-export type CallRecord = CdrView
+export type TraceEntryView = CallTrace['entries'][number]
+export type TraceMessageView = Extract<TraceEntryView, { kind: 'message' }>
+export type TraceDecision = Extract<TraceEntryView, { kind: 'decision' }>
+export type CallRecordView = CdrView
 
 export interface CallReport {
   readonly total_calls: number
@@ -61,18 +61,18 @@ export interface CallReport {
   readonly records: readonly CdrView[]
 }
 
-export type Account = ReturnType<typeof userView>
-export type User = Account & { readonly permissions: readonly string[] }
+export type UserAccount = ReturnType<typeof userView>
+export type User = UserAccount & { readonly permissions: readonly string[] }
 export type ApplicationKey = ReturnType<typeof keyView>
 
-export interface KeyUsage {
+export interface KeyUsageView {
   readonly days: readonly DayOfKey[]
 }
 
-export type Setting = SettingView
+export type ShownSetting = SettingView
 
-export interface Settings {
-  readonly settings: readonly Setting[]
+export interface ShownSettings {
+  readonly settings: readonly ShownSetting[]
   readonly notes: readonly string[]
 }
 

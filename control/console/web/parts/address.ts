@@ -1,6 +1,6 @@
 /** The address of a screen: `/console/<screen>/<item>?<state of its tables>`. */
 
-export interface Address {
+export interface ScreenAddress {
   /** Empty: the first that the user may see. */
   readonly screen: string
   /** Undefined: the screen as a whole. */
@@ -8,7 +8,7 @@ export interface Address {
   readonly query: Readonly<Record<string, string>>
 }
 
-export function readAddress(pathname: string, search: string): Address {
+export function readAddress(pathname: string, search: string): ScreenAddress {
   const [, , screen = '', item = ''] = pathname.split('/')
   const query = Object.fromEntries(new URLSearchParams(search))
   return {

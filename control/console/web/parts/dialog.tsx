@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Answer } from '../api/api.ts'
+import type { ConsoleAnswer } from '../api/api.ts'
 import { sessionEnded } from '../api/session.ts'
 import { FieldProblems, none, placed, reveal, showFirst, type Problems } from './field-problems.ts'
 import { Problem } from './text.tsx'
@@ -15,7 +15,9 @@ interface DialogProps {
   readonly action: string
   readonly isDangerous?: boolean
   /** `open`: it goes on. */
-  readonly onConfirm: (form: FormData) => Promise<Answer<unknown> | { readonly kind: 'open' }>
+  readonly onConfirm: (
+    form: FormData,
+  ) => Promise<ConsoleAnswer<unknown> | { readonly kind: 'open' }>
   readonly onClose: (isDone: boolean) => void
   readonly children: ComponentChildren
 }

@@ -2,7 +2,7 @@
 import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { Failure } from '../api/api.ts'
+import type { ApiFailure } from '../api/api.ts'
 
 /** Messages by the names of fields. */
 export type Problems = Readonly<Record<string, string>>
@@ -18,7 +18,7 @@ export const useFieldProblem = (name: string): string | undefined =>
 /** The messages of a refusal for the fields that a form has, and the rest as one text. */
 export function placed(
   form: HTMLFormElement,
-  { message, headline = message, details = [] }: Failure,
+  { message, headline = message, details = [] }: ApiFailure,
 ): { readonly problems: Problems; readonly rest: string } {
   if (details.length === 0) return { problems: none, rest: message }
   const problems: Record<string, string> = {}

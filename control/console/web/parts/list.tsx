@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import type { Answer } from '../api/api.ts'
+import type { ConsoleAnswer } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
 import { useView, type Resource } from './resource.ts'
 import { Table, type ShownColumn, type TableProps } from './table.tsx'
@@ -29,7 +29,7 @@ export interface Action {
     form: FormData,
     /** `more`: what belongs to it. */
     onSecret: (secret: string, more?: ComponentChildren) => void,
-  ) => Promise<Answer<unknown>>
+  ) => Promise<ConsoleAnswer<unknown>>
   /** A notice of the completed action. */
   readonly done?: string
 }

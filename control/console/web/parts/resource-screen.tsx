@@ -3,13 +3,13 @@
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { getAll, getRows, send, type Answer } from '../api/api.ts'
+import { getAll, getRows, send, type ConsoleAnswer } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
 import { useResource } from './resource.ts'
-import type { Row } from './schema-fields.ts'
+import type { FormRow } from './schema-fields.ts'
 import { saveForm, SchemaFields, type SchemaForm } from './schema-form.tsx'
 import type { ShownColumn } from './table.tsx'
 import { Text } from './text.tsx'
@@ -19,12 +19,12 @@ export interface Use<Of> {
   readonly path: string
   readonly one: string
   readonly many: string
-  readonly isUse: (other: Row, of: Of) => boolean
+  readonly isUse: (other: FormRow, of: Of) => boolean
   /** Absent: `name`. */
   readonly name?: string
 }
 
-export interface Noun<Of extends { readonly id: number }> {
+export interface ScreenNoun<Of extends { readonly id: number }> {
   /** `outbound route` */
   readonly one: string
   /** `Outbound routes` */
@@ -45,7 +45,7 @@ export interface Noun<Of extends { readonly id: number }> {
 const REFRESH_MS = 10_000
 
 interface ScreenProps<Of extends { readonly id: number }> {
-  readonly noun: Noun<Of>
+  readonly noun: ScreenNoun<Of>
   /** Besides changing and deleting. */
   readonly actions?: (row: Of) => readonly Action[]
   /** Action that replaces the usual one. */
@@ -92,7 +92,10 @@ export function ResourceScreen<Of extends { readonly id: number }>({
   )
 }
 
-export const createOf = <Of extends { readonly id: number }>({ one, form }: Noun<Of>): Action => ({
+export const createOf = <Of extends { readonly id: number }>({
+  one,
+  form,
+}: ScreenNoun<Of>): Action => ({
   text: `New ${one}`,
   title: `New ${one}`,
   confirm: 'Create',
@@ -101,7 +104,7 @@ export const createOf = <Of extends { readonly id: number }>({ one, form }: Noun
 })
 
 export const changeOf = <Of extends { readonly id: number }>(
-  { one, form }: Noun<Of>,
+  { one, form }: ScreenNoun<Of>,
   row: Of,
 ): Action => ({
   text: 'Change',
@@ -111,7 +114,10 @@ export const changeOf = <Of extends { readonly id: number }>(
   onConfirm: (entered) => saveForm(form, entered, row),
 })
 
-export const removeOf = <Of extends { readonly id: number }>(noun: Noun<Of>, row: Of): Action => ({
+export const removeOf = <Of extends { readonly id: number }>(
+  noun: ScreenNoun<Of>,
+  row: Of,
+): Action => ({
   text: 'Delete',
   title: `Delete this ${noun.one}?`,
   isDangerous: true,
@@ -132,7 +138,7 @@ export const removeOf = <Of extends { readonly id: number }>(noun: Noun<Of>, row
 })
 
 /** The database only knows that something refers to it. */
-function inWords(one: string, answer: Answer<unknown>): Answer<unknown> {
+function inWords(one: string, answer: ConsoleAnswer<unknown>): ConsoleAnswer<unknown> {
   if (answer.kind !== 'failed' || answer.code !== 'in_use') return answer
   if (answer.headline !== 'Still referenced by other resources') return answer
   const message = `Something still refers to this ${one}: change or delete that first.`
@@ -143,7 +149,7 @@ const SHOWN_USES = 5
 
 function UsedBy<Of>({ use, row }: { use: Use<Of>; row: Of }) {
   const { path, one, many, isUse, name = 'name' } = use
-  const { data } = useResource(`uses ${path}`, () => getRows<Row>(`${path}?limit=200`))
+  const { data } = useResource(`uses ${path}`, () => getRows<FormRow>(`${path}?limit=200`))
   const found = data.value?.rows.filter((other) => isUse(other, row)) ?? []
   if (found.length === 0) return null
   const names = found.slice(0, SHOWN_USES).map((other) => String(other[name]))
@@ -157,7 +163,7 @@ function UsedBy<Of>({ use, row }: { use: Use<Of>; row: Of }) {
 }
 
 interface RowButtonsProps<Of extends { readonly id: number }> {
-  readonly noun: Noun<Of>
+  readonly noun: ScreenNoun<Of>
   /** Undefined: it is being loaded. */
   readonly row: Of | undefined
   readonly onChange: () => void

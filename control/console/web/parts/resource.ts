@@ -1,7 +1,7 @@
 /** Data of the API on a screen: loaded when the screen opens, and again when asked. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import { get, type Answer } from '../api/api.ts'
+import { get, type ConsoleAnswer } from '../api/api.ts'
 import { onEvent, type LiveEvent } from '../api/live.ts'
 import { sessionEnded } from '../api/session.ts'
 import { every } from '../api/browser.ts'
@@ -26,7 +26,7 @@ const TICK_MS = 1_000
 /** `key`: loads anew when it changes. */
 export function useResource<T>(
   key: string,
-  load: () => Promise<Answer<T>>,
+  load: () => Promise<ConsoleAnswer<T>>,
   { everyMs, events }: ResourceOptions = {},
 ): Resource<T> {
   const data = useSignal<T | undefined>(undefined)

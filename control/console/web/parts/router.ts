@@ -1,10 +1,10 @@
 /** The address that is shown, and how links change it. */
 import { signal } from '@preact/signals'
-import { pathOf, readAddress, type Address } from './address.ts'
+import { pathOf, readAddress, type ScreenAddress } from './address.ts'
 
-const current = (): Address => readAddress(location.pathname, location.search)
+const current = (): ScreenAddress => readAddress(location.pathname, location.search)
 
-export const address = signal<Address>(current())
+export const address = signal<ScreenAddress>(current())
 
 export function go(path: string): void {
   history.pushState(null, '', path)

@@ -38,7 +38,7 @@ export interface FormField {
   readonly items: readonly FormField[]
 }
 
-export type Row = Readonly<Record<string, unknown>>
+export type FormRow = Readonly<Record<string, unknown>>
 
 /**
  * The fields that a form can show, in the order of the schema; those of an object by their names
@@ -156,7 +156,7 @@ function localTime(at: string): string {
 }
 
 /** The text that the form shows at first. A reference is its id after `#`, where it is known. */
-export function fieldText({ name, kind, initial }: FormField, row: Row | undefined): string {
+export function fieldText({ name, kind, initial }: FormField, row: FormRow | undefined): string {
   if (row === undefined) return initial
   if (kind === 'rows') return `${rowsOf(row, name).length}`
   const id = kind === 'reference' ? valueAt(row, `${name}_id`) : undefined
@@ -166,23 +166,23 @@ export function fieldText({ name, kind, initial }: FormField, row: Row | undefin
 /**
  * The rows of a list as the form shows them at first: the first one of a required list is blank.
  */
-export function rowsOf(row: Row | undefined, name: string): readonly Row[] {
+export function rowsOf(row: FormRow | undefined, name: string): readonly FormRow[] {
   const value = row && valueAt(row, name)
-  return Array.isArray(value) ? (value as readonly Row[]) : []
+  return Array.isArray(value) ? (value as readonly FormRow[]) : []
 }
 
 export const rowsAtFirst = (
   { name, isRequired }: FormField,
-  row: Row | undefined,
-): readonly (Row | undefined)[] =>
+  row: FormRow | undefined,
+): readonly (FormRow | undefined)[] =>
   row === undefined && isRequired ? [undefined] : rowsOf(row, name)
 
-const valueAt = (row: Row, name: string): unknown =>
+const valueAt = (row: FormRow, name: string): unknown =>
   name
     .split('.')
     .reduce<unknown>(
       (value, part) =>
-        typeof value === 'object' && value !== null ? (value as Row)[part] : undefined,
+        typeof value === 'object' && value !== null ? (value as FormRow)[part] : undefined,
       row,
     )
 
@@ -193,9 +193,9 @@ const valueAt = (row: Row, name: string): unknown =>
  */
 export function bodyFrom(
   fields: readonly FormField[],
-  row: Row | undefined,
+  row: FormRow | undefined,
   textOf: (name: string) => string,
-): Row {
+): FormRow {
   const body: Record<string, unknown> = {}
   for (const field of fields) {
     if (!isChanged(field, row, textOf)) continue
@@ -217,7 +217,7 @@ export function bodyFrom(
 
 function isChanged(
   field: FormField,
-  row: Row | undefined,
+  row: FormRow | undefined,
   textOf: (name: string) => string,
 ): boolean {
   if (field.kind !== 'rows') return textOf(field.name).trim() !== fieldText(field, row)
@@ -234,7 +234,7 @@ const indexesOf = ({ name }: FormField, textOf: (name: string) => string): reado
   Array.from({ length: Number(textOf(name)) }, (_, index) => index)
 
 /** Empty fields of a row are absent. */
-const rowsFrom = (field: FormField, textOf: (name: string) => string): readonly Row[] =>
+const rowsFrom = (field: FormField, textOf: (name: string) => string): readonly FormRow[] =>
   indexesOf(field, textOf).map((index) =>
     Object.fromEntries(
       field.items.flatMap((item) => {

@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useRef } from 'preact/hooks'
-import { type Answer, getRows, send } from '../api/api.ts'
+import { type ConsoleAnswer, getRows, send } from '../api/api.ts'
 import { isGlobal } from '../api/session.ts'
 import type { BodySchema } from '../api/views.ts'
 import { problemId, useFieldProblem } from './field-problems.ts'
@@ -16,7 +16,7 @@ import {
   fieldText,
   rowsAtFirst,
   type FormField,
-  type Row,
+  type FormRow,
 } from './schema-fields.ts'
 import { Problem } from './text.tsx'
 
@@ -46,14 +46,14 @@ export interface SchemaForm {
     readonly name: string
     readonly label: string
     readonly options: Readonly<Record<string, string>>
-    readonly of: (row: Row | undefined) => string
+    readonly of: (row: FormRow | undefined) => string
   }
   /** How one row of a list is called, and which of its fields are always in sight. */
   readonly rows?: Readonly<
     Record<string, { readonly one: string; readonly names: readonly string[] }>
   >
   /** A row as the form shows it. */
-  readonly shown?: (row: Row) => Row
+  readonly shown?: (row: FormRow) => FormRow
 }
 
 /** A row is known by an id, or by a `uuid` as keys have. */
@@ -61,7 +61,7 @@ type ExistingRow = Readonly<{ id: number } | { uuid: string }>
 
 const idOf = (row: ExistingRow): string => ('id' in row ? `${row.id}` : row.uuid)
 
-const asShown = ({ shown }: SchemaForm, row: ExistingRow | undefined): Row | undefined =>
+const asShown = ({ shown }: SchemaForm, row: ExistingRow | undefined): FormRow | undefined =>
   row === undefined ? undefined : (shown?.({ ...row }) ?? { ...row })
 
 /** Only the platform says of which tenant a new one is. */
@@ -75,8 +75,8 @@ export async function saveForm<T = unknown>(
   form: SchemaForm,
   entered: FormData,
   row: ExistingRow | undefined,
-  more: Row = {},
-): Promise<Answer<T>> {
+  more: FormRow = {},
+): Promise<ConsoleAnswer<T>> {
   const { path } = form
   const schema = await bodySchema(path)
   if (schema.kind !== 'ok') return schema
@@ -163,7 +163,7 @@ export function SchemaFields({ form, row: existing, children }: SchemaFieldsProp
 
 const firstText = (
   field: FormField,
-  row: Row | undefined,
+  row: FormRow | undefined,
   initial: Readonly<Record<string, string>> = {},
 ): string => (row === undefined ? initial[field.name] : undefined) ?? fieldText(field, row)
 
@@ -171,7 +171,7 @@ interface FieldProps {
   readonly field: FormField
   /** The name of the input in the form. */
   readonly name: string
-  readonly row: Row | undefined
+  readonly row: FormRow | undefined
   readonly form: SchemaForm
   /** The list of whose rows it is a field, with a dot. */
   readonly list?: string
@@ -199,12 +199,16 @@ function SchemaField(props: FieldProps) {
 function RowFields({ field, name, row, form }: FieldProps) {
   const { one, names } = form.rows?.[field.name] ?? { one: 'row', names: undefined }
   const count = useRef(0)
-  const numbered = (value: Row | undefined) => ({ key: (count.current += 1), value })
+  const numbered = (value: FormRow | undefined) => ({ key: (count.current += 1), value })
   const rows = useSignal<readonly ReturnType<typeof numbered>[] | undefined>(undefined)
   rows.value ??= rowsAtFirst(field, row).map(numbered)
   const problem = useFieldProblem(name)
   const { value: present = [] } = rows
-  const draw = (index: number, value: Row | undefined, isMeant: (item: FormField) => boolean) => (
+  const draw = (
+    index: number,
+    value: FormRow | undefined,
+    isMeant: (item: FormField) => boolean,
+  ) => (
     <div class="fields">
       {field.items.filter(isMeant).map((item) => (
         <SchemaField
@@ -296,7 +300,7 @@ interface InputProps {
   readonly text: string
   readonly words: Readonly<Record<string, string>>
   readonly described: Readonly<{ 'aria-describedby': string; 'aria-invalid': boolean }>
-  readonly row: Row | undefined
+  readonly row: FormRow | undefined
 }
 
 function Input(props: InputProps) {
@@ -374,7 +378,7 @@ const MAX_CHOICES = 200
  */
 function Reference({ field, name, text, described, row, source }: InputProps & { source: Source }) {
   const { path, id = 'id' } = source
-  const rows = useResource(path, () => getRows<Row>(`${path}?limit=${MAX_CHOICES}`))
+  const rows = useResource(path, () => getRows<FormRow>(`${path}?limit=${MAX_CHOICES}`))
   const shared = { name, required: field.isRequired, ...described } as const
   const { value: found } = rows.data
   if (found === undefined && rows.problem.value === undefined)
@@ -445,7 +449,7 @@ interface Document {
 let loaded: Promise<Document> | undefined
 
 /** `path`: of a resource, such as `/customers`. */
-async function bodySchema(path: string): Promise<Answer<BodySchema>> {
+async function bodySchema(path: string): Promise<ConsoleAnswer<BodySchema>> {
   try {
     loaded ??= load()
     const { paths, components } = await loaded

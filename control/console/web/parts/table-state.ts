@@ -1,6 +1,6 @@
 /** Which rows a table shows, in which order, by the query of the address: `?q=4930&sort=-cost`. */
 
-export interface Column<Row> {
+export interface TableColumn<Row> {
   /** Name of the column, also in the address. */
   readonly name: string
   readonly title: string
@@ -30,7 +30,7 @@ export function nextSort({ sortBy, isDescending }: TableState, name: string): st
 /** A row is shown when each word of the search is in one of its columns. */
 export function arranged<Row>(
   rows: readonly Row[],
-  columns: readonly Column<Row>[],
+  columns: readonly TableColumn<Row>[],
   { search, sortBy, isDescending }: TableState,
 ): readonly Row[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
@@ -44,7 +44,11 @@ export function arranged<Row>(
     .map(({ row }) => row)
 }
 
-function holds<Row>(row: Row, columns: readonly Column<Row>[], words: readonly string[]): boolean {
+function holds<Row>(
+  row: Row,
+  columns: readonly TableColumn<Row>[],
+  words: readonly string[],
+): boolean {
   const text = columns
     .map(({ value }) => String(value(row) ?? ''))
     .join('\n')

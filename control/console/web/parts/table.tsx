@@ -11,11 +11,11 @@ import {
   inSight,
   nextSort,
   readTableState,
-  type Column,
+  type TableColumn,
   type TableState,
 } from './table-state.ts'
 
-export interface ShownColumn<Row> extends Column<Row> {
+export interface ShownColumn<Row> extends TableColumn<Row> {
   readonly show: (row: Row) => ComponentChildren
   readonly isFigure?: boolean
   /** Left out on narrow screens. */

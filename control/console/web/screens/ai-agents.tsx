@@ -1,10 +1,10 @@
 /** AI agents: numbers whose calls go to a voice service. */
 import type { AiAgent } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { mediaForm } from './media-form.ts'
 
-const noun: Noun<AiAgent & { readonly id: number }> = {
+const noun: ScreenNoun<AiAgent & { readonly id: number }> = {
   one: 'AI agent',
   many: 'AI agents',
   scope: 'agents',

@@ -1,19 +1,19 @@
 /** The actions on a live call, and their dialogs. */
 import { send } from '../api/api.ts'
-import type { ActiveCall } from '../api/views.ts'
+import type { ShownCall } from '../api/views.ts'
 import { Choice, Field, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { Text } from '../parts/text.tsx'
 import { visibleText } from '../parts/visible-text.ts'
 
-const Parties = ({ call }: { call: ActiveCall }) => (
+const Parties = ({ call }: { call: ShownCall }) => (
   <>
     <Text value={call.caller_id_number} max={40} /> to{' '}
     <Text value={call.destination_number} max={40} />
   </>
 )
 
-export const hangUp = (call: ActiveCall): Action => ({
+export const hangUp = (call: ShownCall): Action => ({
   text: 'Hang up',
   title: 'Hang up this call?',
   isDangerous: true,
@@ -26,7 +26,7 @@ export const hangUp = (call: ActiveCall): Action => ({
   onConfirm: () => send('POST', '/telephony/hangup', { call_uuid: call.call_uuid }),
 })
 
-export const transfer = (call: ActiveCall): Action => ({
+export const transfer = (call: ShownCall): Action => ({
   text: 'Transfer',
   title: 'Transfer this call?',
   done: 'The transfer has begun.',
@@ -63,7 +63,7 @@ export const transfer = (call: ActiveCall): Action => ({
     }),
 })
 
-export const listen = (call: ActiveCall): Action => ({
+export const listen = (call: ShownCall): Action => ({
   text: 'Listen',
   label: 'Listen to',
   title: 'Listen to this call?',

@@ -1,13 +1,13 @@
 /** Tells the outcome of a call in words: for lists, and as a sentence on its own page. */
-import type { CallRecord, CallStatus } from '../api/views.ts'
+import type { CallRecordView, CallStatus } from '../api/views.ts'
 import { plural } from '../parts/format.ts'
 import { denialPhrase } from './denial-words.ts'
 
 type Ended = Pick<
-  CallRecord,
+  CallRecordView,
   'disposition' | 'sip_code' | 'hangup_cause' | 'hangup_by' | 'denial_text' | 'denial_code'
 > &
-  Partial<Pick<CallRecord, 'attempts' | 'carrier' | 'direction' | 'node'>>
+  Partial<Pick<CallRecordView, 'attempts' | 'carrier' | 'direction' | 'node'>>
 
 /** Colour, sign and word: the colour alone says nothing. */
 export const results = {
@@ -66,7 +66,10 @@ const partyOf = ({ node, carrier, direction }: Ended): string =>
       ? 'The carrier'
       : 'The phone'
 
-const attemptText = ({ status, reason }: CallRecord['attempts'][number], party: string): string =>
+const attemptText = (
+  { status, reason }: CallRecordView['attempts'][number],
+  party: string,
+): string =>
   status === 0 ? `${party} did not answer in time` : `${party} answered ${status} ${reason}`
 
 const readable = (cause: string): string => capital(cause.replaceAll('_', ' ').toLowerCase())
@@ -82,7 +85,7 @@ const parties = {
 
 interface Told {
   readonly status: CallStatus
-  readonly record: CallRecord | undefined
+  readonly record: CallRecordView | undefined
   /** Name of the payer. */
   readonly customer: string | undefined
   /** Name of the node or the carrier that took the call. */

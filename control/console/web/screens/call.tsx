@@ -1,6 +1,6 @@
 /** One call: how it went, which party has sent what, and why. */
-import { get, getBare, type Answer } from '../api/api.ts'
-import type { CallRecord, CallReport, CallStatus, CallTrace } from '../api/views.ts'
+import { get, getBare, type ConsoleAnswer } from '../api/api.ts'
+import type { CallRecordView, CallReport, CallStatus, CallTrace } from '../api/views.ts'
 import { may } from '../api/session.ts'
 import {
   durationText,
@@ -22,7 +22,7 @@ import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './nam
 interface Call {
   readonly status: CallStatus
   /** Undefined: it lives, or the user may not see it. */
-  readonly record: CallRecord | undefined
+  readonly record: CallRecordView | undefined
 }
 
 export function CallScreen({ uuid }: { uuid: string }) {
@@ -63,7 +63,7 @@ export function CallScreen({ uuid }: { uuid: string }) {
 }
 
 /** A report of all calls would look for it in all of them: the start says where it is. */
-export async function loadCall(uuid: string): Promise<Answer<Call>> {
+export async function loadCall(uuid: string): Promise<ConsoleAnswer<Call>> {
   const answer = await get<CallStatus>(`/pbx/calls/${encodeURIComponent(uuid)}`)
   if (answer.kind !== 'ok') return answer
   const status = answer.data
@@ -100,7 +100,7 @@ function Told({ call: { status, record }, ...names }: { call: Call } & Names) {
   )
 }
 
-const nodeOf = ({ node }: CallRecord, nodes: Names['nodes']): NodeName | undefined =>
+const nodeOf = ({ node }: CallRecordView, nodes: Names['nodes']): NodeName | undefined =>
   node === null ? undefined : nameOfNode(nodes, node)
 
 function CallFacts({ status, record, customers, nodes }: Call & Names) {
@@ -144,7 +144,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
 interface DownloadsProps {
   readonly path: string
   readonly hasTrace: boolean
-  readonly record: CallRecord | undefined
+  readonly record: CallRecordView | undefined
 }
 
 function Downloads({ path, hasTrace, record }: DownloadsProps) {
@@ -164,7 +164,7 @@ function Downloads({ path, hasTrace, record }: DownloadsProps) {
   )
 }
 
-const recordingErrors: Readonly<Record<NonNullable<CallRecord['recording_error']>, string>> = {
+const recordingErrors: Readonly<Record<NonNullable<CallRecordView['recording_error']>, string>> = {
   not_relayed: 'its media went through no relay',
   relay_failed: 'the relay did not start the recording',
   nothing_captured: 'the relay has captured nothing',
@@ -173,7 +173,7 @@ const recordingErrors: Readonly<Record<NonNullable<CallRecord['recording_error']
 }
 
 /** Loaded when it is played, not before: the audit log has an entry for each playback. */
-function Recording({ path, record }: { path: string; record: CallRecord }) {
+function Recording({ path, record }: { path: string; record: CallRecordView }) {
   const { recording, recording_error: error, start_stamp: start } = record
   if (error !== null) return <p class="notice">Not recorded: {recordingErrors[error]}.</p>
   if (recording === null || !may('recordings:listen')) return null
@@ -229,7 +229,7 @@ const sources = {
 } as const
 
 /** Nothing, where nothing is known. */
-function MediaQuality({ quality }: { quality: CallRecord['media_quality'] }) {
+function MediaQuality({ quality }: { quality: CallRecordView['media_quality'] }) {
   const streams = [quality?.caller, quality?.callee]
   const isKnown = streams.some((stream) => Object.values(stream ?? {}).some((each) => each != null))
   if (!isKnown) return null
@@ -258,7 +258,7 @@ function MediaQuality({ quality }: { quality: CallRecord['media_quality'] }) {
   )
 }
 
-type StreamQuality = NonNullable<CallRecord['media_quality']>['caller']
+type StreamQuality = NonNullable<CallRecordView['media_quality']>['caller']
 
 function Direction({ party, stream }: { party: string; stream: StreamQuality }) {
   const source = stream?.mos_source
@@ -282,7 +282,7 @@ const knownText = (value: number | null | undefined, unit: string, digits = 1): 
 const answerText = (status: number, reason: string) =>
   status === 0 ? 'no answer in time' : <Text value={`${status} ${reason}`} max={100} />
 
-function Attempts({ attempts }: { attempts: CallRecord['attempts'] }) {
+function Attempts({ attempts }: { attempts: CallRecordView['attempts'] }) {
   if (attempts.length === 0) return null
   return (
     <>

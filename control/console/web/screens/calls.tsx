@@ -2,7 +2,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { getBare } from '../api/api.ts'
-import type { ActiveCall } from '../api/views.ts'
+import type { ShownCall } from '../api/views.ts'
 import { connection, onEvent } from '../api/live.ts'
 import { pathOf } from '../parts/address.ts'
 import { may } from '../api/session.ts'
@@ -24,7 +24,7 @@ const REFRESH_MS = 15_000
 /** While the event stream is lost. The server computes the costs of all calls for each answer. */
 const LOST_REFRESH_MS = 2_000
 
-const isAnswered = ({ state }: ActiveCall): boolean => state === 'ACTIVE' || state === 'HELD'
+const isAnswered = ({ state }: ShownCall): boolean => state === 'ACTIVE' || state === 'HELD'
 
 type Nodes = ReadonlyMap<string, NodeName>
 
@@ -75,7 +75,7 @@ const columnsFor = (nodes: Nodes, hasSeveral: boolean): readonly ShownColumn<Cal
   }),
 ]
 
-function State({ call }: { call: ActiveCall }) {
+function State({ call }: { call: ShownCall }) {
   const { transfer } = call
   return (
     <>
@@ -117,7 +117,7 @@ function hasSeveralInstances(rows: readonly CallNow[] = []): boolean {
   return rows.some(({ call }) => call.instance !== first)
 }
 
-function actionsOf(call: ActiveCall): readonly Action[] {
+function actionsOf(call: ShownCall): readonly Action[] {
   const isDisabled = !isAnswered(call)
   const mayEnd = may('calls:control')
   return [
@@ -134,7 +134,7 @@ function useLiveCalls() {
   const present = useSignal(now())
   const load = () => {
     askedAt.current = now()
-    return getBare<ActiveCall[]>('/pbx/calls/active')
+    return getBare<ShownCall[]>('/pbx/calls/active')
   }
   const { data, problem, reload } = useResource('calls', load, {
     everyMs: () => (connection.value === 'live' ? REFRESH_MS : LOST_REFRESH_MS),

@@ -3,8 +3,8 @@
  * costs.
  */
 import type { Carrier } from '../api/views.ts'
-import type { Noun, Use } from '../parts/resource-screen.tsx'
-import type { Row } from '../parts/schema-fields.ts'
+import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
+import type { FormRow } from '../parts/schema-fields.ts'
 import { mediaForm } from './media-form.ts'
 
 const use = (path: string, one: string): Use<Carrier & { readonly id: number }> => ({
@@ -14,7 +14,7 @@ const use = (path: string, one: string): Use<Carrier & { readonly id: number }> 
   isUse: (route, { id }) => route['carrier_id'] === id,
 })
 
-export const carrierNoun: Noun<Carrier> = {
+export const carrierNoun: ScreenNoun<Carrier> = {
   one: 'carrier',
   many: 'Carriers',
   scope: 'carriers',
@@ -149,10 +149,13 @@ export const carrierNoun: Noun<Carrier> = {
         'ai-generic': 'another AI voice service',
       },
     },
-    shown: (row) => ({ ...row, gateways: (row['gateways'] as readonly Row[]).map(withoutMask) }),
+    shown: (row) => ({
+      ...row,
+      gateways: (row['gateways'] as readonly FormRow[]).map(withoutMask),
+    }),
   },
 }
 
 /** The length that means a single address is the default. */
-const withoutMask = ({ netmask, ...gateway }: Row): Row =>
+const withoutMask = ({ netmask, ...gateway }: FormRow): FormRow =>
   netmask === 32 || netmask === 128 ? gateway : { ...gateway, netmask }

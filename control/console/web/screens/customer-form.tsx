@@ -2,7 +2,7 @@
 import { may } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
 import type { Tone } from '../parts/format.ts'
-import type { Noun, Use } from '../parts/resource-screen.tsx'
+import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
 import type { SchemaForm } from '../parts/schema-form.tsx'
 
 const customerForm = (): SchemaForm => ({
@@ -51,7 +51,7 @@ const use = (path: string, one: string, name?: string): Use<Customer> => ({
   ...(name !== undefined && { name }),
 })
 
-export const customerNoun = (): Noun<Customer> => ({
+export const customerNoun = (): ScreenNoun<Customer> => ({
   one: 'customer',
   many: 'Customers',
   scope: 'customers',

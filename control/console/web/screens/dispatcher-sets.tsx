@@ -2,7 +2,7 @@
 import type { DispatcherSet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { mediaForm } from './media-form.ts'
 import { nodeState } from './node-state.ts'
 
@@ -14,7 +14,7 @@ const algorithms: Readonly<Record<string, string>> = {
   0: 'by Call-ID',
 }
 
-const noun: Noun<DispatcherSet> = {
+const noun: ScreenNoun<DispatcherSet> = {
   one: 'dispatcher set',
   many: 'Dispatcher sets',
   scope: 'dispatcher',

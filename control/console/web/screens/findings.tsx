@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { get, type Answer } from '../api/api.ts'
+import { get, type ConsoleAnswer } from '../api/api.ts'
 import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'
 import type { Anomalies, CallSummary, Finding, Telemetry } from '../api/views.ts'
@@ -44,7 +44,7 @@ function handledText({ handled_by: change }: Finding): string {
 
 type Found = Pick<Anomalies, 'findings'>
 
-const none: Answer<Found> = { kind: 'ok', data: { findings: [] }, meta: undefined }
+const none: ConsoleAnswer<Found> = { kind: 'ok', data: { findings: [] }, meta: undefined }
 
 /** None where the user may not ask. */
 export const useFindings = (): Resource<Found> =>

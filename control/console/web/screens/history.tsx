@@ -3,7 +3,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { getBare } from '../api/api.ts'
-import type { CallRecord, CallReport } from '../api/views.ts'
+import type { CallRecordView, CallReport } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { may } from '../api/session.ts'
@@ -31,11 +31,11 @@ interface Names {
   readonly nodes: ReadonlyMap<string, NodeName>
 }
 
-const customerOf = ({ customer_id: id }: CallRecord, { customers }: Names): string | null =>
+const customerOf = ({ customer_id: id }: CallRecordView, { customers }: Names): string | null =>
   id === null ? null : (customers.get(id) ?? `customer ${id}`)
 
 /** The carrier that took it, or that was tried last; else the node. */
-function throughOf({ carrier, node }: CallRecord, { nodes }: Names): NodeName | undefined {
+function throughOf({ carrier, node }: CallRecordView, { nodes }: Names): NodeName | undefined {
   if (carrier !== null) return { name: carrier, full: `carrier ${carrier}` }
   return node === null ? undefined : nameOfNode(nodes, node)
 }
@@ -47,7 +47,7 @@ interface Shown {
   readonly hasMos: boolean
 }
 
-const columnsFor = ({ names, isToday, hasMos }: Shown): readonly ShownColumn<CallRecord>[] => [
+const columnsFor = ({ names, isToday, hasMos }: Shown): readonly ShownColumn<CallRecordView>[] => [
   textColumn('started', 'Started', (call) => call.start_stamp, {
     show: (call) => (
       <a href={pathOf('calls', call.call_uuid)}>
@@ -91,7 +91,7 @@ const columnsFor = ({ names, isToday, hasMos }: Shown): readonly ShownColumn<Cal
   }),
   ...(hasMos
     ? [
-        figureColumn<CallRecord>('mos', 'MOS', (call) => call.mos_score, {
+        figureColumn<CallRecordView>('mos', 'MOS', (call) => call.mos_score, {
           isMinor: true,
           show: (call) => figureText(call.mos_score, 2),
         }),

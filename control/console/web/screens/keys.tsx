@@ -4,7 +4,7 @@
  */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
-import type { ApplicationKey, KeyUsage, WithToken } from '../api/views.ts'
+import type { ApplicationKey, KeyUsageView, WithToken } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { Sparkline } from '../parts/chart.tsx'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
@@ -114,7 +114,7 @@ function actionsOf(key: ApplicationKey): readonly Action[] {
   return [changeKey(key), rotate, key.state === 'suspended' ? resume : suspend, revoke]
 }
 
-const dayColumns: readonly ShownColumn<KeyUsage['days'][number]>[] = [
+const dayColumns: readonly ShownColumn<KeyUsageView['days'][number]>[] = [
   textColumn('date', 'Day (UTC)', ({ date }) => date, {
     show: ({ date }) => <time dateTime={date}>{date}</time>,
   }),
@@ -125,7 +125,7 @@ export function KeyScreen({ uuid }: { uuid: string }) {
   const path = `/application-keys/${encodeURIComponent(uuid)}`
   const options = { everyMs: 10_000 }
   const key = useView<ApplicationKey>(path, options)
-  const usage = useView<KeyUsage>(`${path}/usage`, options)
+  const usage = useView<KeyUsageView>(`${path}/usage`, options)
   // Both at once: nothing moves when the other one comes.
   return (
     <Loaded of={key}>
@@ -134,7 +134,7 @@ export function KeyScreen({ uuid }: { uuid: string }) {
   )
 }
 
-const Key = ({ shown, days }: { shown: ApplicationKey; days: KeyUsage['days'] }) => (
+const Key = ({ shown, days }: { shown: ApplicationKey; days: KeyUsageView['days'] }) => (
   <>
     <h2>
       <Text value={shown.name} />

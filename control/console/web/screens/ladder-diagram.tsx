@@ -4,7 +4,7 @@ import { clockText, shortAddress } from '../parts/format.ts'
 import { Text } from '../parts/text.tsx'
 import { visibleLines, visibleText } from '../parts/visible-text.ts'
 import { decisionText } from './decision-words.ts'
-import { afterText, ladderOf, shortSummary, type Party, type Step } from './ladder.ts'
+import { afterText, ladderOf, shortSummary, type LadderParty, type LadderStep } from './ladder.ts'
 import type { NodeName } from './names.ts'
 
 /** A SIP message over UDP is not longer. */
@@ -72,8 +72,8 @@ const Time = ({ at, afterMs }: { at: string; afterMs: number }) => (
 )
 
 interface MessageProps {
-  readonly step: Extract<Step, { kind: 'message' }>
-  readonly parties: readonly Party[]
+  readonly step: Extract<LadderStep, { kind: 'message' }>
+  readonly parties: readonly LadderParty[]
 }
 
 function Message({ step: { message, from, to, afterMs }, parties }: MessageProps) {

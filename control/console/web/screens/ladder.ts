@@ -1,15 +1,15 @@
 /**
  * The lines of a ladder diagram: who has sent each message to which party, in the order of time.
  */
-import type { CallTrace, TraceDecision, TraceMessage } from '../api/views.ts'
+import type { CallTrace, TraceDecision, TraceMessageView } from '../api/views.ts'
 
 /** Columns: the caller, the platform, then each other party in the order in which it appears. */
 export interface Ladder {
-  readonly parties: readonly Party[]
-  readonly steps: readonly Step[]
+  readonly parties: readonly LadderParty[]
+  readonly steps: readonly LadderStep[]
 }
 
-export interface Party {
+export interface LadderParty {
   /** Its role in the call. */
   readonly title: string
   /** A number, a carrier, an address: text of strangers. */
@@ -18,10 +18,10 @@ export interface Party {
   readonly address: string | null
 }
 
-export type Step =
+export type LadderStep =
   | {
       readonly kind: 'message'
-      readonly message: TraceMessage
+      readonly message: TraceMessageView
       readonly from: number
       readonly to: number
       /** Since the first entry. */
@@ -32,10 +32,13 @@ export type Step =
 const PLATFORM = 1
 
 export function ladderOf({ entries, peers }: Pick<CallTrace, 'entries' | 'peers'>): Ladder {
-  const parties: Party[] = [partyOf(0, peers), { title: 'Tollgate', name: null, address: null }]
+  const parties: LadderParty[] = [
+    partyOf(0, peers),
+    { title: 'Tollgate', name: null, address: null },
+  ]
   const start = Date.parse(entries[0]?.at ?? '')
   const columnOf = new Map<number, number>([[0, 0]])
-  const steps = entries.map((entry): Step => {
+  const steps = entries.map((entry): LadderStep => {
     const afterMs = Date.parse(entry.at) - start
     if (entry.kind === 'decision') return { kind: 'decision', decision: entry, afterMs }
     const known = columnOf.get(entry.leg)
@@ -48,7 +51,7 @@ export function ladderOf({ entries, peers }: Pick<CallTrace, 'entries' | 'peers'
   return { parties, steps }
 }
 
-function partyOf(leg: number, peers: CallTrace['peers']): Party {
+function partyOf(leg: number, peers: CallTrace['peers']): LadderParty {
   const peer = peers[leg]
   const called = peer?.role === 'called' ? `Called ${leg}` : `Leg ${leg + 1}`
   const address = peer?.address ?? null

@@ -1,5 +1,5 @@
 /** The live calls of the page: a list of the server, updated by its events. */
-import type { ActiveCall, CallPrice } from '../api/views.ts'
+import type { ShownCall, CallPrice } from '../api/views.ts'
 
 /** An event of the stream. */
 interface LiveEvent {
@@ -9,14 +9,14 @@ interface LiveEvent {
 
 /** A call at one moment. */
 export interface CallNow {
-  readonly call: ActiveCall
+  readonly call: ShownCall
   readonly seconds: number
   /** Null: not known, or there is none. */
   readonly cost: string | null
 }
 
 interface KnownCall {
-  readonly call: ActiveCall
+  readonly call: ShownCall
   /** Start of the talk, or of a call that is not answered yet, by the clock of this page. */
   readonly since: number
   readonly updatedAt: number
@@ -30,7 +30,7 @@ export class LiveCalls {
   readonly #ended = new Map<string, number>()
 
   /** Takes over a list that was requested at `askedAt`: events since then are newer. */
-  list(listed: readonly ActiveCall[], askedAt: number, present: number): void {
+  list(listed: readonly ShownCall[], askedAt: number, present: number): void {
     for (const [uuid, endedAt] of this.#ended)
       if (endedAt < present - ENDED_MS) this.#ended.delete(uuid)
     const before = new Map(this.#calls)
@@ -42,7 +42,7 @@ export class LiveCalls {
   }
 
   /** The list has whole seconds only: the earlier start of the same talk is the better one. */
-  #take(call: ActiveCall, known: KnownCall | undefined, present: number): void {
+  #take(call: ShownCall, known: KnownCall | undefined, present: number): void {
     const since = present - call.duration_seconds * 1_000
     const isSame = known?.call.answer_stamp === call.answer_stamp
     this.#calls.set(call.call_uuid, {
@@ -65,7 +65,7 @@ export class LiveCalls {
     const answer = textOf(data['answer_stamp']) ?? null
     const talked = Date.parse(textOf(data['at']) ?? start) - Date.parse(answer ?? start)
     const known = this.#calls.get(uuid)
-    const call: ActiveCall = { ...(known?.call ?? blank), ...fieldsOf(uuid, data) }
+    const call: ShownCall = { ...(known?.call ?? blank), ...fieldsOf(uuid, data) }
     const isSame = known !== undefined && known.call.answer_stamp === answer
     const since = isSame ? known.since : present - talked
     this.#calls.set(uuid, { call, since, updatedAt: present })
@@ -81,14 +81,14 @@ export class LiveCalls {
 }
 
 /** An answered call costs from its first second on. */
-function costAt({ price, cost_exact: stored, answer_stamp: answer }: ActiveCall, elapsed: number) {
+function costAt({ price, cost_exact: stored, answer_stamp: answer }: ShownCall, elapsed: number) {
   if (price === null) return stored
   const seconds = answer === null ? 0 : Math.max(1, Math.ceil(elapsed / 1_000))
   return decimalText(costMicros(price, seconds))
 }
 
 /** The fields that events lack. */
-const blank: ActiveCall = {
+const blank: ShownCall = {
   uuid: '',
   call_uuid: '',
   caller_id_number: '',
@@ -115,8 +115,8 @@ const blank: ActiveCall = {
 }
 
 /** Fields of an event about a live call: they have the form of those in the list. */
-function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
-  const update = data as Partial<ActiveCall>
+function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ShownCall> {
+  const update = data as Partial<ShownCall>
   const names = [
     'caller_id_number',
     'destination_number',
@@ -136,7 +136,7 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ActiveCall> {
   return {
     uuid,
     call_uuid: uuid,
-    ...(Object.fromEntries(fields) as Partial<ActiveCall>),
+    ...(Object.fromEntries(fields) as Partial<ShownCall>),
     ...(currency !== undefined && { currency }),
   }
 }

@@ -1,6 +1,6 @@
 /** Rates from a table: checked first, with what is wrong in each line, then imported. */
 import { useSignal } from '@preact/signals'
-import { importRates, type Answer } from '../api/api.ts'
+import { importRates, type ConsoleAnswer } from '../api/api.ts'
 import type { ImportReport } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice } from '../parts/form.tsx'
@@ -77,7 +77,7 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
     const text = await file.text()
     change(() => (table.value = text))
   }
-  const confirm = async (): Promise<Answer<unknown> | { readonly kind: 'open' }> => {
+  const confirm = async (): Promise<ConsoleAnswer<unknown> | { readonly kind: 'open' }> => {
     const isDryRun = checked.value === undefined
     const order = { mode: mode.value, isDryRun, allowsDefault: allowsDefault.value }
     const answer = await importRates(planId, table.value, order)

@@ -7,7 +7,7 @@ import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Field, onForm, textIn } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { List, Loaded, type Action } from '../parts/list.tsx'
-import { changeOf, removeOf, ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import { changeOf, removeOf, ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { saveForm, SchemaFields } from '../parts/schema-form.tsx'
@@ -15,7 +15,7 @@ import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { ImportRates } from './rate-import.tsx'
 
-const plan: Noun<RatePlan> = {
+const plan: ScreenNoun<RatePlan> = {
   one: 'rate plan',
   many: 'Rate plans',
   scope: 'rates',
@@ -82,7 +82,7 @@ export const rateColumns: readonly ShownColumn<Rate>[] = [
   momentColumn('from', 'From', (rate) => rate.effective_from, { isMinor: true }),
 ]
 
-const rate: Noun<Rate> = {
+const rate: ScreenNoun<Rate> = {
   one: 'rate',
   many: 'Rates',
   scope: 'rates',

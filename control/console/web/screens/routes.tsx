@@ -4,8 +4,8 @@
  */
 import type { InboundRoute, OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
-import type { Row } from '../parts/schema-fields.ts'
+import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
+import type { FormRow } from '../parts/schema-fields.ts'
 
 const activeText = ({ is_active }: { readonly is_active: boolean }): string =>
   is_active ? 'active' : 'inactive'
@@ -21,7 +21,7 @@ const modes = {
   block: 'refuse the call',
 } as const
 
-const outbound: Noun<OutboundRoute> = {
+const outbound: ScreenNoun<OutboundRoute> = {
   one: 'outbound route',
   many: 'Outbound routes',
   scope: 'routes',
@@ -80,12 +80,12 @@ const targetOf = ({ set_id, extension, agent }: InboundRoute): string => {
 
 const targets = { set: 'a dispatcher set', extension: 'an extension', agent: 'an AI agent' }
 
-const targetIn = (row: Row | undefined): string => {
+const targetIn = (row: FormRow | undefined): string => {
   if (typeof row?.['extension'] === 'string') return 'extension'
   return typeof row?.['agent'] === 'string' ? 'agent' : 'set'
 }
 
-const inbound: Noun<InboundRoute> = {
+const inbound: ScreenNoun<InboundRoute> = {
   one: 'inbound route',
   many: 'Inbound routes',
   scope: 'routes',

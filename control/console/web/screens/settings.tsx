@@ -1,5 +1,5 @@
 /** The settings of the process, and the origin of each. */
-import type { Setting, Settings } from '../api/views.ts'
+import type { ShownSetting, ShownSettings } from '../api/views.ts'
 import { textColumn } from '../parts/columns.tsx'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
@@ -7,12 +7,12 @@ import { Problem, Text } from '../parts/text.tsx'
 
 const sources = { environment: 'environment', file: '.env file', default: 'default' } as const
 
-const valueOf = ({ value, is_set, is_secret, when_unset }: Setting): string => {
+const valueOf = ({ value, is_set, is_secret, when_unset }: ShownSetting): string => {
   if (is_secret) return is_set ? 'set, not shown' : `unset: ${when_unset}`
   return value ?? `unset: ${when_unset}`
 }
 
-const columns: readonly ShownColumn<Setting>[] = [
+const columns: readonly ShownColumn<ShownSetting>[] = [
   textColumn('name', 'Setting', ({ name }) => name, {
     show: ({ name }) => (
       <a href={`/guide#setting-${name.toLowerCase()}`}>
@@ -31,7 +31,7 @@ const columns: readonly ShownColumn<Setting>[] = [
 ]
 
 export function SettingsScreen() {
-  const { data, problem } = useView<Settings>('/settings')
+  const { data, problem } = useView<ShownSettings>('/settings')
   return (
     <>
       <p>They are read at the start: the environment first, then .env, then the default.</p>

@@ -1,5 +1,5 @@
 /** The path that a call from A to B would take now. The query is in the address. */
-import { send, type Answer } from '../api/api.ts'
+import { send, type ConsoleAnswer } from '../api/api.ts'
 import type { Simulation } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
@@ -44,7 +44,7 @@ export function SimulatorScreen() {
   )
 }
 
-const simulate = (asked: Question): Promise<Answer<Simulation | undefined>> =>
+const simulate = (asked: Question): Promise<ConsoleAnswer<Simulation | undefined>> =>
   asked.from === undefined || asked.to === undefined
     ? Promise.resolve({ kind: 'ok', data: undefined, meta: undefined })
     : send<Simulation>('POST', '/telephony/simulate', asked)

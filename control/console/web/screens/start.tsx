@@ -4,7 +4,7 @@
  */
 import { signal, useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { getBare, getRows, send, type Answer, type Rows } from '../api/api.ts'
+import { getBare, getRows, send, type ConsoleAnswer, type ListedRows } from '../api/api.ts'
 import type { CallReport, TestCall } from '../api/views.ts'
 import { onEvent } from '../api/live.ts'
 import { now } from '../api/browser.ts'
@@ -16,7 +16,7 @@ import { useResource } from '../parts/resource.ts'
 import { Badge, Problem } from '../parts/text.tsx'
 import { visibleLines } from '../parts/visible-text.ts'
 import { loadCall } from './call.tsx'
-import { curlOf, steps, type Setup, type Step } from './steps.ts'
+import { curlOf, steps, type Setup, type SetupStep } from './steps.ts'
 
 /** Undefined: not known, or nothing that this user may set up. */
 const setup = signal<Setup | undefined>(undefined)
@@ -42,7 +42,7 @@ export async function findSetup(): Promise<void> {
 }
 
 const has = async (path: string): Promise<boolean> => {
-  const answer: Answer<Rows<unknown>> = await getRows(`${path}?limit=1`)
+  const answer: ConsoleAnswer<ListedRows<unknown>> = await getRows(`${path}?limit=1`)
   return answer.kind === 'ok' ? answer.data.rows.length > 0 : true
 }
 
@@ -100,7 +100,7 @@ export function StartScreen() {
   )
 }
 
-function StepCard({ step, isDone }: { step: Step; isDone: boolean }) {
+function StepCard({ step, isDone }: { step: SetupStep; isDone: boolean }) {
   const { name, title, about, command, screen, fields, action, requests } = step
   const given = useSignal(Object.fromEntries(fields.map((field) => [field.name, field.value])))
   const problem = useSignal<string | undefined>(undefined)
@@ -213,8 +213,10 @@ function PlacedCall({ uuid }: { uuid: string }) {
  * One after the other; the first that fails ends them. What is there already is no failure: a step
  * may be repeated.
  */
-async function sendAll(requests: ReturnType<Step['requests']>): Promise<Answer<unknown>> {
-  let last: Answer<unknown> = { kind: 'ok', data: undefined, meta: undefined }
+async function sendAll(
+  requests: ReturnType<SetupStep['requests']>,
+): Promise<ConsoleAnswer<unknown>> {
+  let last: ConsoleAnswer<unknown> = { kind: 'ok', data: undefined, meta: undefined }
   for (const [index, { method, path, body }] of requests.entries()) {
     last = await send(method, path, body)
     const isThere = last.kind === 'failed' && last.code === 'name_taken'

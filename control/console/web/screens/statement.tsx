@@ -3,7 +3,7 @@
  * entry.
  */
 import { useEffect } from 'preact/hooks'
-import { get, getRows, type Answer } from '../api/api.ts'
+import { get, getRows, type ConsoleAnswer } from '../api/api.ts'
 import type { Customer, LedgerEntry } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
@@ -75,7 +75,7 @@ function choiceOf(query: Readonly<Record<string, string>>, present: number): Sel
   }
 }
 
-async function loadStatement(path: string, choice: Selection): Promise<Answer<Statement>> {
+async function loadStatement(path: string, choice: Selection): Promise<ConsoleAnswer<Statement>> {
   const { month, kind, page } = choice
   const period = periodOf(month)
   if (period === undefined) throw new Error(`${month} is no month`)
@@ -96,7 +96,7 @@ async function loadStatement(path: string, choice: Selection): Promise<Answer<St
   }
 }
 
-async function balanceBefore(path: string, before: string): Promise<Answer<string>> {
+async function balanceBefore(path: string, before: string): Promise<ConsoleAnswer<string>> {
   const words = new URLSearchParams({ end_date: before, limit: '1' })
   const answer = await get<LedgerEntry[]>(`${path}/ledger?${words}`)
   if (answer.kind !== 'ok') return answer

@@ -23,7 +23,7 @@ export interface Request {
   readonly body: object
 }
 
-export interface Step {
+export interface SetupStep {
   readonly name: keyof Setup
   readonly title: string
   readonly about: string
@@ -43,7 +43,7 @@ const plan = 'retail'
 
 const post = (path: string, body: object): Request => ({ method: 'POST', path, body })
 
-export const steps: readonly Step[] = [
+export const steps: readonly SetupStep[] = [
   {
     name: 'node',
     title: 'Add a PBX node',

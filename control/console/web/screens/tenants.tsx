@@ -1,7 +1,7 @@
 /** Tenants: organisations with their SIP domains and numbers. */
 import type { Tenant } from '../api/views.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
-import { ResourceScreen, type Noun, type Use } from '../parts/resource-screen.tsx'
+import { ResourceScreen, type ScreenNoun, type Use } from '../parts/resource-screen.tsx'
 import { mediaForm } from './media-form.ts'
 
 const use = (path: string, one: string, name?: string): Use<Tenant> => ({
@@ -12,7 +12,7 @@ const use = (path: string, one: string, name?: string): Use<Tenant> => ({
   ...(name !== undefined && { name }),
 })
 
-const noun: Noun<Tenant> = {
+const noun: ScreenNoun<Tenant> = {
   one: 'tenant',
   many: 'Tenants',
   scope: 'tenants',

@@ -2,11 +2,11 @@
 import { freshId } from '../api/browser.ts'
 import { send } from '../api/api.ts'
 import { session } from '../api/session.ts'
-import type { Account } from '../api/views.ts'
+import type { UserAccount } from '../api/views.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { enteredIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
-import { ResourceScreen, type Noun } from '../parts/resource-screen.tsx'
+import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 import { Text } from '../parts/text.tsx'
 
@@ -39,7 +39,7 @@ const newForm: SchemaForm = {
   hints: { ...form.hints, password: 'At least 8 characters. Empty: one is generated.' },
 }
 
-const noun: Noun<Account> = {
+const noun: ScreenNoun<UserAccount> = {
   one: 'user',
   many: 'Users',
   scope: 'users',
@@ -74,7 +74,7 @@ const create: Action = {
   },
 }
 
-const newPassword = (user: Account): Action => ({
+const newPassword = (user: UserAccount): Action => ({
   text: 'New password',
   title: 'Set a new password?',
   confirm: 'Set',
@@ -93,7 +93,7 @@ const newPassword = (user: Account): Action => ({
   },
 })
 
-const isMyself = ({ id }: Account): boolean =>
+const isMyself = ({ id }: UserAccount): boolean =>
   session.value.kind === 'signed-in' && session.value.user.id === id
 
 export const UsersScreen = () => (

@@ -24,7 +24,7 @@ import {
 import type { Schedule } from '../../../../schema/clock.ts'
 import { messageOf } from '../received-request.ts'
 import {
-  type Acknowledge,
+  type LibraryAcknowledge,
   type Callback,
   loadLibrary,
   type Parts,
@@ -103,7 +103,7 @@ export class DrachtioConnection {
   /** Sent INVITEs that can be cancelled, by transaction. */
   readonly #invites = new Map<string, SrfRequest>()
   /** Responses that wait for an ACK or a PRACK, by dialog. */
-  readonly #unacknowledged = new Map<string, readonly [Acknowledge, SrfResponse]>()
+  readonly #unacknowledged = new Map<string, readonly [LibraryAcknowledge, SrfResponse]>()
   /** Attempts since the last connection. */
   #failures = 0
   #cancelRetry = ignore
@@ -363,7 +363,7 @@ export class DrachtioConnection {
     this.#emit({ kind: 'request', ...details, isNew })
   }
 
-  #onResponse(response: SrfResponse, acknowledge: Acknowledge): void {
+  #onResponse(response: SrfResponse, acknowledge: LibraryAcknowledge): void {
     const message = this.#read(response.raw)
     if (message === undefined) return
     const details = this.#detailsOf(response, message)

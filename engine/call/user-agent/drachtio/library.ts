@@ -27,10 +27,13 @@ export interface Parts {
 export type Callback<T> = (error: unknown, result?: T) => void
 
 /** ACK of a final response, or PRACK of a reliable one. */
-export type Acknowledge = (parts: Parts, done: Callback<RawMessage>) => void
+export type LibraryAcknowledge = (parts: Parts, done: Callback<RawMessage>) => void
 
 export interface SrfRequest extends ServerMessage {
-  on(event: 'response', listener: (response: SrfResponse, acknowledge: Acknowledge) => void): void
+  on(
+    event: 'response',
+    listener: (response: SrfResponse, acknowledge: LibraryAcknowledge) => void,
+  ): void
   on(event: 'update', listener: (request: SrfRequest, response: SrfResponse) => void): void
   on(event: 'cancel', listener: (cancel: RawMessage) => void): void
   cancel(parts: Parts, done: Callback<SrfRequest>): void

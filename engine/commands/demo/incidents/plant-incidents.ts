@@ -227,7 +227,7 @@ function dial(
 }
 
 /** Requests of the incidents to the API of the demo. */
-export interface ApiRequest {
+export interface DemoRequest {
   readonly method: string
   readonly path: string
   readonly key: string
@@ -241,7 +241,7 @@ const answer = z.looseObject({ data: z.unknown() })
 /** `data` of the answer; undefined: it was refused, or has none. */
 async function ask(
   api: string,
-  { method, path, key, body, address }: ApiRequest,
+  { method, path, key, body, address }: DemoRequest,
 ): Promise<unknown> {
   const response = await fetch(`http://${api}/api/v1${path}`, {
     method,

@@ -89,7 +89,7 @@ export function forwardedResponse(response: SipMessage, lines = ''): string | un
  * The destinations of a forwarded request, those of redirections included (RFC 3261 §16.5, §16.7
  * step 4).
  */
-export interface Target {
+export interface ForwardTarget {
   /** Request-URI. */
   readonly uri: string
   /** The rest of the Route. */
@@ -102,14 +102,14 @@ export interface Target {
   readonly flow?: Flow | undefined
 }
 
-export const keyOf = ({ uri, hop }: Target): string => `${uri} ${hop}`
+export const keyOf = ({ uri, hop }: ForwardTarget): string => `${uri} ${hop}`
 
 /** Destinations of one request, those of redirections included. */
 export const MAX_TARGETS = 32
 
 /** Contacts that are not known yet, by descending q; they are known afterwards. */
-export function redirections(response: SipMessage, known: Set<string>): readonly Target[] {
-  const targets: Target[] = []
+export function redirections(response: SipMessage, known: Set<string>): readonly ForwardTarget[] {
+  const targets: ForwardTarget[] = []
   for (const { uri } of contactsOf(response)) {
     const target = { uri, routes: [], hop: uri }
     if (known.size >= MAX_TARGETS) break

@@ -13,7 +13,12 @@ import { hopOf, namesOneOf } from '../hop-finder.ts'
 import { viaOf } from '../request-writer.ts'
 import { type InboundRequest, type InboundRequests, tooManyHops } from '../uas/inbound-request.ts'
 import type { Vias } from '../app-headers.ts'
-import { addedHeaders, forwardedRequest, MAX_TARGETS, type Target } from './forwarded-text.ts'
+import {
+  addedHeaders,
+  forwardedRequest,
+  MAX_TARGETS,
+  type ForwardTarget,
+} from './forwarded-text.ts'
 import { ResponseContext, type ForwardOptions, type ForwardParts } from './response-context.ts'
 import type { TokenRoutes } from './token-routes.ts'
 
@@ -25,7 +30,7 @@ type NextStep =
   | { readonly kind: 'refuse'; readonly rejection: Refusal }
 
 interface ForwardStep {
-  readonly target: Target
+  readonly target: ForwardTarget
   readonly recordRoute?: RecordRouteTokens | undefined
   readonly patienceMs?: number | undefined
 }
@@ -144,14 +149,14 @@ export class Proxy {
 
   #start(
     inbound: InboundRequest,
-    targets: readonly Target[],
+    targets: readonly ForwardTarget[],
     now: number,
     options: ForwardOptions,
   ): void {
     new ResponseContext(this.#parts, inbound, targets, options).start(now)
   }
 
-  #targetOf(request: SipMessage, source: Flow): Target | undefined {
+  #targetOf(request: SipMessage, source: Flow): ForwardTarget | undefined {
     const { ownRoutes } = this.#parts
     if (!ownRoutes.areGiven) return undefined
     const { callId } = request
@@ -183,7 +188,7 @@ export class Proxy {
    * The Request-URI stays what the caller wrote, unless it names this server: then it becomes the
    * destination. A Route that led here is used up (§16.4).
    */
-  #targetsOf(request: SipMessage, destinations: readonly string[]): readonly Target[] {
+  #targetsOf(request: SipMessage, destinations: readonly string[]): readonly ForwardTarget[] {
     const listeners = this.#parts.hops.listeners()
     const isOurs = namesOneOf(listeners, request.uri)
     const [first, ...others] = request.list('Route')

@@ -10,7 +10,7 @@ import {
   forwardedResponse,
   keyOf,
   redirections,
-  type Target,
+  type ForwardTarget,
 } from './forwarded-text.ts'
 import type { OwnRoutes } from './own-routes.ts'
 import { viaOf } from '../request-writer.ts'
@@ -56,7 +56,7 @@ export interface ForwardParts extends CoreParts {
 
 /** The present branch of a target, and its other flows, should it fail. */
 interface Attempt {
-  readonly target: Target
+  readonly target: ForwardTarget
   readonly flow: Flow
   readonly others: readonly Flow[]
 }
@@ -65,7 +65,7 @@ export class ResponseContext {
   readonly #parts: ForwardParts
   readonly #inbound: InboundRequest
   readonly #options: ForwardOptions
-  #waiting: Target[]
+  #waiting: ForwardTarget[]
   /** All targets, tried or waiting: a redirection cannot go in circles. */
   readonly #known: Set<string>
   readonly #active = new Map<ProxyBranch, Attempt>()
@@ -78,7 +78,7 @@ export class ResponseContext {
   constructor(
     parts: ForwardParts,
     inbound: InboundRequest,
-    targets: readonly Target[],
+    targets: readonly ForwardTarget[],
     options: ForwardOptions,
   ) {
     this.#parts = parts
@@ -179,7 +179,7 @@ export class ResponseContext {
     return this.#active.size === 0 && this.#lookups === 0
   }
 
-  #lookUp(target: Target, now: number): void {
+  #lookUp(target: ForwardTarget, now: number): void {
     let isNow = true
     this.#lookups += 1
     const onFlows = (flows: readonly Flow[], at: number): void => {
@@ -194,7 +194,7 @@ export class ResponseContext {
   }
 
   /** False: there is none, or the caller has given up. */
-  #tryAny(flows: readonly Flow[], target: Target, now: number): boolean {
+  #tryAny(flows: readonly Flow[], target: ForwardTarget, now: number): boolean {
     const [flow, ...others] = flows
     if (flow === undefined || this.#wasCancelled) return false
     const sent = this.#compose(target, flow)
@@ -213,7 +213,7 @@ export class ResponseContext {
   }
 
   /** The request as it goes to one destination (§16.6). */
-  #compose(target: Target, flow: Flow): SentRequest {
+  #compose(target: ForwardTarget, flow: Flow): SentRequest {
     const { request, echo } = this.#inbound
     const { maxForwards, staysInDialog, recordRoute, added } = this.#options
     const branch = this.#parts.ids.branch()
@@ -234,7 +234,7 @@ export class ResponseContext {
   }
 
   /** RFC 5658: always two, so that each says where the requests go that show it first. */
-  #tokenRoutes(tokens: RecordRouteTokens, target: Target, to: Flow): readonly string[] {
+  #tokenRoutes(tokens: RecordRouteTokens, target: ForwardTarget, to: Flow): readonly string[] {
     const isSecure = isSips(target.uri)
     const entryOf = ({ listener }: Flow, token: string): string =>
       `<${ownUri(listener, token, isSecure)};lr>`
@@ -243,7 +243,7 @@ export class ResponseContext {
   }
 
   /** RFC 5658: one entry for each side, where they differ; the nearest to the destination first. */
-  #ownRoutes(target: Target, to: Flow): readonly string[] {
+  #ownRoutes(target: ForwardTarget, to: Flow): readonly string[] {
     const { transaction, request } = this.#inbound
     const isSecure = isSips(target.routes[0] ?? target.uri)
     const entryOf = ({ listener, connectionId }: Flow): string =>

@@ -5,7 +5,7 @@
  * reaches nothing else by it.
  */
 import { type HopFinder, namesOneOf } from '../hop-finder.ts'
-import type { Target } from './forwarded-text.ts'
+import type { ForwardTarget } from './forwarded-text.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
 import type { SipMessage } from '../../message/message.ts'
@@ -13,7 +13,7 @@ import { parseUri } from '../../message/fields.ts'
 import type { RecordRouteTokens, Refusal, SipServerOptions } from '../../options.ts'
 
 interface TokenTarget {
-  readonly target: Target
+  readonly target: ForwardTarget
   readonly recordRoute: RecordRouteTokens | undefined
   readonly patienceMs: number | undefined
 }

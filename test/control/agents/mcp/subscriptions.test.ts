@@ -5,7 +5,7 @@ import { openToolRig, storeRecord, type ToolRig } from '../../../support/tools-r
 import { readColumn, runSql } from '../../../support/stored.ts'
 import { eventually } from '../../../support/waiting.ts'
 import { type Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
-import { Subscriptions } from '../../../../control/agents/mcp/subscriptions.ts'
+import { McpSubscriptions } from '../../../../control/agents/mcp/subscriptions.ts'
 import { apiWith } from '../../../support/control.ts'
 import type { ServedApp } from '../../../support/in-memory-http.ts'
 
@@ -336,7 +336,7 @@ test('what changed while no stream was open is told on the next one, which is ke
 })
 
 test('a stream whose reader does not read is cut off after 32 notifications', async () => {
-  const subscriptions = new Subscriptions(() => 0)
+  const subscriptions = new McpSubscriptions(() => 0)
   let version = 0
   subscriptions.openSession({
     actor: 'key:1',

@@ -12,7 +12,7 @@ import { costMicros as charged } from '../../../../engine/charging/pricing/price
 import { moneyToDecimal } from '../../../../schema/columns.ts'
 import { readFileSync } from 'node:fs'
 import { denialPhrase } from '../../../../control/console/web/screens/denial-words.ts'
-import type { ActiveCall } from '../../../../control/console/web/api/views.ts'
+import type { ShownCall } from '../../../../control/console/web/api/views.ts'
 
 const stream = [
   'retry: 2000\n: welcome\n\n',
@@ -106,7 +106,7 @@ const started = { ...told, at: stamp(0), state: 'DIALING', start_stamp: stamp(0)
 
 const answered = { ...started, at: stamp(5), state: 'ACTIVE', answer_stamp: stamp(5), price }
 
-const listed = (change: Partial<ActiveCall> = {}): ActiveCall => ({
+const listed = (change: Partial<ShownCall> = {}): ShownCall => ({
   uuid: 'a',
   ...told,
   duration_seconds: 10,

@@ -1,7 +1,7 @@
 /** A transfer, or click-to-call, while its calls end or its parties are told of something else. */
 import { expect, test } from 'vitest'
 import { forgetCall, beginCall } from '../../../../engine/call/call-machine/call.ts'
-import type { Command } from '../../../../engine/call/call-machine/protocol.ts'
+import type { CallCommand } from '../../../../engine/call/call-machine/protocol.ts'
 import type { PhoneCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { CallMachine, response, sampleInvite, sampleStart } from '../../../support/call-machine.ts'
 import { candidate } from '../../../support/call-rig.ts'
@@ -13,8 +13,8 @@ const dialogOf = (leg: string) => ({
   remoteTag: 'r',
   media: `by ${leg}`,
 })
-const types = (commands: readonly Command[]) => commands.map(({ type }) => type)
-const stored = (commands: readonly Command[]) =>
+const types = (commands: readonly CallCommand[]) => commands.map(({ type }) => type)
+const stored = (commands: readonly CallCommand[]) =>
   commands.flatMap((command) => (command.type === 'store' ? [command.callUuid] : []))
 
 /**

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Command } from '../../../../engine/call/call-machine/protocol.ts'
+import type { CallCommand } from '../../../../engine/call/call-machine/protocol.ts'
 import { CallMachine } from '../../../support/call-machine.ts'
 import { candidate } from '../../../support/call-rig.ts'
 
@@ -12,7 +12,7 @@ function start(grantedSeconds: number | null, extend: Answer) {
   const machine = new CallMachine()
   machine.answered(grantedSeconds, candidate(1, 5_060))
   const askedAt: number[] = []
-  const answer = (command: Command): void => {
+  const answer = (command: CallCommand): void => {
     if (command.type !== 'extend') return
     const { callUuid } = command
     askedAt.push(machine.now / 1_000)

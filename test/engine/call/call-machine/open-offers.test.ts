@@ -1,6 +1,6 @@
 /** One offer at a time in each dialog, from either side; and what is owed when a leg is over. */
 import { expect, test } from 'vitest'
-import type { Command } from '../../../../engine/call/call-machine/protocol.ts'
+import type { CallCommand } from '../../../../engine/call/call-machine/protocol.ts'
 import { CallMachine, response } from '../../../support/call-machine.ts'
 import { candidate } from '../../../support/call-rig.ts'
 
@@ -26,9 +26,9 @@ function talk() {
   return { machine, caller, callee, ask, answer }
 }
 
-const statuses = (commands: readonly Command[]) =>
+const statuses = (commands: readonly CallCommand[]) =>
   commands.flatMap((command) => (command.type === 'answerRequest' ? [command.status] : []))
-const requests = (commands: readonly Command[]) =>
+const requests = (commands: readonly CallCommand[]) =>
   commands.flatMap((command) => (command.type === 'request' ? [command.method] : []))
 
 test.each(['INVITE', 'UPDATE'])(

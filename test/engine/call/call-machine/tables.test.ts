@@ -5,14 +5,14 @@ import {
   callTable,
   exchangeTable,
   legTable,
-  type Table,
+  type StateTable,
   transferTable,
 } from '../../../../engine/call/call-machine/tables.ts'
 import { stateDiagram } from '../../../support/state-diagram.ts'
 
 interface Machine {
   readonly name: string
-  readonly table: Table<string, string, string>
+  readonly table: StateTable<string, string, string>
   readonly starts: readonly string[]
   readonly ends: readonly string[]
 }

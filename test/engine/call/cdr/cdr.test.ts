@@ -5,7 +5,7 @@ import { callRecord, openCall } from '../../../../engine/call/cdr/cdr.ts'
 import { type End, reasonHeader, summarize } from '../../../../engine/call/cdr/end-reason.ts'
 import { toColumns } from '../../../../schema/records/stored-record.ts'
 import { sampleStart } from '../../../support/call-machine.ts'
-import { type EndedCall, RecentCalls } from '../../../../engine/call/recent-calls.ts'
+import { type RecentCall, RecentCalls } from '../../../../engine/call/recent-calls.ts'
 
 const bye: End = { kind: 'hung-up', by: 'caller' }
 
@@ -164,7 +164,7 @@ test('only an empty wallet is named in Reason', () => {
 
 /** As far as it is read. */
 const ended = (callUuid: string, endedAt: number) =>
-  ({ record: { callUuid, endedAt }, stampOffsetMs: 0 }) as EndedCall
+  ({ record: { callUuid, endedAt }, stampOffsetMs: 0 }) as RecentCall
 
 test('a call that ended is found for a quarter of an hour', () => {
   let now = 0

@@ -2,7 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import type { Legs } from '../../../../engine/call/legs.ts'
 import {
   ListeningLegs,
-  type Listening,
+  type ListeningPort,
   answerListener,
 } from '../../../../engine/call/monitoring/listening-legs.ts'
 import type { LegCommandOf, LegEventData } from '../../../../engine/call/signalling.ts'
@@ -26,7 +26,7 @@ beforeEach(() => {
   events = []
   trying = []
   endpoint = { address: '10.0.0.1', port: 4_000 }
-  const listening: Listening = {
+  const listening: ListeningPort = {
     relayOf: () => 'relay:1',
     open: (id, listened) => {
       done.push(['open', id, listened])

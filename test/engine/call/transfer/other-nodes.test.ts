@@ -3,7 +3,7 @@
  * not for the transferor.
  */
 import { expect, test } from 'vitest'
-import { OtherNodes } from '../../../../engine/call/transfer/other-nodes.ts'
+import { TransferInstances } from '../../../../engine/call/transfer/other-nodes.ts'
 import type { SipRequest } from '../../../../engine/call/signalling.ts'
 
 const replaces = { callId: 'c1', toTag: 'to', fromTag: 'from', isEarlyOnly: false }
@@ -15,8 +15,8 @@ const addresses = { a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3' }
 function cluster() {
   const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0, recorded: '' }
   const [logged, nodeAddresses]: string[][] = [[], []]
-  const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): OtherNodes =>
-    new OtherNodes({
+  const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): TransferInstances =>
+    new TransferInstances({
       self,
       key,
       wallNow: () => world.now,
@@ -39,7 +39,11 @@ function cluster() {
 }
 
 /** The INVITE of node a for node b, as node b has it. */
-function inviteOf(asking: OtherNodes, more: Partial<SipRequest> = {}, headers = {}): SipRequest {
+function inviteOf(
+  asking: TransferInstances,
+  more: Partial<SipRequest> = {},
+  headers = {},
+): SipRequest {
   const toB = asking.candidates(replaces, asked).find(({ holder }) => holder === 'b')
   return {
     method: 'INVITE',

@@ -6,7 +6,7 @@ import { Customer } from '../../../../engine/charging/customers/customer.ts'
 import type { Counting } from '../../../../engine/charging/customers/customer-limits.ts'
 import type { Customers } from '../../../../engine/charging/customers/customers.ts'
 import { Meter } from '../../../../engine/charging/guards/meter.ts'
-import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
+import { RateDeck } from '../../../../engine/charging/pricing/rate-table.ts'
 import { walletShares } from '../../../../engine/shares/node-shares.ts'
 import { noHold, type Share } from '../../../../schema/contracts/limits.ts'
 import { question, start } from '../../../support/books.ts'
@@ -66,7 +66,7 @@ function decisionsOn(room: Share, meters: readonly Meter[] = []) {
   })
   const books = {
     customers: { byNumber: () => payer } as unknown as Customers,
-    rates: new RateTable([rate]),
+    rates: new RateDeck([rate]),
     reservations: new Reservations(),
     guards: {
       endsCalls: false,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { RateTable } from '../../../../engine/charging/pricing/rate-table.ts'
+import { RateDeck } from '../../../../engine/charging/pricing/rate-table.ts'
 import type { Rate } from '../../../../schema/contracts/charging.ts'
 
 const rate = (prefix: string, more: Partial<Rate> = {}): Rate => ({
@@ -21,11 +21,11 @@ const rate = (prefix: string, more: Partial<Rate> = {}): Rate => ({
   ...more,
 })
 
-const prefixFor = (table: RateTable, number: string, at = 1_000): string | undefined =>
+const prefixFor = (table: RateDeck, number: string, at = 1_000): string | undefined =>
   table.find(1, number, at)?.tariff.prefix
 
 test('the longest prefix wins, with or without a leading plus on either side', () => {
-  const table = new RateTable([rate(''), rate('49'), rate('+4930'), rate('4930123')])
+  const table = new RateDeck([rate(''), rate('49'), rate('+4930'), rate('4930123')])
   expect(prefixFor(table, '+49301239')).toBe('4930123')
   expect(prefixFor(table, '49305')).toBe('+4930')
   expect(prefixFor(table, '+4989')).toBe('49')
@@ -33,13 +33,13 @@ test('the longest prefix wins, with or without a leading plus on either side', (
 })
 
 test('a plan without a matching prefix, and an unknown plan, have no rate', () => {
-  const table = new RateTable([rate('49')])
+  const table = new RateDeck([rate('49')])
   expect(table.find(1, '44', 0)).toBeUndefined()
   expect(table.find(2, '49', 0)).toBeUndefined()
 })
 
 test('a rate holds from its first to before its last moment; outside, a shorter prefix does', () => {
-  const table = new RateTable([rate('4'), rate('49', { effectiveFrom: 1_000, effectiveTo: 2_000 })])
+  const table = new RateDeck([rate('4'), rate('49', { effectiveFrom: 1_000, effectiveTo: 2_000 })])
   expect([999, 1_000, 1_999, 2_000].map((at) => prefixFor(table, '491', at))).toEqual([
     '4',
     '49',
@@ -50,20 +50,20 @@ test('a rate holds from its first to before its last moment; outside, a shorter 
 
 test('of two rates in force for a prefix the one that began later holds', () => {
   const blocked = rate('49', { effectiveFrom: 500, isBlocked: true })
-  const table = new RateTable([rate('49'), blocked])
+  const table = new RateDeck([rate('49'), blocked])
   expect(table.find(1, '491', 499)?.isBlocked).toBe(false)
   expect(table.find(1, '491', 500)?.isBlocked).toBe(true)
 })
 
 test('a number that still begins with an exit code has the price of numbers abroad, not that of national ones', () => {
   const codes = ['011', '00']
-  const table = new RateTable([rate(''), rate('0'), rate('00'), rate('33')], codes)
+  const table = new RateDeck([rate(''), rate('0'), rate('00'), rate('33')], codes)
   for (const number of ['+441632960000', '00441632960000', '0042'])
     expect([number, prefixFor(table, number)]).toEqual([number, '00'])
   for (const number of ['000441632960000', '+000441632960000', '00*441632960000'])
     expect([number, prefixFor(table, number)]).toEqual([number, '00'])
   expect(['01632960000', '441632960000'].map((each) => prefixFor(table, each))).toEqual(['0', ''])
-  expect(prefixFor(new RateTable([rate('00')], codes), '000441632960000')).toBe('00')
+  expect(prefixFor(new RateDeck([rate('00')], codes), '000441632960000')).toBe('00')
 })
 
 const priced = (prefix: string, ratePerMinuteMicros: number, more: Partial<Rate> = {}): Rate => {
@@ -76,12 +76,12 @@ const priced = (prefix: string, ratePerMinuteMicros: number, more: Partial<Rate>
 const held = (rates: readonly Rate[], exitCodes: readonly string[]): readonly string[] => {
   const spelling = rates[0]?.tariff.prefix.replace('+', '') ?? ''
   const later = rates.filter(({ tariff }) => tariff.prefix.replace('+', '') === spelling)
-  const written = new RateTable(
+  const written = new RateDeck(
     rates.filter((each) => !later.includes(each)),
     exitCodes,
   )
   written.replace(1, spelling, later)
-  const tables = [new RateTable(rates, exitCodes), new RateTable(rates.toReversed(), exitCodes)]
+  const tables = [new RateDeck(rates, exitCodes), new RateDeck(rates.toReversed(), exitCodes)]
   return [...tables, written].map((table) => prefixFor(table, '+441632960000') ?? '')
 }
 
@@ -123,7 +123,7 @@ test.each([
 test('a prefix that is stored with and without a plus, from the same moment: the dearer holds', () => {
   expect(held([priced('+44', 2), priced('44', 3)], [])).toEqual(['44', '44', '44'])
   const blocked = priced('+44', 1, { isBlocked: true })
-  const table = new RateTable([priced('44', 3), blocked])
+  const table = new RateDeck([priced('44', 3), blocked])
   expect(table.find(1, '+441632960000', 1_000)).toBe(blocked)
 })
 
@@ -131,7 +131,7 @@ test('every answer is that of trying all prefixes', () => {
   const digits = fc.string({ unit: fc.constantFrom('1', '2', '3'), maxLength: 6 })
   fc.assert(
     fc.property(fc.uniqueArray(digits, { maxLength: 30 }), digits, (prefixes, number) => {
-      const table = new RateTable(prefixes.map((prefix) => rate(prefix)))
+      const table = new RateDeck(prefixes.map((prefix) => rate(prefix)))
       const longest = prefixes
         .filter((prefix) => number.startsWith(prefix))
         .toSorted((a, b) => b.length - a.length)[0]
@@ -147,7 +147,7 @@ test('a table in which prefixes were replaced answers as one made anew', () => {
   const writes = fc.array(fc.tuple(prefix, fc.array(start, { maxLength: 2 })), { maxLength: 20 })
   fc.assert(
     fc.property(writes, fc.stringMatching(/^[12]{5}$/), (history, number) => {
-      const table = new RateTable([rate('1'), rate('12')])
+      const table = new RateDeck([rate('1'), rate('12')])
       const stored = new Map([
         ['1', [rate('1')]],
         ['12', [rate('12')]],
@@ -157,7 +157,7 @@ test('a table in which prefixes were replaced answers as one made anew', () => {
         table.replace(1, `+${changed}`, rates)
         stored.set(changed, rates)
       }
-      const fresh = new RateTable([...stored.values()].flat())
+      const fresh = new RateDeck([...stored.values()].flat())
       for (const at of [0, 600, 1_000])
         expect(table.find(1, number, at)).toEqual(fresh.find(1, number, at))
     }),
@@ -173,7 +173,7 @@ test('of the dated prices of a prefix the newest that is in force holds', () => 
       const rates = prices.map(({ from, to }) =>
         rate('49', { effectiveFrom: from, effectiveTo: to }),
       )
-      const table = new RateTable()
+      const table = new RateDeck()
       const rest = [...rates]
       for (const length of cuts) table.add(rest.splice(0, length))
       table.add(rest)
@@ -197,7 +197,7 @@ test('a hundred thousand dated prices of one prefix are taken over and found wit
     rate('49', { effectiveFrom: (day * 7_919) % 100_000 }),
   )
   const began = performance.now()
-  const table = new RateTable()
+  const table = new RateDeck()
   for (let start = 0; start < rates.length; start += 250) table.add(rates.slice(start, start + 250))
   for (let at = 0; at < 100_000; at += 10) expect(table.find(1, '4930', at)?.effectiveFrom).toBe(at)
   expect(performance.now() - began).toBeLessThan(10_000)

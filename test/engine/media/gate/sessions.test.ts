@@ -1,6 +1,6 @@
 /** When relays are told that sessions are over. */
 import { expect, test } from 'vitest'
-import { deleteOrphans, Sessions } from '../../../../engine/media/gate/sessions.ts'
+import { deleteOrphans, MediaSessions } from '../../../../engine/media/gate/sessions.ts'
 import type { NgAnswer, NgRequest, Relay } from '../../../../engine/media/relay/relays.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../../support/waiting.ts'
@@ -16,7 +16,7 @@ const relay = {
 function start() {
   const asked: NgRequest[] = []
   const timers: { readonly act: () => void; readonly delayMs: number }[] = []
-  const sessions = new Sessions({
+  const sessions = new MediaSessions({
     calls: { call: () => undefined },
     prefix: 'test',
     run: '1',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { Deadlines } from '../../../../engine/call/deadlines.ts'
+import { CallDeadlines } from '../../../../engine/call/deadlines.ts'
 import type { MediaObserver, MediaSession } from '../../../../engine/media/call-media.ts'
 import { MediaTimeout } from '../../../../engine/media/quality/media-timeout.ts'
 import type { NgAnswer } from '../../../../engine/media/relay/relays.ts'
@@ -63,7 +63,7 @@ function openCall({ aheadMs = 0, timeoutMs = 60_000, isChargedToEnd = false } = 
       machine.event({ type: 'mediaLost', callUuid, lastPacketAt })
       machine.world.calls.delete(callUuid)
     },
-    deadlines: new Deadlines(time),
+    deadlines: new CallDeadlines(time),
     now: time.now,
     wallNow: time.wallNow,
     timeoutMs,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import fc from 'fast-check'
-import { Deadlines } from '../../../../engine/call/deadlines.ts'
+import { CallDeadlines } from '../../../../engine/call/deadlines.ts'
 import type { CallParties } from '../../../../engine/call/call-parties.ts'
 import { PhoneReports, readRtpStat } from '../../../../engine/media/quality/phone-reports.ts'
 import { ManualTime } from '../../../support/manual-time.ts'
@@ -12,7 +12,7 @@ test('a phone that reports its call again and again takes no room from other cal
   const time = new ManualTime(0)
   const reports = new PhoneReports({
     calls: { parties: () => undefined, note: () => undefined },
-    deadlines: new Deadlines(time),
+    deadlines: new CallDeadlines(time),
     now: time.now,
   })
   const report = (callUuid: string): void => {

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import {
   type Converter,
   Finisher,
-  RecordingStore,
+  FinishedRecordings,
 } from '../../../../engine/media/recording/finisher.ts'
 import type { EngineHappening, OutgoingEvent } from '../../../../schema/contracts/engine.ts'
 import type { LocalStore } from '../../../../schema/storage/store.ts'
@@ -63,7 +63,7 @@ function open({ converter = new ConversionThread() }: { readonly converter?: Con
     spool,
     unfinished,
     converter,
-    store: new RecordingStore(store, {
+    store: new FinishedRecordings(store, {
       wants: () => true,
       writeAll: async (events) => void webhooks.push(...events),
     }),

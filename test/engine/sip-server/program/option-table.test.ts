@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import {
   optionRows,
   type OptionName,
-  type Row,
+  type OptionRow,
 } from '../../../../engine/sip-server/program/option-table.ts'
 import { fileToRead, readSettings } from '../../../../engine/sip-server/program/settings.ts'
 import { readCommandLine } from '../../../../engine/sip-server/program/command-line.ts'
@@ -102,7 +102,7 @@ function fileWith(path: string, text: string) {
 type Read = () => ReturnType<typeof readSettings>
 
 /** Each way in which an option can be given. */
-function waysOf(row: Row<unknown>, text: string): readonly [string, Read][] {
+function waysOf(row: OptionRow<unknown>, text: string): readonly [string, Read][] {
   const { option, short, alias, value, environment = [], xml = [] } = row
   const words = (spelled: string) => (value === undefined ? [spelled] : [spelled, text])
   const line =

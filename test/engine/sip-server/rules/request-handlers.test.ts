@@ -12,7 +12,7 @@ import {
   questionUrl,
   requestHandlers,
   routeOf,
-  type RequestHandler,
+  type HttpRequestHandler,
 } from '../../../../engine/sip-server/rules/request-handlers.ts'
 import { emitted } from '../../../support/waiting.ts'
 
@@ -133,7 +133,7 @@ async function start(answer: AnswerTo) {
   return { asked, port, url: `http://127.0.0.1:${port}` }
 }
 
-function handle(...handlers: Partial<RequestHandler>[]) {
+function handle(...handlers: Partial<HttpRequestHandler>[]) {
   const log: unknown[] = []
   const made = requestHandlers(
     handlers.map((each) => ({
@@ -251,7 +251,7 @@ test('the user and password of a URL are Basic authentication, for its own serve
 
 test('a password in a URL does not get into the log', async () => {
   const lines: unknown[] = []
-  const handler: RequestHandler = {
+  const handler: HttpRequestHandler = {
     sipMethod: '*',
     httpMethod: 'get',
     verifies: true,

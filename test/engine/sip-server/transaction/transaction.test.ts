@@ -7,10 +7,10 @@ import fc from 'fast-check'
 import { inviteClient, nonInviteClient } from '../../../../engine/sip-server/transaction/client.ts'
 import { inviteServer, nonInviteServer } from '../../../../engine/sip-server/transaction/server.ts'
 import { RetransmitCache } from '../../../../engine/sip-server/transaction/retransmit-cache.ts'
-import type { Table } from '../../../../engine/sip-server/transaction/machine.ts'
+import type { TransactionTable } from '../../../../engine/sip-server/transaction/machine.ts'
 import { Deadlines, type Deadline } from '../../../../engine/sip-server/transaction/deadlines.ts'
 
-const machines: [string, Table<string, string, string>, string][] = [
+const machines: [string, TransactionTable<string, string, string>, string][] = [
   ['INVITE client', inviteClient, 'calling'],
   ['INVITE server', inviteServer, 'proceeding'],
   ['non-INVITE client', nonInviteClient, 'trying'],
