@@ -10,9 +10,9 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
-import { type InstanceChange, NodeNews, type NodeNewsDeps } from './stores/node-news.ts'
+import { type InstanceChange, NodeNews, type NodeNewsDeps } from './stores/instance-news.ts'
 import type { Stores } from './stores/stores.ts'
-import { LostNodes, LOST_NODES_POLL_MS, type LostNodesDeps } from './stores/lost-nodes.ts'
+import { LostNodes, LOST_NODES_POLL_MS, type LostNodesDeps } from './stores/lost-instances.ts'
 
 interface DutyDeps extends Clocks {
   readonly config: Config

@@ -93,7 +93,7 @@ const map: Readonly<Record<string, Rule>> = {
   },
   // Stands between call control and its legs: call control does not know of it.
   'engine/media': {
-    folders: ['engine/call', 'engine/guard', 'schema', sipGrammar],
+    folders: ['engine/call', 'engine/flood-guard', 'schema', sipGrammar],
     packages: onlyNode,
   },
   control: { folders: ['schema', sipGrammar], packages: /^/ },

@@ -12,7 +12,7 @@ import type { ChangeEffect } from '../changes/change.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cleanText, describeArguments } from '../http/clean-text.ts'
 import type { Change, ControlEnv } from '../http/control-env.ts'
-import type { PeerRequests, OtherInstances } from '../nodes/other-nodes.ts'
+import type { PeerRequests, OtherInstances } from '../instances/other-instances.ts'
 import { allTools } from './catalog/index.ts'
 import type { Proposable } from './proposals/proposals.ts'
 import { scopesToApprove } from './proposals/rights.ts'
@@ -24,7 +24,7 @@ import {
   type ToolListing,
   type ToolUse,
 } from './catalog/tool.ts'
-import { dataOf } from '../nodes/node-client.ts'
+import { dataOf } from '../instances/instance-client.ts'
 import { parseJson } from '../http/body.ts'
 
 /** The caller, for scopes, tenant and audit. */

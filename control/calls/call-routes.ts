@@ -14,8 +14,8 @@ import { notFound, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall } from '../nodes/peer-answers.ts'
-import type { PeerRequests, WithOthers } from '../nodes/other-nodes.ts'
+import { atNodeOfCall } from '../instances/peer-answers.ts'
+import type { PeerRequests, WithOthers } from '../instances/other-instances.ts'
 import {
   activeCallView,
   exampleCallUuid,

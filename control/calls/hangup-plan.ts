@@ -1,12 +1,12 @@
 /** The plan for hanging up a live call, on this node or on another one. */
 import { ApiError } from '../http/api-error.ts'
-import type { PeerRequests } from '../nodes/other-nodes.ts'
-import { type LiveCallView, liveCallView, liveCall } from '../nodes/live-call.ts'
+import type { PeerRequests } from '../instances/other-instances.ts'
+import { type LiveCallView, liveCallView, liveCall } from '../instances/live-call.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { Platform } from '../http/platform.ts'
 import type { Plan } from '../changes/change.ts'
 import { z } from 'zod'
-import { bodyOf } from '../nodes/node-client.ts'
+import { bodyOf } from '../instances/instance-client.ts'
 
 interface HangUpOrder {
   readonly callUuid: string

@@ -1,7 +1,7 @@
 /** Health, liveness and readiness. The two response shapes of health: SPECIFICATION.md §4.3. */
 import { Hono } from 'hono'
 import type { EnginePort, SettingInForce } from '../../schema/contracts/engine.ts'
-import type { NodesPort } from '../../schema/contracts/nodes.ts'
+import type { NodesPort } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { openToAll, requiresCredential, requiresGlobal } from '../auth/requires.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'

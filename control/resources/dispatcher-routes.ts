@@ -16,7 +16,7 @@ import {
   writesOf,
 } from '../changes/change.ts'
 import { type NodeStateOrder, type NodeStateDeps, planNodeState, planReload } from './node-plan.ts'
-import { type WithOthers, countsOfPeers } from '../nodes/other-nodes.ts'
+import { type WithOthers, countsOfPeers } from '../instances/other-instances.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'

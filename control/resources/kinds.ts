@@ -17,7 +17,7 @@ import { apiKeyKind } from './key-plans.ts'
 import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherNodeKind } from './node-plan.ts'
-import { spendGuardKind } from './guard-plan.ts'
+import { spendGuardKind } from './spending-cap-plan.ts'
 import { nouns } from './nouns.ts'
 import { rateName, rates } from './rates.ts'
 import {

@@ -7,7 +7,7 @@ import type { Plan } from '../changes/change.ts'
 import type { ChangeDeps, Json, RestorableKind } from '../changes/kinds.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
-import { type PeerRequests, countsFrom } from '../nodes/other-nodes.ts'
+import { type PeerRequests, countsFrom } from '../instances/other-instances.ts'
 
 export interface NodeStateOrder {
   readonly setId: number

@@ -4,7 +4,7 @@
  */
 import { DAY_MS, type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
+import type { NodeIdentity } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { onOneNode, transaction } from '../../schema/sql/query.ts'

@@ -9,7 +9,7 @@ import type { RouteDeps } from './inbound/route.ts'
 import type { CallDeadlines } from './deadlines.ts'
 import type { Legs } from './legs.ts'
 import type { ListeningPort } from './monitoring/listening-legs.ts'
-import type { TransferInstances } from './transfer/other-nodes.ts'
+import type { TransferInstances } from './transfer/other-instances.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
 
 export interface CallDeps extends RouteDeps {

@@ -21,7 +21,7 @@ import {
   type QueuedWrite,
   WriteQueue,
 } from '../../schema/storage/write-queue.ts'
-import type { SpentShare } from '../shares/node-shares.ts'
+import type { SpentShare } from '../shares/instance-shares.ts'
 import type { ShareOwner } from '../shares/share-rows.ts'
 import { type AccountingEvents, isDepletion } from './accounting-events.ts'
 import { startOfDay } from './customers/customer.ts'

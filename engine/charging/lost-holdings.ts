@@ -6,8 +6,8 @@
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { RevokedCall } from '../../schema/contracts/charging.ts'
-import type { Fenced } from '../../schema/contracts/nodes.ts'
-import type { NodeShares } from '../shares/node-shares.ts'
+import type { Fenced } from '../../schema/contracts/instances.ts'
+import type { NodeShares } from '../shares/instance-shares.ts'
 import type { Customer } from './customers/customer.ts'
 import type { Reservation, Reservations } from './authorization/reservations.ts'
 

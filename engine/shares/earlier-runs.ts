@@ -2,7 +2,7 @@
  * Rows that earlier processes of this node have left. Calls that go on count in this process now,
  * so the rows are freed, but not before the shares that these calls use are stored.
  */
-import type { NodeShare } from './node-share.ts'
+import type { NodeShare } from './instance-share.ts'
 
 /** The shares that are to be stored before the rows are freed. */
 type Unstored = Set<NodeShare>

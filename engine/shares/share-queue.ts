@@ -2,7 +2,7 @@
  * Keeps the state of each share between this instance and the database (`shareTable`), and the
  * order in which shares are stored.
  */
-import type { NodeShare } from './node-share.ts'
+import type { NodeShare } from './instance-share.ts'
 import { type ShareEvent, type ShareState, shareTable } from './share-tables.ts'
 
 type QueuedState = Exclude<ShareState, 'stored'>

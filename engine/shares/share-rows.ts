@@ -1,6 +1,6 @@
 /** Shares in PostgreSQL. A share is set, never added to, so a request may be repeated. */
-import type { NodeIdentity } from '../../schema/contracts/nodes.ts'
-import { GONE_MS } from '../../schema/nodes/heartbeat.ts'
+import type { NodeIdentity } from '../../schema/contracts/instances.ts'
+import { GONE_MS } from '../../schema/instances/heartbeat.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { lockedWallets, lockWait } from '../../schema/sql/row-locks.ts'
 import type { PreparedStatement } from '../../schema/sql/statements.ts'

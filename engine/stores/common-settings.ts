@@ -4,7 +4,7 @@
  * keeps. Lists are compared without their order.
  */
 import { createHmac } from 'node:crypto'
-import type { CommonSettings } from '../../schema/nodes/settings-of-nodes.ts'
+import type { CommonSettings } from '../../schema/instances/settings-of-instances.ts'
 import type { Config } from '../config.ts'
 
 type Value = string | number | readonly string[] | undefined

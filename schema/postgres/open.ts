@@ -12,7 +12,7 @@ import {
 import pg from 'pg'
 import type { Database } from '../tables/database.ts'
 import { type Migration, migrations, newestVersion } from '../migrations/index.ts'
-import { servingNodes } from '../nodes/node-registry.ts'
+import { servingNodes } from '../instances/instance-registry.ts'
 import type { Tables } from '../sql/query.ts'
 import type { Store } from '../storage/store.ts'
 import { migratePostgres, type PostgresReport, versionOf } from '../migrations/migrate.ts'

@@ -8,7 +8,7 @@ export interface SettingTable {
   value: string
 }
 
-/** The processes that serve from this database: `schema/nodes`. */
+/** The processes that serve from this database: `schema/instances`. */
 export interface NodeTable {
   name: string
   epoch: number
@@ -43,7 +43,7 @@ export interface ShareTable {
   version: number
 }
 
-/** A source that no node listens to: `engine/guard`. Times are those of the database server. */
+/** A source that no node listens to: `engine/flood-guard`. Times are those of the database server. */
 export interface SourceBanTable {
   source: string
   kind: 'operator' | 'proven' | 'claimed'

@@ -4,9 +4,9 @@
  * that must ask, and what that costs the database.
  */
 import { setTimeout as later } from 'node:timers/promises'
-import { capShares } from '../../engine/charging/guards/caps.ts'
-import { limitShares, requestShares, walletShares } from '../../engine/shares/node-shares.ts'
-import type { ShareKind } from '../../engine/shares/node-share.ts'
+import { capShares } from '../../engine/charging/spending-caps/caps.ts'
+import { limitShares, requestShares, walletShares } from '../../engine/shares/instance-shares.ts'
+import type { ShareKind } from '../../engine/shares/instance-share.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { addCustomer } from '../support/books.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'

@@ -1,7 +1,7 @@
 /** The options that a rig of call control is started with. */
 import type { OpenCall } from '../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../schema/clock.ts'
-import type { TransferInstances } from '../../engine/call/transfer/other-nodes.ts'
+import type { TransferInstances } from '../../engine/call/transfer/other-instances.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
 import type { DialogWayDeps } from '../../engine/call/dialog-way.ts'
 import type { CallDeadlines } from '../../engine/call/deadlines.ts'

@@ -3,7 +3,7 @@
  */
 import { newKeyBody } from '../../control/auth/app-key.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
-import { onlyNode } from './only-node.ts'
+import { onlyNode } from './only-instance.ts'
 import { createHash } from 'node:crypto'
 import type { OpenedAccess } from '../../control/access.ts'
 import { hashPassword } from '../../control/auth/passwords.ts'

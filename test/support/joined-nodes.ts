@@ -5,7 +5,7 @@
 import { Agent, type ClientRequestArgs, type Server } from 'node:http'
 import { type Duplex, duplexPair } from 'node:stream'
 import type { ControlDeps } from '../../control/app.ts'
-import { OtherInstances } from '../../control/nodes/other-nodes.ts'
+import { OtherInstances } from '../../control/instances/other-instances.ts'
 import { createControl } from '../../control/server.ts'
 import { EventLog } from '../../engine/event-log.ts'
 import {

@@ -1,5 +1,5 @@
 /** The only process of an installation on PostgreSQL: alive, and told nothing by others. */
-import type { ShareMembers } from '../../engine/shares/node-shares.ts'
+import type { ShareMembers } from '../../engine/shares/instance-shares.ts'
 import type { Schedule } from '../../schema/clock.ts'
 
 export const onlyProcess = (): ShareMembers => ({

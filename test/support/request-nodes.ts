@@ -1,7 +1,7 @@
 /** Nodes of one PostgreSQL database that count requests together. */
 import { onTestFinished } from 'vitest'
 import { RequestWindows } from '../../control/auth/rate-window.ts'
-import { requestShares } from '../../engine/shares/node-shares.ts'
+import { requestShares } from '../../engine/shares/instance-shares.ts'
 import { freshDatabase } from './postgres.ts'
 import { sharingNodes } from './sharing-nodes.ts'
 

@@ -3,8 +3,8 @@
  * test says so.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ShareKind } from '../../engine/shares/node-share.ts'
-import { limitShares, NodeShares } from '../../engine/shares/node-shares.ts'
+import type { ShareKind } from '../../engine/shares/instance-share.ts'
+import { limitShares, NodeShares } from '../../engine/shares/instance-shares.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { SqlValue } from '../../schema/sql/statements.ts'
 import { ManualTime } from './manual-time.ts'

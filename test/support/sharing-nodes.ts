@@ -1,6 +1,6 @@
 /** Nodes of one PostgreSQL database that share something, each with connections of its own. */
-import { NodeShares } from '../../engine/shares/node-shares.ts'
-import type { ShareKind } from '../../engine/shares/node-share.ts'
+import { NodeShares } from '../../engine/shares/instance-shares.ts'
+import type { ShareKind } from '../../engine/shares/instance-share.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 

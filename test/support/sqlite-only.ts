@@ -29,7 +29,7 @@ export const sameOnPostgres: readonly string[] = [
   'test/control/agents/mcp/{own-pages,session}.test.ts',
   'test/control/auth/{client-address,escalation,own-password,scopes,session-cookie}.test.ts',
   'test/control/calls/{control,simulate,trace}-routes.test.ts',
-  'test/control/nodes/node-routes.test.ts',
+  'test/control/instances/node-routes.test.ts',
   'test/control/observe/telemetry.test.ts',
   'test/control/observe/events/event-routes.test.ts',
   'test/control/resources/{ban-routes,gateway-reach,media-fields,own-places,refused}.test.ts',

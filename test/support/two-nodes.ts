@@ -4,7 +4,7 @@
  * the same bindings.
  */
 import type { Binding } from '../../engine/registrar/bindings.ts'
-import { TransferInstances } from '../../engine/call/transfer/other-nodes.ts'
+import { TransferInstances } from '../../engine/call/transfer/other-instances.ts'
 import { PhoneHop } from '../../engine/registrar/hop/phone-hop.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import { startCallRig, type CallRig } from './call-rig.ts'

@@ -14,8 +14,8 @@ import {
   liveCallView,
   liveStateOf,
   liveStates,
-} from '../../nodes/live-call.ts'
-import type { PeerRequests } from '../../nodes/other-nodes.ts'
+} from '../../instances/live-call.ts'
+import type { PeerRequests } from '../../instances/other-instances.ts'
 import {
   cut,
   defineChange,
@@ -28,7 +28,7 @@ import {
   pageInput,
   pageOutput,
 } from './tool.ts'
-import { dataOf } from '../../nodes/node-client.ts'
+import { dataOf } from '../../instances/instance-client.ts'
 
 export const listActiveCalls = defineTool({
   name: 'list_active_calls',

@@ -7,8 +7,13 @@ import { sourceIn, sourceKey } from '../../../schema/net/ip-address.ts'
 import { wrongTenant, requestScope } from '../../auth/tenants.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { text } from '../../http/fields.ts'
-import { guardBody, guardView, guardQuestion, listGuards } from '../../resources/guard-view.ts'
-import { planGuard, planRemoval } from '../../resources/guard-plan.ts'
+import {
+  guardBody,
+  guardView,
+  guardQuestion,
+  listGuards,
+} from '../../resources/spending-cap-view.ts'
+import { planGuard, planRemoval } from '../../resources/spending-cap-plan.ts'
 import { banReasons, bansAndLocks, setBan, stateBeforeBan } from '../../resources/ban-routes.ts'
 import {
   cut,

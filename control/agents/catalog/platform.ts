@@ -11,7 +11,7 @@ import {
   MAX_FINDINGS,
   USUAL_FINDINGS,
 } from '../../observe/causes/find-anomalies.ts'
-import { clockSecondsOf } from '../../nodes/membership.ts'
+import { clockSecondsOf } from '../../instances/membership.ts'
 import { kinds } from '../../observe/causes/finding.ts'
 import { failuresIn, failuresReader, failuresView } from '../../observe/causes/failures.ts'
 import { periodInput, periodOf } from '../../observe/causes/state-history.ts'

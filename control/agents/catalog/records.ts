@@ -12,7 +12,7 @@ import {
 import { numberOrText } from '../../../schema/rules/numbers.ts'
 import { ApiError, badRequest } from '../../http/api-error.ts'
 import { money, text, time as timeInput } from '../../http/fields.ts'
-import { liveCall, liveCallView } from '../../nodes/live-call.ts'
+import { liveCall, liveCallView } from '../../instances/live-call.ts'
 import { unusualAbout } from '../../observe/causes/failures.ts'
 import { type CdrRow, findRecord, recordsOf } from '../../reports/cdr-store.ts'
 import { viewOf as recordView } from '../../reports/cdr-view.ts'
@@ -24,7 +24,7 @@ import {
   summary,
   summaryInput,
 } from '../../reports/summary.ts'
-import { guardsOfCall } from '../../resources/guard-store.ts'
+import { guardsOfCall } from '../../resources/spending-cap-store.ts'
 import { defineTool, callUuid, MAX_ROWS, time } from './tool.ts'
 import { findCall } from './calls.ts'
 import { requestScope } from '../../auth/tenants.ts'

@@ -15,7 +15,7 @@ import { auditedActor } from '../../changes/audit.ts'
 import { type ChangeEffect, MAX_EFFECT } from '../../changes/change.ts'
 import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { clean, cleanText } from '../../http/clean-text.ts'
-import type { PeerRequests } from '../../nodes/other-nodes.ts'
+import type { PeerRequests } from '../../instances/other-instances.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import {
   argumentsOf,

@@ -14,7 +14,7 @@ import { cursorQuery, ok, pageEnd, queryInteger, skippedBy } from '../../http/en
 import { queryTime, text } from '../../http/fields.ts'
 import type { Platform } from '../../http/platform.ts'
 import { validate, describeRoute } from '../../http/validate.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
+import type { WithOthers } from '../../instances/other-instances.ts'
 import { findAnomalies, MAX_FINDINGS, USUAL_FINDINGS, anomaliesView } from './find-anomalies.ts'
 import { kinds } from './finding.ts'
 import { failuresIn, failuresReader, failuresView } from './failures.ts'

@@ -1,8 +1,8 @@
 /** Follows the events of the other nodes, while this one has readers. */
 import { parseJson } from '../../http/body.ts'
-import type { Peer } from '../../nodes/membership.ts'
-import { bodyOf } from '../../nodes/node-client.ts'
-import type { OtherInstances } from '../../nodes/other-nodes.ts'
+import type { Peer } from '../../instances/membership.ts'
+import { bodyOf } from '../../instances/instance-client.ts'
+import type { OtherInstances } from '../../instances/other-instances.ts'
 import { feedHead, type LogPart, logPart, type EventPosition, sharedEvent } from './event-view.ts'
 import { PeerLog } from './peer-log.ts'
 

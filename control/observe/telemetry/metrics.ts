@@ -1,8 +1,8 @@
 /** The metrics for Prometheus. Each is read from the telemetry view, so that both answers agree. */
 import { Gauge, Registry } from 'prom-client'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
-import type { NodesPort } from '../../../schema/contracts/nodes.ts'
-import { clockSecondsOf } from '../../nodes/membership.ts'
+import type { NodesPort } from '../../../schema/contracts/instances.ts'
+import { clockSecondsOf } from '../../instances/membership.ts'
 import type { TelemetryView } from './telemetry-view.ts'
 
 interface Sample {

@@ -4,8 +4,8 @@
  */
 import type { z } from 'zod'
 import { moneyToDecimal } from '../../../schema/columns.ts'
-import { dataOf } from '../../nodes/node-client.ts'
-import type { PeerRequests } from '../../nodes/other-nodes.ts'
+import { dataOf } from '../../instances/instance-client.ts'
+import type { PeerRequests } from '../../instances/other-instances.ts'
 import {
   type TelemetryView,
   telemetryView,

@@ -1,10 +1,10 @@
 /** Telemetry: JSON for programs, text for Prometheus, both from one view. */
 import { Hono } from 'hono'
-import type { NodesPort } from '../../../schema/contracts/nodes.ts'
+import type { NodesPort } from '../../../schema/contracts/instances.ts'
 import { requires, requiresGlobal } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
-import type { WithOthers } from '../../nodes/other-nodes.ts'
+import type { WithOthers } from '../../instances/other-instances.ts'
 import type { Platform } from '../../http/platform.ts'
 import { prometheusText } from './metrics.ts'
 import { telemetryOfAll, tenantTelemetryOfAll } from './telemetry-of-all.ts'

@@ -9,7 +9,7 @@ import {
   withoutBrackets,
 } from '../../sip-server/message/index.ts'
 import { isIP } from 'node:net'
-import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
+import { takeFrom, TokenBuckets } from '../../flood-guard/token-buckets.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'

@@ -18,7 +18,7 @@ import type { Headers, Answer } from '../signalling.ts'
 import { identityOf, mayReplace, callerIdentity, partyKeyOf, type Identity } from './identity.ts'
 import { requires100rel, respond } from '../sip-headers.ts'
 import type { ReceivedRequest } from '../user-agent/received-request.ts'
-import type { ReplacementRequest } from './other-nodes.ts'
+import type { ReplacementRequest } from './other-instances.ts'
 
 export function replaceParty(
   headers: Headers,

@@ -5,7 +5,7 @@
 import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
 import { type Hold, noHold } from '../../../schema/contracts/limits.ts'
 import type { HeldSlots } from '../customers/customer-limits.ts'
-import type { Caps } from '../guards/caps.ts'
+import type { Caps } from '../spending-caps/caps.ts'
 import {
   authorize,
   type Authorization,

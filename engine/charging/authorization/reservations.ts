@@ -4,8 +4,8 @@
  */
 import type { CostSoFar, Tariff } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
-import { type Counted, freeOn, type Meter, recount } from '../guards/meter.ts'
-import type { Guardable } from '../guards/spend-guards.ts'
+import { type Counted, freeOn, type Meter, recount } from '../spending-caps/meter.ts'
+import type { Guardable } from '../spending-caps/spending-caps.ts'
 import { costMicros } from '../pricing/price.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 

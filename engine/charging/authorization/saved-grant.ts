@@ -5,7 +5,7 @@
 import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
 import type { RestoredCall } from '../restored-calls.ts'
 import { Customer } from '../customers/customer.ts'
-import { type Guardable, sourceTenantOf } from '../guards/spend-guards.ts'
+import { type Guardable, sourceTenantOf } from '../spending-caps/spending-caps.ts'
 import type { Books } from './authorize.ts'
 import type { Reservation } from './reservations.ts'
 

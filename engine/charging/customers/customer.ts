@@ -1,8 +1,8 @@
 /** One customer's money in memory: its terms, its balance, and how much of it calls reserve. */
 import { DAY_MS } from '../../../schema/clock.ts'
 import type { Balance } from '../../../schema/contracts/charging.ts'
-import type { NodeShare } from '../../shares/node-share.ts'
-import type { NodeShares } from '../../shares/node-shares.ts'
+import type { NodeShare } from '../../shares/instance-share.ts'
+import type { NodeShares } from '../../shares/instance-shares.ts'
 import { CustomerLimits, type SharedLimits } from './customer-limits.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */

@@ -8,7 +8,7 @@ import { first, lockedTransaction } from '../../../schema/sql/query.ts'
 import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
-import type { NodeShares } from '../../shares/node-shares.ts'
+import type { NodeShares } from '../../shares/instance-shares.ts'
 import type { Ledger, LockedWallet } from './ledger.ts'
 import type { DuplicatePosting, MoneySums } from './posting.ts'
 

@@ -17,7 +17,7 @@ import {
 import type { Answer, Headers } from '../../call/signalling.ts'
 import { respond } from '../../call/sip-headers.ts'
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
-import { takeFrom, TokenBuckets } from '../../guard/token-buckets.ts'
+import { takeFrom, TokenBuckets } from '../../flood-guard/token-buckets.ts'
 
 /** The parts of the engine that are asked at each call. */
 interface QualitySources extends Pick<PublishDeps, 'routing' | 'registrar'> {

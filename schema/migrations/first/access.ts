@@ -1,5 +1,5 @@
 /** Users, keys, and what is remembered of their requests. */
-import { noteAnyChange } from './nodes.ts'
+import { noteAnyChange } from './instances.ts'
 
 export const sql = `
 CREATE TABLE "user" (

@@ -2,7 +2,7 @@
  * Changes, with who made them and why; sessions of agents; accounting webhooks: endpoints, events
  * and deliveries.
  */
-import { noteAnyChange } from './nodes.ts'
+import { noteAnyChange } from './instances.ts'
 
 export const sql = `
 -- actor_name and actor_key_prefix are those of the time: a key may be renamed, the entry stays.

@@ -1,5 +1,5 @@
 /** Wallets, their ledger, payments, and guards on spending. */
-import { noteAnyChange } from './nodes.ts'
+import { noteAnyChange } from './instances.ts'
 
 export const sql = `
 -- spent_micros is what was debited on the day spent_on (UTC, milliseconds of its midnight).

@@ -1,5 +1,5 @@
 /** Dispatcher sets, carriers and routes. */
-import { noteEachRow } from './nodes.ts'
+import { noteEachRow } from './instances.ts'
 
 export const sql = `
 -- is_by_tenant, here and below: a tenant has written the destination, so it may not lead to the

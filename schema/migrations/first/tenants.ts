@@ -1,5 +1,5 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
-import { noteEachRow } from './nodes.ts'
+import { noteEachRow } from './instances.ts'
 
 export const sql = `
 CREATE TABLE tenant (

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test, describe } from 'vitest'
 import { RateWindow, RequestWindows } from '../../../control/auth/rate-window.ts'
-import { requestShares } from '../../../engine/shares/node-shares.ts'
+import { requestShares } from '../../../engine/shares/instance-shares.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { shareDatabase } from '../../support/share-database.ts'

@@ -14,7 +14,7 @@ import { Storage } from '../../../schema/storage/storage.ts'
 import { nodeStatus } from '../../support/engine-views.ts'
 import { openControl, type TestControl } from '../../support/control.ts'
 import { readFileSync } from 'node:fs'
-import { FloodGuard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/flood-guard/flood-guard.ts'
 
 const path = '/api/v1/metrics/telemetry'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { FloodGuard } from '../../../engine/guard/guard.ts'
+import { FloodGuard } from '../../../engine/flood-guard/flood-guard.ts'
 import { openControl } from '../../support/control.ts'
 
 const path = '/api/v1/guard/bans'

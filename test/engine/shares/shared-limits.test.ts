@@ -1,9 +1,9 @@
 /** Several nodes, each as a process of its own, share the limits of a carrier on one PostgreSQL. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { CallLimit } from '../../../engine/shares/call-limit.ts'
-import { limitShares, NodeShares } from '../../../engine/shares/node-shares.ts'
+import { limitShares, NodeShares } from '../../../engine/shares/instance-shares.ts'
 import { CarrierLimits } from '../../../engine/routing/carrier-limits.ts'
-import type { NodeIdentity } from '../../../schema/contracts/nodes.ts'
+import type { NodeIdentity } from '../../../schema/contracts/instances.ts'
 import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
 import { EndingTimers } from '../../support/ending-timers.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'

@@ -1,7 +1,7 @@
 /** Calls that wait for money of a wallet, in manual time. */
 import { expect, test } from 'vitest'
 import { SHARE_WAIT_MS, UNANSWERED_WAIT_MS } from '../../../engine/shares/waiting-calls.ts'
-import { walletShares } from '../../../engine/shares/node-shares.ts'
+import { walletShares } from '../../../engine/shares/instance-shares.ts'
 import { shareDatabase } from '../../support/share-database.ts'
 
 const BUSY_WAIT_MS = 2_000

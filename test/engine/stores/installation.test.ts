@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { installationOf } from '../../../engine/stores/installation.ts'
-import type { InstanceStatus } from '../../../schema/contracts/nodes.ts'
+import type { InstanceStatus } from '../../../schema/contracts/instances.ts'
 
 const status = (name: string, state: InstanceStatus['state']): InstanceStatus => ({
   name,

@@ -1,0 +1,234 @@
+/**
+ * Asks the other nodes of the installation. A request of another node is answered by this node
+ * alone, so no request is forwarded twice.
+ */
+import type { Context } from 'hono'
+import type { Clocks, Schedule } from '../../schema/clock.ts'
+import { authorizationOf } from '../auth/authenticate.ts'
+import { type ControlEnv, requestHeader, setAnswerHeader, type Step } from '../http/control-env.ts'
+import { admitNodes } from './admit-instance.ts'
+import type { Peer } from './membership.ts'
+import {
+  bodyOf,
+  NodeClient,
+  type NodeClientDeps,
+  type OpenAnswer,
+  type Outgoing,
+  type PeerAnswer,
+} from './instance-client.ts'
+import { countsAnswer, type Question, QUESTIONS_PATH } from './questions.ts'
+
+/** Names of nodes whose part is missing, in every response that is about all nodes. */
+const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
+/** How long the node of a call may take for an action. */
+const ACTION_MS = 10_000
+
+type Request = Pick<Outgoing, 'method' | 'target' | 'headers' | 'body'>
+
+export interface WithOthers {
+  /** The other nodes of the installation; undefined: this process is alone. */
+  readonly others?: OtherInstances | undefined
+}
+
+export interface PeerAnswers {
+  readonly answers: readonly PeerAnswer[]
+  readonly unreachable: readonly string[]
+}
+
+/** Not 404, which a node without the call answers, nor statuses that are about the request. */
+const isOfOwner = ({ status }: PeerAnswer): boolean =>
+  status < 500 && status !== 404 && status !== 401 && status !== 403
+
+/** Where a call is: on this node, on none, or not known, because nodes did not answer. */
+export type CallAtInstance = Peer | 'nowhere' | 'unknown'
+
+export class OtherInstances {
+  readonly self: string
+  readonly client: NodeClient
+  readonly admit: Step
+  readonly schedule: Schedule
+  readonly #deps: NodeClientDeps
+
+  constructor(deps: NodeClientDeps & Clocks) {
+    this.self = deps.self
+    this.schedule = deps.schedule
+    this.client = new NodeClient(deps)
+    this.admit = admitNodes(deps, deps)
+    this.#deps = deps
+  }
+
+  /** Undefined: another node asks, and gets the answer of this node alone. */
+  of(c: Context<ControlEnv>): PeerRequests | undefined {
+    return c.get('nodeRequest') === undefined ? new PeerRequests(c, this) : undefined
+  }
+
+  peers(): readonly Peer[] {
+    return this.#deps.peers()
+  }
+
+  /** Asks each node at once. An answer that is not 200 is none. */
+  async all(outgoing: Outgoing | ((peer: Peer) => Outgoing)): Promise<PeerAnswers> {
+    const peers = this.peers()
+    const alive = peers.filter(({ isAlive }) => isAlive)
+    const responses = await Promise.all(
+      alive.map((peer) =>
+        this.client.ask(peer, typeof outgoing === 'function' ? outgoing(peer) : outgoing),
+      ),
+    )
+    const answers = responses.filter((answer) => answer?.status === 200) as PeerAnswer[]
+    const answered = new Set(answers.map(({ peer }) => peer.name))
+    const unreachable = peers.map(({ name }) => name).filter((name) => !answered.has(name))
+    return { answers, unreachable }
+  }
+
+  questionOf(question: Question): Outgoing {
+    return { method: 'GET', target: QUESTIONS_PATH, claims: { address: '', question } }
+  }
+}
+
+/** The other nodes as one request asks them: with its credential, from its address. */
+export class PeerRequests {
+  readonly #c: Context<ControlEnv>
+  readonly #nodes: OtherInstances
+
+  constructor(c: Context<ControlEnv>, nodes: OtherInstances) {
+    this.#c = c
+    this.#nodes = nodes
+  }
+
+  /**
+   * The same request, or another one, to every node. The response names those that did not answer.
+   */
+  async all(request: Request): Promise<readonly PeerAnswer[]> {
+    return this.#answersOf(await this.gather(request))
+  }
+
+  /** The same for a response that says by itself which nodes did not answer. */
+  gather(request: Request): Promise<PeerAnswers> {
+    return this.#nodes.all(this.#outgoing(request))
+  }
+
+  async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {
+    const ask = typeof question === 'function' ? question : () => question
+    return this.#answersOf(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
+  }
+
+  get self(): string {
+    return this.#nodes.self
+  }
+
+  /**
+   * The response of the first node that knows what the request is about; undefined: none does.
+   * 'unknown': none does, and a node that is alive did not say.
+   */
+  first(request: Request): Promise<PeerAnswer | 'unknown' | undefined> {
+    return this.#first(this.#outgoing(request), isOfOwner)
+  }
+
+  /**
+   * The answer of the first node that knows it; undefined: no node does. 'unknown' as in `first`.
+   */
+  answered(question: Question): Promise<PeerAnswer | 'unknown' | undefined> {
+    return this.#first(this.#nodes.questionOf(question), ({ status }) => status === 200)
+  }
+
+  /** Has the node do something. Undefined: it may have happened or not. */
+  instruct(peer: Peer, question: Question): Promise<PeerAnswer | undefined> {
+    const outgoing = this.#nodes.questionOf(question)
+    return this.#nodes.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
+  }
+
+  async locate(callUuid: string): Promise<CallAtInstance> {
+    const answer = await this.answered({ kind: 'locate', callUuid })
+    return answer === undefined ? 'nowhere' : answer === 'unknown' ? 'unknown' : answer.peer
+  }
+
+  /** The node's answer; undefined: the action may have happened or not. */
+  at(peer: Peer, request: Request): Promise<PeerAnswer | undefined> {
+    return this.#nodes.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
+  }
+
+  /** The node's response as soon as its head is there; undefined: it has not answered in time. */
+  open(peer: Peer, request: Request): Promise<OpenAnswer | undefined> {
+    return this.#nodes.client.open(peer, this.#outgoing(request), new AbortController().signal)
+  }
+
+  /** Names nodes that did not answer in the response. */
+  reportUnreachable(names: readonly string[]): void {
+    if (names.length === 0 || this.#c.get('isPartial')) return
+    this.#c.set('isPartial', true)
+    setAnswerHeader(this.#c, UNREACHABLE_HEADER, names.join(', '))
+  }
+
+  #answersOf({ answers, unreachable }: PeerAnswers): readonly PeerAnswer[] {
+    this.reportUnreachable(unreachable)
+    return answers
+  }
+
+  async #first(
+    outgoing: Outgoing,
+    knows: (answer: PeerAnswer) => boolean,
+  ): Promise<PeerAnswer | 'unknown' | undefined> {
+    const peers = this.#nodes.peers()
+    const alive = peers.filter(({ isAlive }) => isAlive)
+    const silent = peers.filter(({ isAlive }) => !isAlive).map(({ name }) => name)
+    let isUnknown = false
+    const ask = async (peer: Peer): Promise<PeerAnswer> => {
+      const answer = await this.#nodes.client.ask(peer, outgoing)
+      if (answer !== undefined && knows(answer)) return answer
+      if (answer?.status !== 404) {
+        isUnknown = true
+        silent.push(peer.name)
+      }
+      throw new Error('not there')
+    }
+    try {
+      return await Promise.any(alive.map(ask))
+    } catch {
+      this.reportUnreachable(silent)
+      return isUnknown ? 'unknown' : undefined
+    }
+  }
+
+  #outgoing(request: Request): Outgoing {
+    const c = this.#c
+    const authorization = authorizationOf(c)
+    const apiKey = requestHeader(c, 'x-api-key')
+    const tenantSlug = requestHeader(c, 'x-tenant-slug')
+    return {
+      ...request,
+      headers: { ...request.headers, 'x-correlation-id': c.get('correlationId') },
+      claims: {
+        address: c.get('clientAddress'),
+        ...(authorization !== undefined && { authorization }),
+        ...(apiKey !== undefined && { apiKey }),
+        ...(tenantSlug !== undefined && { tenantSlug }),
+      },
+    }
+  }
+}
+
+/** The kinds of rows with live calls: nodes of dispatcher sets, carriers, AI agents. */
+type Kind = 'nodes' | 'carriers' | 'agents'
+
+/** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
+export function countsOfPeers(
+  c: Context<ControlEnv>,
+  others: OtherInstances | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  return countsFrom(others?.of(c), kind, ids)
+}
+
+/** The same for nodes that the request may ask. */
+export async function countsFrom(
+  peers: PeerRequests | undefined,
+  kind: Kind,
+  ids: readonly number[],
+): Promise<((id: number) => number) | undefined> {
+  if (peers === undefined) return undefined
+  const answers = await peers.question({ kind: 'counts', of: kind, ids: [...ids] })
+  const counts = answers.map((answer) => bodyOf(answer, countsAnswer) ?? {})
+  return (id) => counts.reduce((sum, count) => sum + (count[id] ?? 0), 0)
+}

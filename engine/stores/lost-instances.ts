@@ -1,0 +1,66 @@
+import type { InstanceStatus, NodesPort } from '../../schema/contracts/instances.ts'
+import { HEARTBEAT_TTL_MS } from '../../schema/instances/instance-registry.ts'
+import type { InstanceChange } from './instance-news.ts'
+import type { Log } from '../../schema/contracts/log.ts'
+
+/** Logs when another node of the installation is lost, and when it is back. */
+export class LostNodes {
+  readonly #deps: LostNodesDeps
+  readonly #lost = new Map<string, Pick<InstanceStatus, 'epoch' | 'startedAt'>>()
+  /** Names of nodes that this process has seen alive. */
+  readonly #seen = new Set<string>()
+  #answersSince: number | undefined
+
+  constructor(deps: LostNodesDeps) {
+    this.#deps = deps
+  }
+
+  poll(): void {
+    const { nodes, now, log, tell = () => undefined } = this.#deps
+    if (nodes.condition !== 'valid' || nodes.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
+      this.#answersSince = undefined
+      return
+    }
+    // While the server did not answer, no node could report: each gets the time to do so.
+    this.#answersSince ??= now()
+    if (now() - this.#answersSince < HEARTBEAT_TTL_MS) return
+    for (const { name, state, address, liveCalls, isThis, epoch, startedAt } of nodes.list()) {
+      if (isThis) continue
+      const lost = this.#lost.get(name)
+      if (state === 'lost' && lost === undefined) {
+        this.#lost.set(name, { epoch, startedAt })
+        tell({ type: 'node.lost', node: name, address, epoch })
+        log('error', 'another node sends no heartbeat: it is down, paused or cut off', {
+          node: name,
+          address,
+          liveCalls,
+        })
+      }
+      // The run that was lost is over, and no other one has begun.
+      if (lost && state === 'stopped' && epoch > lost.epoch && startedAt === lost.startedAt) {
+        this.#lost.set(name, { epoch, startedAt })
+        tell({ type: 'node.fenced', node: name, address, epoch: lost.epoch })
+      }
+      if (state !== 'serving' && state !== 'draining') continue
+      const isBack = this.#lost.delete(name)
+      if (isBack) log('info', 'another node sends heartbeats again', { node: name, address })
+      // It may have come back while no other node was there to report it: its next loss would not
+      // be reported, either.
+      if (!isBack && this.#seen.has(name)) continue
+      this.#seen.add(name)
+      tell({ type: 'node.recovered', node: name, address, epoch })
+    }
+  }
+}
+
+export interface LostNodesDeps {
+  readonly nodes: Pick<NodesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly log: Log
+  /** All nodes that live see the same. Absent: there is only the log. */
+  readonly tell?: (change: InstanceChange) => void
+}
+
+/** How often to call `poll`. Milliseconds. */
+export const LOST_NODES_POLL_MS = 1_000

@@ -1,0 +1,48 @@
+/** Wallets and limits that this node shares with the others of a database. */
+import type { InstanceStatus } from '../../schema/contracts/instances.ts'
+import type { ShareKind } from '../shares/instance-share.ts'
+import { NodeShares, type NodeSharesDeps, type ShareMembers } from '../shares/instance-shares.ts'
+import type { Stores } from './stores.ts'
+
+interface Deps extends Pick<NodeSharesDeps, 'schedule' | 'log'> {
+  readonly steadyNow: () => number
+  readonly randomBytes: (size: number) => Buffer
+}
+
+/** Undefined: no other process uses the database. */
+export function membersOf(
+  { node, notices }: Stores,
+  { randomBytes }: Pick<Deps, 'randomBytes'>,
+): ShareMembers | undefined {
+  if (notices === undefined) return undefined
+  return {
+    notices,
+    name: node.identity.name,
+    process: randomBytes(8).toString('hex'),
+    canHold: () => node.isHoldingMoney(),
+    run: () => node.identity.epoch,
+    mayHaveSlept: () => node.mayHaveSlept(),
+    size: () => node.list().filter(isAlive).length,
+    gone: () => node.gone(),
+  }
+}
+
+/**
+ * Limits that count on all nodes together, of calls or of requests: what is held of them is its own
+ * for longer than money.
+ */
+export const limitsOf = (
+  kind: ShareKind,
+  { store, node }: Stores,
+  members: ShareMembers,
+  { steadyNow: now, schedule, log }: Deps,
+): NodeShares =>
+  new NodeShares(kind, {
+    store,
+    now,
+    schedule,
+    log,
+    members: { ...members, canHold: () => node.isHolding() },
+  })
+
+const isAlive = ({ state }: InstanceStatus): boolean => state !== 'stopped' && state !== 'lost'

@@ -1,0 +1,160 @@
+/**
+ * Settings that must be the same on all nodes. Each node writes its settings to a row of the
+ * database and compares those of the live nodes. A difference is logged, not refused: operators
+ * change such a setting on one node after the other.
+ */
+import type { Cancel, Schedule } from '../clock.ts'
+import type { Log } from '../contracts/log.ts'
+import type { NodeIdentity, NodesPort } from '../contracts/instances.ts'
+import type { ServerNotices } from '../changes/server-notices.ts'
+import type { Statements } from '../sql/statements.ts'
+import { HEARTBEAT_TTL_MS, SETTINGS_OF_NODE } from './instance-registry.ts'
+
+/** Values by the name of the setting, as text; secrets as a digest. */
+export type CommonSettings = Readonly<Record<string, string>>
+
+/** One setting with more than one value: the value of each node, by its name. */
+export interface SettingDifference {
+  readonly setting: string
+  readonly values: Readonly<Record<string, string>>
+}
+
+export interface SettingsOfNodesDeps {
+  readonly identity: NodeIdentity
+  readonly own: CommonSettings
+  /** A connection that waits for no other statements. */
+  readonly connection: Pick<ServerNotices, 'query'>
+  readonly schedule: Schedule
+  readonly log: Log
+}
+
+const POLL_MS = 10_000
+/** More nodes are not compared. */
+const MAX_NODES = 200
+
+/** A process whose name another one has taken over writes nothing. */
+const writeOwn = `INSERT INTO setting (name, value)
+  SELECT '${SETTINGS_OF_NODE}' || name, CAST($3 AS text) FROM node
+  WHERE name = $1 AND epoch = CAST($2 AS bigint)
+  ON CONFLICT (name) DO UPDATE SET value = excluded.value`
+
+/** A node that starts is left out: its row is of its last run. */
+const readLive = `SELECT node.name, setting.value FROM node
+  JOIN setting ON setting.name = '${SETTINGS_OF_NODE}' || node.name
+  WHERE node.state IN ('serving', 'draining')
+    AND node.heartbeat_at > extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}
+  ORDER BY node.name LIMIT ${MAX_NODES}`
+
+interface Row {
+  readonly name: string
+  readonly value: string
+}
+
+export class SettingsOfNodes {
+  readonly #deps: SettingsOfNodesDeps
+  #differing: NodesPort['differingSettings'] = new Map()
+  #logged = '[]'
+  #isServing = false
+  #isWritten = false
+  #cancel: Cancel = () => undefined
+
+  constructor(deps: SettingsOfNodesDeps) {
+    this.#deps = deps
+  }
+
+  /** The settings in which each node differs from another live one, by the name of the node. */
+  get differing(): NodesPort['differingSettings'] {
+    return this.#differing
+  }
+
+  /** Writes the settings of this node, and compares from now on. */
+  serving(): void {
+    this.#isServing = true
+    this.#tick()
+  }
+
+  stop(): void {
+    this.#isServing = false
+    this.#cancel()
+  }
+
+  #tick(): void {
+    if (!this.#isServing) return
+    this.#cancel = this.#deps.schedule(() => this.#tick(), POLL_MS)
+    void this.poll()
+  }
+
+  /** Compares now. Never rejects: without an answer of the server, the next poll compares. */
+  async poll(): Promise<void> {
+    const { connection, identity, own } = this.#deps
+    if (this.#isServing && !this.#isWritten) {
+      const values = [identity.name, identity.epoch, textOf(own)]
+      this.#isWritten = (await connection.query(writeOwn, values)) !== undefined
+    }
+    const rows = await connection.query<Row>(readLive, [])
+    if (rows === undefined) return
+    const differences = differencesOf(settingsBy(rows).set(identity.name, own))
+    this.#differing = byNode(differences)
+    this.#note(differences)
+  }
+
+  #note(differences: readonly SettingDifference[]): void {
+    const text = JSON.stringify(differences)
+    if (text === this.#logged) return
+    this.#logged = text
+    const { log } = this.#deps
+    if (differences.length === 0) log('info', 'settings are the same on all nodes again')
+    else
+      log(
+        'warn',
+        'settings that must be the same on all nodes differ: a call is treated differently by each',
+        Object.fromEntries(differences.map(({ setting, values }) => [setting, values])),
+      )
+  }
+}
+
+/** Returns the settings of the live nodes of a database. */
+export async function settingsOfLiving(
+  statements: Statements,
+): Promise<Map<string, CommonSettings>> {
+  return settingsBy(await statements.prepare<Row>(readLive).all([]))
+}
+
+/** Compares only settings that both nodes know: another version may have more. */
+export function differencesOf(
+  nodes: ReadonlyMap<string, CommonSettings>,
+): readonly SettingDifference[] {
+  const names = new Set([...nodes.values()].flatMap((settings) => Object.keys(settings)))
+  return [...names].toSorted().flatMap((setting) => {
+    const values = [...nodes].flatMap(([node, settings]) => {
+      const value = settings[setting]
+      return value === undefined ? [] : [[node, value] as const]
+    })
+    const isSame = new Set(values.map(([, value]) => value)).size < 2
+    return isSame ? [] : [{ setting, values: Object.fromEntries(values) }]
+  })
+}
+
+function byNode(differences: readonly SettingDifference[]): Map<string, readonly string[]> {
+  const byName = new Map<string, readonly string[]>()
+  for (const { setting, values } of differences)
+    for (const node of Object.keys(values)) byName.set(node, [...(byName.get(node) ?? []), setting])
+  return byName
+}
+
+const settingsBy = (rows: readonly Row[]): Map<string, CommonSettings> =>
+  new Map(rows.map(({ name, value }) => [name, settingsIn(value)]))
+
+/** One line per setting. */
+const textOf = (settings: CommonSettings): string =>
+  Object.entries(settings)
+    .map(([name, value]) => `${name}=${value.replaceAll('\n', ' ')}`)
+    .join('\n')
+
+const settingsIn = (text: string): CommonSettings =>
+  Object.fromEntries(
+    text.split('\n').map((line) => {
+      const [name = '', ...value] = line.split('=')
+      return [name, value.join('=')]
+    }),
+  )
