@@ -12,7 +12,7 @@ import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
 import { userRoutes } from './resources/user-routes.ts'
 import { causeRoutes } from './observe/causes/cause-routes.ts'
 import { changeRoutes } from './changes/change-routes.ts'
-import { guardRoutes } from './resources/spending-cap-routes.ts'
+import { spendingCapRoutes } from './resources/spending-cap-routes.ts'
 import { clientRoutes } from './money/client-routes.ts'
 import { customerRoutes } from './money/customer-routes.ts'
 import { ocsRoutes } from './money/ocs-routes.ts'
@@ -46,7 +46,7 @@ import { traceRoutes } from './calls/trace.ts'
 import { vconRoutes } from './calls/vcon.ts'
 import { reportRoutes } from './reports/report-routes.ts'
 import { QUESTIONS_PATH } from './instances/questions.ts'
-import { admittedAddress, butNodes } from './instances/admit-instance.ts'
+import { admittedAddress, butInstances } from './instances/admit-instance.ts'
 import { openApiRoutes } from './openapi-routes.ts'
 import { frontPage, pagePolicy } from './http/openapi-pages.ts'
 import { nodeRoutes } from './instances/membership.ts'
@@ -171,7 +171,7 @@ function mountBilling(
 ): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))
-  app.route('/api/v1', guardRoutes(deps))
+  app.route('/api/v1', spendingCapRoutes(deps))
   app.route('/api/ocs', ocsRoutes(deps.ocs, deps))
   app.route('/api/v1', alertRoutes(deps))
   mountForCustomers(app, deps)
@@ -222,7 +222,7 @@ function front(
       ),
       noteActivity(access.activity),
       access.idempotency.offer(),
-      others === undefined ? limited : butNodes(limited),
+      others === undefined ? limited : butInstances(limited),
       ...edge,
       butPreflight(tenantScope(access.tenants), bodyLimit()),
     ),

@@ -10,9 +10,13 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
 import type { Config } from './config.ts'
-import { type InstanceChange, NodeNews, type NodeNewsDeps } from './stores/instance-news.ts'
+import { type InstanceChange, InstanceNews, type InstanceNewsDeps } from './stores/instance-news.ts'
 import type { Stores } from './stores/stores.ts'
-import { LostNodes, LOST_NODES_POLL_MS, type LostNodesDeps } from './stores/lost-instances.ts'
+import {
+  LostInstances,
+  LOST_INSTANCES_POLL_MS,
+  type LostInstancesDeps,
+} from './stores/lost-instances.ts'
 
 interface DutyDeps extends Clocks {
   readonly config: Config
@@ -49,24 +53,24 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
 /** What every process does. Returns what ends each. */
 export const startDuties = (
   { store, node, notices }: Pick<Stores, 'store' | 'node' | 'notices'>,
-  { events }: Pick<NodeNewsDeps, 'events'>,
-  { sink }: Pick<NodeNewsDeps, 'sink'>,
+  { events }: Pick<InstanceNewsDeps, 'events'>,
+  { sink }: Pick<InstanceNewsDeps, 'sink'>,
   deps: DutyDeps,
 ): (() => void)[] => [
   forgetOldRecords(store, notices !== undefined, deps),
-  watchNodes(node, notices !== undefined, { ...deps, store, events, sink }),
+  watchInstances(node, notices !== undefined, { ...deps, store, events, sink }),
 ]
 
-function watchNodes(
-  nodes: LostNodesDeps['nodes'],
+function watchInstances(
+  nodes: LostInstancesDeps['nodes'],
   hasOthers: boolean,
-  deps: DutyDeps & Omit<NodeNewsDeps, 'now'>,
+  deps: DutyDeps & Omit<InstanceNewsDeps, 'now'>,
 ): () => void {
   const { steadyNow, log } = deps
-  const news = hasOthers ? new NodeNews(deps) : undefined
+  const news = hasOthers ? new InstanceNews(deps) : undefined
   const tell = news && ((change: InstanceChange) => news.add(change))
-  const lost = new LostNodes({ nodes, now: steadyNow, log, ...(tell && { tell }) })
-  return repeating(deps)(LOST_NODES_POLL_MS, () => {
+  const lost = new LostInstances({ nodes, now: steadyNow, log, ...(tell && { tell }) })
+  return repeating(deps)(LOST_INSTANCES_POLL_MS, () => {
     lost.poll()
     void news?.retry()
   })

@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clocks, Schedule } from '../schema/clock.ts'
-import type { NodeIdentity } from '../schema/contracts/instances.ts'
+import type { InstanceIdentity } from '../schema/contracts/instances.ts'
 import type { Store } from '../schema/storage/store.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
@@ -84,7 +84,7 @@ export interface EngineDeps {
   readonly whyClosed: () => Unserved | undefined
   readonly charging: Charging
   /** This one. */
-  readonly node: Pick<NodeIdentity, 'name'>
+  readonly node: Pick<InstanceIdentity, 'name'>
   /** What nodes that share the database tell each other; absent: no other one uses it. */
   readonly notices?: (NonNullable<RegistrarDeps['notices']> & SharedBansDeps['notices']) | undefined
   /** What this node may use of limits that all nodes share; absent: no other one uses them. */
@@ -659,8 +659,8 @@ export class Engine {
       mediaGate: this.media?.gate,
       listening: this.media?.listening,
       onUnknownSource: this.#onUnknownSource,
-      otherNodes: this.#transfers(deps),
-      onNodeSilent: (name) => this.#others?.peers.suspect(name),
+      otherInstances: this.#transfers(deps),
+      onInstanceSilent: (name) => this.#others?.peers.suspect(name),
       isHolderLost: ({ name, run }) => this.#others?.peers.isLost(name, run) === true,
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
       routing: this.routing,
@@ -730,7 +730,7 @@ export class Engine {
       peers: this.#others.peers,
       isRecording: (callUuid) => this.recordings?.isRecording(callUuid) === true,
       onRefused: (source) => void this.guard.unknownSource(source),
-      onNodeAt: (address) => this.#others?.peers.noteToken(address),
+      onInstanceAt: (address) => this.#others?.peers.noteToken(address),
     })
   }
 

@@ -40,16 +40,16 @@ export function followForCharging(changes: Changes, ocs: Ocs): void {
     reload: (details) => reloadRates(ocs, details),
     intervalMs: RATES_INTERVAL_MS,
   })
-  followSpendGuards(changes, ocs)
+  followSpendingCaps(changes, ocs)
 }
 
 /** Many may be set one after the other; the next call is braked soon enough. */
 const GUARDS_INTERVAL_MS = 100
 
-const followSpendGuards = (changes: Changes, guards: Pick<Ocs, 'reloadSpendGuards'>): void =>
+const followSpendingCaps = (changes: Changes, guards: Pick<Ocs, 'reloadSpendingCaps'>): void =>
   void changes.follow({
     topics: ['spend_guard'],
-    reload: () => guards.reloadSpendGuards(),
+    reload: () => guards.reloadSpendingCaps(),
     intervalMs: GUARDS_INTERVAL_MS,
   })
 

@@ -9,7 +9,7 @@ import { Ocs } from './charging/ocs.ts'
 import type { ControlDeps } from '../control/app.ts'
 import type { LoopDelay } from '../control/http/platform.ts'
 import { readConsole } from '../control/console/console-files.ts'
-import { membershipOf, NODE_KEY } from '../control/instances/membership.ts'
+import { membershipOf, INSTANCE_KEY } from '../control/instances/membership.ts'
 import { OtherInstances } from '../control/instances/other-instances.ts'
 import { openReports, type Reports } from '../control/reports/reports.ts'
 import { openRateImports, type RateImports } from '../control/resources/rate-imports.ts'
@@ -33,16 +33,16 @@ import { Engine, type EngineDeps } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import {
   limitShares,
-  type NodeShares,
+  type InstanceShares,
   requestShares,
   type ShareMembers,
 } from './shares/instance-shares.ts'
 import { HttpCertificates } from './http-certificates.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
-import { nodeSipPlaceOf, nodeUrlOf } from './stores/instance-place.ts'
+import { instanceSipPlaceOf, instanceUrlOf } from './stores/instance-place.ts'
 import { openStores } from './stores/open-stores.ts'
-import type { OwnNode, Stores } from './stores/stores.ts'
+import type { OwnInstance, Stores } from './stores/stores.ts'
 import { noteRulesWithoutRelay } from './media/create-media.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './first-admin.ts'
@@ -192,8 +192,8 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
     const stopControl = once(() => control.stop())
     closers.push(stopControl)
     webhooks.start()
-    const apiUrl = nodeUrlOf(config, control.api, deps.hostName)
-    await node.become('serving', apiUrl, ...nodeSipPlaceOf(engine, deps))
+    const apiUrl = instanceUrlOf(config, control.api, deps.hostName)
+    await node.become('serving', apiUrl, ...instanceSipPlaceOf(engine, deps))
     const duties = [() => void webhooks.stop(), ...startDuties(stores, engine, webhooks, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
@@ -234,7 +234,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
 interface EngineServices {
   readonly charging: Ocs | ExternalCharging
   /** Absent: no other instance counts against the same limits. */
-  readonly limits: NodeShares | undefined
+  readonly limits: InstanceShares | undefined
   readonly webhooks: Webhooks
 }
 
@@ -268,7 +268,11 @@ function createEngine(
 }
 
 /** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */
-function reviewWhenFenced(node: OwnNode, charging: Ocs | ExternalCharging, engine: Engine): void {
+function reviewWhenFenced(
+  node: OwnInstance,
+  charging: Ocs | ExternalCharging,
+  engine: Engine,
+): void {
   node.onFenced((fenced) => {
     if (charging instanceof Ocs)
       void charging.loseHoldings(fenced).then(() => engine.calls.review())
@@ -337,7 +341,7 @@ function once<T>(work: () => T): () => T {
 /** In this order from the end. */
 const lastClosed = (
   { node, changes, keepLost }: Stores,
-  shares: readonly (NodeShares | undefined)[],
+  shares: readonly (InstanceShares | undefined)[],
 ) => [
   () => node.end(),
   () => keepLost(),
@@ -395,7 +399,7 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 
 async function openCharging(
   stores: Stores,
-  [journal, webhooks, shares]: readonly [CallJournal, Webhooks, NodeShares | undefined],
+  [journal, webhooks, shares]: readonly [CallJournal, Webhooks, InstanceShares | undefined],
   deps: PlatformDeps,
   members: ShareMembers | undefined,
 ): Promise<Ocs | ExternalCharging> {
@@ -468,7 +472,7 @@ function othersOf(
   deps: PlatformDeps,
 ): OtherInstances | undefined {
   if (notices === undefined) return undefined
-  const key = store.secrets.keyFor(NODE_KEY)
+  const key = store.secrets.keyFor(INSTANCE_KEY)
   return new OtherInstances({ ...deps, ...clocks, ...membershipOf(node, key, clocks.now) })
 }
 
@@ -485,9 +489,9 @@ function openControl(
     readonly disk: Stores['disk']
     readonly certificates: HttpCertificates
     readonly isJournalLost: boolean
-    readonly requestShares: NodeShares | undefined
+    readonly requestShares: InstanceShares | undefined
     readonly changes: Changes
-    readonly node: OwnNode
+    readonly node: OwnInstance
     readonly engine: Engine
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks

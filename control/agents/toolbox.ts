@@ -115,7 +115,7 @@ export class Toolbox {
     const used = this.#useOf(principal, peers, (made) => (change = made))
     const use = { ...used, proposalId, accept }
     const own = await this.#answer(tool, given, use)
-    const answer = (await fromNodeOfCall(tool, given, own, peers)) ?? own
+    const answer = (await fromInstanceOfCall(tool, given, own, peers)) ?? own
     const about = tool.effect === 'reads' ? notAChange : changeIn(given, answer)
     await this.#record(tool.name, given, caller, answer, { ...about, change })
     return answer
@@ -279,7 +279,7 @@ export const callerOf = (
   others: OtherInstances | undefined,
 ): ToolCaller => ({
   peers: others?.of(c),
-  isNode: c.get('nodeRequest') !== undefined,
+  isNode: c.get('instanceRequest') !== undefined,
   principal: c.get('principal'),
   address: c.get('clientAddress'),
   correlationId: c.get('correlationId'),
@@ -289,7 +289,7 @@ const aboutCall = z.looseObject({ call_uuid: z.string().max(200) })
 const result = z.record(z.string(), z.unknown())
 
 /** The result of the node that has the call; undefined: the result of this node stands. */
-async function fromNodeOfCall(
+async function fromInstanceOfCall(
   tool: Tool,
   given: unknown,
   own: ToolAnswer,

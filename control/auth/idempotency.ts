@@ -10,7 +10,7 @@ import { DAY_MS } from '../../schema/clock.ts'
 import { createCipheriv, createDecipheriv, createHash, hkdfSync } from 'node:crypto'
 import type { Context, MiddlewareHandler } from 'hono'
 import { z } from 'zod'
-import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../../schema/contracts/instances.ts'
+import { type InstanceIdentity, RUN_MARK_BYTES, runMark } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { execute, first, lockedTransaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
@@ -79,7 +79,7 @@ export class Idempotency implements Repetitions {
   readonly #store: Store
   readonly #now: () => number
   readonly #randomBytes: (size: number) => Buffer
-  readonly #runOfNode: NodeIdentity
+  readonly #runOfInstance: InstanceIdentity
   /** Undefined: no other process serves from this database. */
   readonly #claims: IdempotentClaims | undefined
   /** Running requests; no more than the server has connections. */
@@ -91,10 +91,10 @@ export class Idempotency implements Repetitions {
     store: Store,
     now: () => number,
     randomBytes: (size: number) => Buffer,
-    run: NodeIdentity,
+    run: InstanceIdentity,
   ) {
     this.#store = store
-    this.#runOfNode = run
+    this.#runOfInstance = run
     this.#now = now
     this.#randomBytes = randomBytes
     this.#claims = store.statements.isShared ? new IdempotentClaims(store, now) : undefined
@@ -174,7 +174,7 @@ export class Idempotency implements Repetitions {
    * The claim carries the mark of this run: the next run on this disk knows that it is abandoned.
    */
   #newClaim(): Buffer {
-    return Buffer.concat([runMark(this.#runOfNode), this.#randomBytes(16 - RUN_MARK_BYTES)])
+    return Buffer.concat([runMark(this.#runOfInstance), this.#randomBytes(16 - RUN_MARK_BYTES)])
   }
 
   async #storedAnswer(name: string, { identity }: Operation): Promise<StoredAnswer | undefined> {

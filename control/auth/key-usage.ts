@@ -248,7 +248,7 @@ const usageStatements = (store: Store) => ({
  */
 export function noteActivity(activity: KeyActivity): Step {
   return (c) => {
-    if (c.get('nodeRequest') !== undefined) return
+    if (c.get('instanceRequest') !== undefined) return
     const presented = c.get('presented')
     const principal = 'principal' in presented ? presented.principal : undefined
     const keyId = principal?.kind === 'key' ? principal.keyId : NO_KEY

@@ -14,7 +14,7 @@ import { notFound, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall } from '../instances/peer-answers.ts'
+import { atInstanceOfCall } from '../instances/peer-answers.ts'
 import type { PeerRequests, WithOthers } from '../instances/other-instances.ts'
 import {
   activeCallView,
@@ -218,7 +218,7 @@ const hangUpCallRoute = (deps: CallDeps) =>
     validate('query', writeQuery),
     validate('json', hangUpBody),
     repeatable(),
-    atNodeOfCall(deps),
+    atInstanceOfCall(deps),
     async (c) => {
       const { call_uuid: uuid, cause } = c.req.valid('json')
       const { reason = null } = c.req.valid('query')
@@ -288,7 +288,7 @@ const callPath = z.strictObject({ uuid: z.guid() })
  * sent REFER itself (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
  */
 function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
-  const atNode = atNodeOfCall({ engine, others })
+  const atNode = atInstanceOfCall({ engine, others })
   const start = async (
     c: Context<ControlEnv>,
     uuid: string,

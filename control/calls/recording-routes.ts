@@ -17,7 +17,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall, fileOfPeer, streamedBody } from '../instances/peer-answers.ts'
+import { atInstanceOfCall, fileOfPeer, streamedBody } from '../instances/peer-answers.ts'
 import type { OtherInstances, WithOthers } from '../instances/other-instances.ts'
 import { data, text } from '../http/operation.ts'
 import { RecordingReaders } from './recording-readers.ts'
@@ -59,7 +59,7 @@ const controlRecordingRoute = (deps: RecordingDeps) =>
     requires('calls:record'),
     validate('json', controlBody),
     repeatable(),
-    atNodeOfCall(deps),
+    atInstanceOfCall(deps),
     async (c) => {
       const { call_uuid: uuid, action } = c.req.valid('json')
       liveCallOf(deps.engine, uuid, c.var.principal)
@@ -116,7 +116,7 @@ const deleteRecordingRoute = (deps: RecordingDeps, stored: RecordingStore) =>
         const answer = await fileOfPeer(c, deps.others)
         if (answer !== undefined) return answer
         // Another node asks: the file may be with a further one.
-        if (c.get('nodeRequest') !== undefined) throw notFound('recording')
+        if (c.get('instanceRequest') !== undefined) throw notFound('recording')
       }
       await stored.remove(recording)
       c.set('change', { before: recording, after: null })
@@ -173,7 +173,7 @@ async function answerWith(
   if (file === undefined) throw notFound('recording')
   const handle = await open(file).catch(() => undefined)
   // A node that asks goes on to the next one, also when this one has no place for its readers.
-  if (handle === undefined && c.get('nodeRequest') !== undefined) throw notFound('recording')
+  if (handle === undefined && c.get('instanceRequest') !== undefined) throw notFound('recording')
   const leave = readers.enter(c.var.principal.tenantId)
   if (leave === undefined) {
     await handle?.close()

@@ -16,7 +16,7 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { atNodeOfCall } from '../instances/peer-answers.ts'
+import { atInstanceOfCall } from '../instances/peer-answers.ts'
 import { domain } from '../http/fields.ts'
 import { liveCallOf, exampleCallUuid } from './active-call-view.ts'
 import { sourceExtension } from './originate-routes.ts'
@@ -71,7 +71,7 @@ export function spyRoutes({
     requires('calls:spy'),
     validate('json', spyBody),
     repeatable(),
-    atNodeOfCall({ engine, others }),
+    atInstanceOfCall({ engine, others }),
     async (c) => {
       const body = c.req.valid('json')
       const { principal } = c.var

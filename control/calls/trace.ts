@@ -206,7 +206,7 @@ async function answered(
   const answerElsewhere = await answerOfPeer(c, deps.others)
   if (answerElsewhere !== undefined) return answerElsewhere
   // An asking node gets only the memory of this node: another may have more.
-  const isNode = c.get('nodeRequest') !== undefined
+  const isNode = c.get('instanceRequest') !== undefined
   const ended = isNode ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
   if (ended === undefined) throw notFound('call')
   return answer(ended)

@@ -342,7 +342,7 @@ export function auditTrail(
     if (c.req.path.startsWith('/api/ocs/')) return
     const principal = whoAsked(c)
     const digests = digestsOf(c)
-    if (c.get('nodeRequest') !== undefined) setChangeHeader(c, digests)
+    if (c.get('instanceRequest') !== undefined) setChangeHeader(c, digests)
     const refusal = c.get('refusal')
     if (c.get('isAudited') || (principal === undefined && !isLogin(c))) return
     if (refusal?.code === 'rate_limited') return

@@ -36,7 +36,7 @@ export interface ControlEnv {
      */
     isAudited: boolean
     /** Set when another node of the installation makes the request, for a client or for itself. */
-    nodeRequest: NodeRequest
+    instanceRequest: InstanceRequest
     /** Set when nodes that should have been asked have not answered. */
     isPartial: boolean
   }
@@ -88,7 +88,7 @@ export interface ChangeDigests {
 }
 
 /** A request that another node of the installation makes. */
-interface NodeRequest {
+interface InstanceRequest {
   /** The node. */
   readonly from: string
   /** The client's address, as that node knows it. */

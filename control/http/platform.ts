@@ -5,7 +5,7 @@ import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
 import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
 import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodesPort } from '../../schema/contracts/instances.ts'
+import type { InstancesPort } from '../../schema/contracts/instances.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { OwnNetwork } from '../../schema/rules/gateways.ts'
@@ -21,7 +21,7 @@ export interface Platform extends Clocks {
   readonly changes?: Changes
   readonly engine: EnginePort
   /** The processes of the installation. */
-  readonly nodes: NodesPort
+  readonly nodes: InstancesPort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined
   /** Requests that all nodes admit together; absent: no other node serves from this database. */

@@ -8,22 +8,28 @@ import type { Clocks } from '../../schema/clock.ts'
 import { readBody } from '../http/body.ts'
 import { type ControlEnv, requestHeader, setAnswerHeader, type Step } from '../http/control-env.ts'
 import type { Membership } from './membership.ts'
-import { bodyHash, NODE_HEADER, type NodeClaims, openToken, proofOf } from './instance-token.ts'
+import {
+  bodyHash,
+  INSTANCE_HEADER,
+  type InstanceClaims,
+  openToken,
+  proofOf,
+} from './instance-token.ts'
 import { UsedNonces } from './used-nonces.ts'
 
 /** How far the clocks of two nodes may differ, the way of the request included. */
 export const MAX_SKEW_MS = 30_000
 
 /** Runs before authentication. Without a valid token the header means nothing. */
-export function admitNodes({ self, key }: Membership, { now, steadyNow }: Clocks): Step {
+export function admitInstances({ self, key }: Membership, { now, steadyNow }: Clocks): Step {
   const used = new UsedNonces(2 * MAX_SKEW_MS, steadyNow())
   // Tokens that an earlier run of this node accepted are not known.
   const startedAt = now()
-  const isFresh = ({ to, at }: NodeClaims): boolean =>
+  const isFresh = ({ to, at }: InstanceClaims): boolean =>
     to === self && at >= startedAt && Math.abs(now() - at) <= MAX_SKEW_MS
 
   return (c) => {
-    const token = requestHeader(c, NODE_HEADER)
+    const token = requestHeader(c, INSTANCE_HEADER)
     if (token === undefined) return undefined
     const target = c.env.incoming.url ?? ''
     const opened = openToken(key, token, { method: c.req.method, target })
@@ -35,14 +41,14 @@ export function admitNodes({ self, key }: Membership, { now, steadyNow }: Clocks
 
 async function admitWhole(
   c: Context<ControlEnv>,
-  claims: NodeClaims,
+  claims: InstanceClaims,
   proof: string,
 ): Promise<void> {
   if (bodyHash(await readBody(c)) === claims.body) admit(c, claims, proof)
 }
 
 /** From here on the request is the client's. Its own headers of the same meaning do not count. */
-function admit(c: Context<ControlEnv>, claims: NodeClaims, proof: string): void {
+function admit(c: Context<ControlEnv>, claims: InstanceClaims, proof: string): void {
   const { headers } = c.env.incoming
   const given = {
     authorization: claims.authorization,
@@ -55,20 +61,20 @@ function admit(c: Context<ControlEnv>, claims: NodeClaims, proof: string): void 
     if (value === undefined) delete headers[name]
     else headers[name] = value
   const { from, address, question } = claims
-  c.set('nodeRequest', { from, address, question })
+  c.set('instanceRequest', { from, address, question })
   // The node that the client has asked writes the entry.
   c.set('isAudited', true)
-  setAnswerHeader(c, NODE_HEADER, proof)
+  setAnswerHeader(c, INSTANCE_HEADER, proof)
 }
 
 /** Runs `step` for requests of clients only; for requests of nodes, the asking node has run it. */
-export const butNodes =
+export const butInstances =
   (step: Step): Step =>
   (c) =>
-    c.get('nodeRequest') === undefined ? step(c) : undefined
+    c.get('instanceRequest') === undefined ? step(c) : undefined
 
 /** The client's address, also where another node asks for the client. */
 export const admittedAddress =
   (addressOf: (c: Context<ControlEnv>) => string) =>
   (c: Context<ControlEnv>): string =>
-    c.get('nodeRequest')?.address ?? addressOf(c)
+    c.get('instanceRequest')?.address ?? addressOf(c)

@@ -5,7 +5,7 @@ import { z } from 'zod'
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Membership, Peer } from './membership.ts'
-import { bodyHash, NODE_HEADER, type NodeClaims, sealToken } from './instance-token.ts'
+import { bodyHash, INSTANCE_HEADER, type InstanceClaims, sealToken } from './instance-token.ts'
 import { parseJson } from '../http/body.ts'
 
 /** How long a node may take to answer; a later answer is missing from the response. */
@@ -29,7 +29,7 @@ export interface Outgoing {
   readonly body?: Buffer
   /** The caller and the question, sealed in the token. */
   readonly claims: Pick<
-    NodeClaims,
+    InstanceClaims,
     'address' | 'authorization' | 'apiKey' | 'tenantSlug' | 'question'
   >
   readonly waitMs?: number
@@ -48,7 +48,7 @@ export interface OpenAnswer {
   readonly incoming: IncomingMessage
 }
 
-export interface NodeClientDeps extends Membership {
+export interface InstanceClientDeps extends Membership {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly schedule: Schedule
@@ -58,8 +58,8 @@ export interface NodeClientDeps extends Membership {
   readonly agent?: HttpAgent | undefined
 }
 
-export class NodeClient {
-  readonly #deps: NodeClientDeps
+export class InstanceClient {
+  readonly #deps: InstanceClientDeps
   readonly #http: HttpAgent
   readonly #https = new HttpsAgent(pooled)
   /** Bodies that are read slowly take no connection of what is answered at once. */
@@ -68,7 +68,7 @@ export class NodeClient {
   readonly #outstanding = new Map<string, number>()
   readonly #loggedAt = new Map<string, number>()
 
-  constructor(deps: NodeClientDeps) {
+  constructor(deps: InstanceClientDeps) {
     this.#deps = deps
     this.#http = deps.agent ?? new HttpAgent(pooled)
     this.#httpStreams = deps.agent ?? new HttpAgent(streaming)
@@ -157,13 +157,13 @@ export class NodeClient {
         agent: agents[isSecure ? 1 : 0],
         headers: {
           ...headers,
-          [NODE_HEADER]: token,
+          [INSTANCE_HEADER]: token,
           ...(body !== undefined && { 'content-length': body.length }),
         },
       })
       request.on('error', reject)
       request.on('response', (incoming) => {
-        if (incoming.headers[NODE_HEADER] === proof)
+        if (incoming.headers[INSTANCE_HEADER] === proof)
           resolve({ status: incoming.statusCode ?? 0, incoming })
         else {
           incoming.destroy()

@@ -8,7 +8,7 @@ import { z } from 'zod'
 import { parseJson } from '../http/body.ts'
 
 /** Header: the token in requests; in responses, the proof that a node has read it. */
-export const NODE_HEADER = 'x-tollgate-node'
+export const INSTANCE_HEADER = 'x-tollgate-node'
 
 const NONCE_BYTES = 16
 const TAG_BYTES = 16
@@ -33,7 +33,7 @@ const claims = z.strictObject({
 })
 
 /** The claims of a node about its request. */
-export type NodeClaims = z.output<typeof claims>
+export type InstanceClaims = z.output<typeof claims>
 
 /** The request that a token is bound to. */
 export interface SignedRequest {
@@ -43,21 +43,21 @@ export interface SignedRequest {
 }
 
 interface OpenedToken {
-  readonly claims: NodeClaims
+  readonly claims: InstanceClaims
   /** Names this token for ever. */
   readonly nonce: string
 }
 
 export interface SealedToken {
   readonly token: string
-  /** `NODE_HEADER` of the response of a node that has read the token. */
+  /** `INSTANCE_HEADER` of the response of a node that has read the token. */
   readonly proof: string
 }
 
 export function sealToken(
   key: Buffer,
   request: SignedRequest,
-  made: NodeClaims,
+  made: InstanceClaims,
   randomBytes: (size: number) => Buffer,
 ): SealedToken {
   const nonce = randomBytes(NONCE_BYTES)

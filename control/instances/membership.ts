@@ -1,7 +1,7 @@
 /** The other nodes of an installation, from the list that heartbeats update; and `GET /nodes`. */
 import { Hono } from 'hono'
 import { timeToText } from '../../schema/columns.ts'
-import type { NodesPort, InstanceStatus } from '../../schema/contracts/instances.ts'
+import type { InstancesPort, InstanceStatus } from '../../schema/contracts/instances.ts'
 import { requiresGlobal } from '../auth/requires.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -42,9 +42,9 @@ const nodeView = z
  */
 const NAMED_MS = 3_600_000
 
-/** @param key of `Secrets.keyFor(NODE_KEY)`. */
+/** @param key of `Secrets.keyFor(INSTANCE_KEY)`. */
 export const membershipOf = (
-  nodes: Pick<NodesPort, 'identity' | 'list'>,
+  nodes: Pick<InstancesPort, 'identity' | 'list'>,
   key: Buffer,
   now: () => number,
 ): Membership => ({
@@ -54,7 +54,7 @@ export const membershipOf = (
 })
 
 /** The name of the key with which nodes recognize each other. */
-export const NODE_KEY = 'node requests'
+export const INSTANCE_KEY = 'node requests'
 
 function peerOf(node: InstanceStatus, now: number): readonly Peer[] {
   const { name, address: apiUrl, state, heartbeatAt, isThis } = node
@@ -120,7 +120,7 @@ export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
       ),
   )
 
-export type ProcessNodeView = ReturnType<typeof viewOf> & {
+export type InstanceView = ReturnType<typeof viewOf> & {
   readonly differing_settings: readonly string[]
 }
 

@@ -6,12 +6,12 @@ import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import { authorizationOf } from '../auth/authenticate.ts'
 import { type ControlEnv, requestHeader, setAnswerHeader, type Step } from '../http/control-env.ts'
-import { admitNodes } from './admit-instance.ts'
+import { admitInstances } from './admit-instance.ts'
 import type { Peer } from './membership.ts'
 import {
   bodyOf,
-  NodeClient,
-  type NodeClientDeps,
+  InstanceClient,
+  type InstanceClientDeps,
   type OpenAnswer,
   type Outgoing,
   type PeerAnswer,
@@ -44,22 +44,22 @@ export type CallAtInstance = Peer | 'nowhere' | 'unknown'
 
 export class OtherInstances {
   readonly self: string
-  readonly client: NodeClient
+  readonly client: InstanceClient
   readonly admit: Step
   readonly schedule: Schedule
-  readonly #deps: NodeClientDeps
+  readonly #deps: InstanceClientDeps
 
-  constructor(deps: NodeClientDeps & Clocks) {
+  constructor(deps: InstanceClientDeps & Clocks) {
     this.self = deps.self
     this.schedule = deps.schedule
-    this.client = new NodeClient(deps)
-    this.admit = admitNodes(deps, deps)
+    this.client = new InstanceClient(deps)
+    this.admit = admitInstances(deps, deps)
     this.#deps = deps
   }
 
   /** Undefined: another node asks, and gets the answer of this node alone. */
   of(c: Context<ControlEnv>): PeerRequests | undefined {
-    return c.get('nodeRequest') === undefined ? new PeerRequests(c, this) : undefined
+    return c.get('instanceRequest') === undefined ? new PeerRequests(c, this) : undefined
   }
 
   peers(): readonly Peer[] {

@@ -27,7 +27,7 @@ const forwarded = ['accept', 'content-type'] as const
  * Before the handler of an action on a live call: the node that has the call does it, and its
  * response is the response. Stands after validation, of a body or a path that names the call.
  */
-export function atNodeOfCall({
+export function atInstanceOfCall({
   others,
   engine,
 }: {
@@ -94,16 +94,16 @@ function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   return { before: before || null, after: after || null, changeId: changeId || null }
 }
 
-const nodeUnreachable = (message: string): ApiError =>
+const instanceUnreachable = (message: string): ApiError =>
   new ApiError(503, 'node_unreachable', message, { headers: { 'Retry-After': '2' } })
 
 const unreachable = (): ApiError =>
-  nodeUnreachable(
+  instanceUnreachable(
     'No node that answers has this call; X-Unreachable-Nodes names those that did not answer',
   )
 
 const timedOut = (): ApiError =>
-  nodeUnreachable(
+  instanceUnreachable(
     'The node that has the call did not answer in time: it may have done what was asked, or not',
   )
 

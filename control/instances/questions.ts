@@ -1,6 +1,6 @@
 /** Questions between nodes, without a caller. Clients cannot ask them. */
 import { z } from 'zod'
-import { guardScopes } from '../../schema/contracts/limits.ts'
+import { capScopes } from '../../schema/contracts/limits.ts'
 
 /** Questions are answered below this path, in front of every route. */
 export const QUESTIONS_PATH = '/api/v1/nodes/question'
@@ -33,7 +33,7 @@ export const question = z.discriminatedUnion('kind', [
   /** How many live calls a spend guard covers there. */
   z.strictObject({
     kind: z.literal('guarded'),
-    scope: z.enum(guardScopes),
+    scope: z.enum(capScopes),
     scopeId: z.int(),
     prefix: z.string().max(40),
     extension: z.strictObject({ number: z.string().max(100), tenantId: z.int() }).nullable(),
@@ -50,7 +50,7 @@ export const question = z.discriminatedUnion('kind', [
 
 export type Question = z.output<typeof question>
 
-export const guardedAnswer = z.object({ calls: z.int().min(0) })
+export const cappedAnswer = z.object({ calls: z.int().min(0) })
 
 /** The counts are keyed by id. */
 export const countsAnswer = z.record(z.string(), z.int().min(0))

@@ -1,7 +1,7 @@
 /** Health, liveness and readiness. The two response shapes of health: SPECIFICATION.md §4.3. */
 import { Hono } from 'hono'
 import type { EnginePort, SettingInForce } from '../../schema/contracts/engine.ts'
-import type { NodesPort } from '../../schema/contracts/instances.ts'
+import type { InstancesPort } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { openToAll, requiresCredential, requiresGlobal } from '../auth/requires.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'
@@ -60,7 +60,7 @@ export const publicHealthRoute = (version: string) =>
 interface ProbeDeps {
   readonly store: Pick<Store, 'storage'>
   readonly disk?: Pick<Store['storage'], 'problem'> | undefined
-  readonly nodes: Pick<NodesPort, 'condition' | 'differingSettings'>
+  readonly nodes: Pick<InstancesPort, 'condition' | 'differingSettings'>
   /** Whether the journal of the last run is lost; absent: it is not. */
   readonly isJournalLost?: boolean | undefined
 }

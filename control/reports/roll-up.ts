@@ -13,7 +13,7 @@ import {
   execute,
   first,
   lockedTransaction,
-  onOneNode,
+  onOneInstance,
   rawRows,
 } from '../../schema/sql/query.ts'
 import type { SqlValue } from '../../schema/sql/statements.ts'
@@ -124,7 +124,7 @@ async function* addSlice(
     await keepWatermark(sources, known, slice)
     return slice.count
   }
-  const done = await onOneNode(sums, 'callSums', add, lockedTransaction)
+  const done = await onOneInstance(sums, 'callSums', add, lockedTransaction)
   return done.kind === 'elsewhere' ? 0 : done.result
 }
 

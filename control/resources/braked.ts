@@ -139,11 +139,11 @@ const inForce = (store: Tables, now: number) =>
     .where('ended_at', 'is', null)
     .where(({ or, eb }) => or([eb('expires_at', 'is', null), eb('expires_at', '>', now)]))
 
-const counts = (guardUuid: string): ApiError =>
+const counts = (capUuid: string): ApiError =>
   new ApiError(
     409,
     'spend_guard_holds',
-    `The platform has set the spend guard ${guardUuid}, and this would change what it ` +
+    `The platform has set the spend guard ${capUuid}, and this would change what it ` +
       'counts. Nothing was changed: while it holds, only the platform can change the plan, ' +
       'the prices, the currency and the payer of the calls that it covers',
   )

@@ -11,7 +11,7 @@ import type {
   SetStatus,
 } from '../../schema/contracts/engine.ts'
 import type { Store } from '../../schema/storage/store.ts'
-import { nodeClaim } from '../../schema/rules/ownership.ts'
+import { instanceClaim } from '../../schema/rules/ownership.ts'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/media.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
@@ -497,7 +497,7 @@ async function refuseForeign(
   path = (index: number) => `nodes.${index}.host`,
 ): Promise<void> {
   const owner = { tenantId, scope }
-  await refuseForeignAddresses(store, owner, members.map(nodeClaim), reserved.networks, path)
+  await refuseForeignAddresses(store, owner, members.map(instanceClaim), reserved.networks, path)
 }
 
 interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {

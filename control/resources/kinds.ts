@@ -17,7 +17,7 @@ import { apiKeyKind } from './key-plans.ts'
 import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherNodeKind } from './node-plan.ts'
-import { spendGuardKind } from './spending-cap-plan.ts'
+import { spendingCapKind } from './spending-cap-plan.ts'
 import { nouns } from './nouns.ts'
 import { rateName, rates } from './rates.ts'
 import {
@@ -52,7 +52,7 @@ export const kinds: Kinds = {
   dispatcher_sets: irreversible,
   live_call: irreversible,
   sip_ban: sipBanKind,
-  spend_guard: spendGuardKind,
+  spend_guard: spendingCapKind,
 }
 
 function refuseWithoutCharging({ ocs }: ChangeDeps): void {

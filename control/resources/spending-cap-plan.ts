@@ -7,20 +7,20 @@ import type { Json, RestorableKind } from '../changes/kinds.ts'
 import { ApiError, badRequest, notFound } from '../http/api-error.ts'
 import { exactMoneyText, quoted } from '../http/clean-text.ts'
 import {
-  guardedCalls,
-  type GuardDeps,
-  type GuardState,
-  guardState,
-  GuardStore,
+  cappedCalls,
+  type SpendingCapDeps,
+  type SpendingCapState,
+  spendingCapState,
+  SpendingCapStore,
   stateOf,
 } from './spending-cap-store.ts'
 import {
   currencyOf,
-  type GuardBody,
-  type GuardTarget,
-  type GuardView,
+  type SpendingCapBody,
+  type CapTarget,
+  type SpendingCapView,
   scopeOf,
-  type ShownGuard,
+  type ShownSpendingCap,
   storedPrefix,
   targetOf,
   viewsOf,
@@ -28,7 +28,7 @@ import {
 import { badReference } from './references.ts'
 
 /** The caller who sets or removes a guard, and the reason. */
-export interface GuardUse extends GuardDeps {
+export interface SpendingCapUse extends SpendingCapDeps {
   readonly principal: Principal
   /** A new UUID; a new guard gets it, too. */
   readonly changeId: string
@@ -39,31 +39,34 @@ export interface GuardUse extends GuardDeps {
   readonly lasting?: string
 }
 
-type GuardPlan = Plan<{ readonly guard: GuardView }>
+type SpendingCapPlan = Plan<{ readonly guard: SpendingCapView }>
 
 /** A repeated request keeps the first end, when it is so close. */
 const SAME_END_MS = 60_000
 
-export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPlan> {
+export async function planSpendingCap(
+  body: SpendingCapBody,
+  use: SpendingCapUse,
+): Promise<SpendingCapPlan> {
   const { store, principal, now } = use
   const at = now()
-  const guards = new GuardStore(store)
+  const guards = new SpendingCapStore(store)
   const prefix = storedPrefix(body.prefix, use.ocs.exitCodes)
   const target = await targetOf(store, { ...body, prefix }, requestScope(principal, now))
   const terms = await termsOf(body, target, use)
   const present = await guards.present(target, setterOf(principal), at)
   const before = present === undefined ? null : stateOf(present)
-  const guardUuid = present?.guard_uuid ?? use.changeId
+  const capUuid = present?.guard_uuid ?? use.changeId
   const isSame =
     before !== null && says(before, terms) && !body.end_live_calls && lasts(before, use)
   const after = isSame ? before : { ...newState(target, before, use, at), ...terms }
   if (body.end_live_calls) after.ends_calls_before = at
-  const shown = async (state: GuardState): Promise<GuardView> => {
-    const row = { ...state, ...namesOf(target), guard_uuid: guardUuid, ended_at: null }
+  const shown = async (state: SpendingCapState): Promise<SpendingCapView> => {
+    const row = { ...state, ...namesOf(target), guard_uuid: capUuid, ended_at: null }
     return viewOfRow(guards, row, at)
   }
   return {
-    target: { kind: 'spend_guard', id: guardUuid },
+    target: { kind: 'spend_guard', id: capUuid },
     row: `${target.scope} ${target.scopeId}`,
     before,
     after,
@@ -71,26 +74,26 @@ export async function planGuard(body: GuardBody, use: GuardUse): Promise<GuardPl
     effect: isSame
       ? `Nothing changes: such a spend guard is set already${until(before.expires_at)}.`
       : `${effectOf(target, after, endOf(after, use))}${endedCalls(body)}`,
-    affected: await guardedCalls(target, use),
+    affected: await cappedCalls(target, use),
     preview: { guard: await shown(after) },
     async apply() {
       // The target may have been deleted since it was resolved.
       if (!(await guards.isOwned(after))) throw badReference(target.scope, 'does not exist')
-      await guards.put(guardUuid, after, at)
+      await guards.put(capUuid, after, at)
       return { guard: await shown(after) }
     },
   }
 }
 
 /** A guard of the platform is removed by the platform. */
-export async function planRemoval(guardUuid: string, use: GuardUse): Promise<GuardPlan> {
+export async function planRemoval(capUuid: string, use: SpendingCapUse): Promise<SpendingCapPlan> {
   const { store, principal, now } = use
   const at = now()
-  const guards = new GuardStore(store)
-  const row = await guards.find(principal.tenantId, guardUuid)
+  const guards = new SpendingCapStore(store)
+  const row = await guards.find(principal.tenantId, capUuid)
   if (row === undefined) throw notFound(noun)
   refuseForeign(row, principal)
-  const before = await guards.state(guardUuid)
+  const before = await guards.state(capUuid)
   const view = await viewOfRow(guards, row, at)
   const { scope, scope_id: scopeId, name } = scopeOf(row)
   const { number, extension_tenant: tenantId } = row
@@ -98,7 +101,7 @@ export async function planRemoval(guardUuid: string, use: GuardUse): Promise<Gua
   const brake = { scope, scopeId, prefix: row.prefix, extension }
   const whose = `${scope} ${quoted(name ?? '')}`
   return {
-    target: { kind: 'spend_guard', id: guardUuid },
+    target: { kind: 'spend_guard', id: capUuid },
     before,
     after: null,
     undo: 'restores',
@@ -106,21 +109,21 @@ export async function planRemoval(guardUuid: string, use: GuardUse): Promise<Gua
       before === null
         ? 'Nothing changes: the spend guard was removed before.'
         : `${callsOf(whose, row.prefix)} are no longer limited by this guard, ${limitOf(before)}.`,
-    affected: await guardedCalls(brake, use),
+    affected: await cappedCalls(brake, use),
     preview: { guard: view },
     async apply() {
-      await guards.end(guardUuid, principal.actor, at)
+      await guards.end(capUuid, principal.actor, at)
       return { guard: { ...view, state: 'removed', removed_at: timeToText(at) } }
     },
   }
 }
 
-type Terms = Pick<GuardState, 'action' | 'amount_micros' | 'currency' | 'per'>
+type Terms = Pick<SpendingCapState, 'action' | 'amount_micros' | 'currency' | 'per'>
 
 async function termsOf(
-  { action, amount, per }: GuardBody,
-  target: GuardTarget,
-  { store }: GuardUse,
+  { action, amount, per }: SpendingCapBody,
+  target: CapTarget,
+  { store }: SpendingCapUse,
 ): Promise<Terms> {
   if (action === 'block') {
     if (amount === undefined && per === undefined)
@@ -135,26 +138,26 @@ async function termsOf(
   return { action, amount_micros: amount, currency, per: per ?? 'duration' }
 }
 
-const says = (before: GuardState, terms: Terms): boolean =>
+const says = (before: SpendingCapState, terms: Terms): boolean =>
   before.action === terms.action &&
   before.amount_micros === terms.amount_micros &&
   before.currency === terms.currency &&
   before.per === terms.per
 
 /** Setting a guard again never shortens it; removing does. */
-function lasts({ expires_at: end }: GuardState, { expiresAt }: GuardUse): boolean {
+function lasts({ expires_at: end }: SpendingCapState, { expiresAt }: SpendingCapUse): boolean {
   if (end === null) return true
   return expiresAt !== null && expiresAt - end < SAME_END_MS
 }
 
 /** A guard that is set again keeps its start, and with it the used part of its cap. */
 function newState(
-  target: GuardTarget,
-  before: GuardState | null,
-  { principal, reason, expiresAt }: GuardUse,
+  target: CapTarget,
+  before: SpendingCapState | null,
+  { principal, reason, expiresAt }: SpendingCapUse,
   at: number,
-): Omit<GuardState, keyof Terms> {
-  const ownId = (scope: GuardTarget['scope']) => (target.scope === scope ? target.scopeId : null)
+): Omit<SpendingCapState, keyof Terms> {
+  const ownId = (scope: CapTarget['scope']) => (target.scope === scope ? target.scopeId : null)
   const end = before?.expires_at
   const isLonger =
     before !== null && (end === null || (expiresAt !== null && expiresAt < (end ?? 0)))
@@ -172,7 +175,7 @@ function newState(
   }
 }
 
-const namesOf = ({ scope, name, extension, tenantId }: GuardTarget) => ({
+const namesOf = ({ scope, name, extension, tenantId }: CapTarget) => ({
   customer: scope === 'customer' ? name : null,
   customer_tenant: tenantId,
   number: extension?.number ?? null,
@@ -181,13 +184,21 @@ const namesOf = ({ scope, name, extension, tenantId }: GuardTarget) => ({
   tenant: scope === 'tenant' ? name : null,
 })
 
-async function viewOfRow(guards: GuardStore, row: ShownGuard, at: number): Promise<GuardView> {
+async function viewOfRow(
+  guards: SpendingCapStore,
+  row: ShownSpendingCap,
+  at: number,
+): Promise<SpendingCapView> {
   const [view] = await viewsOf(guards, [row], at)
   if (view === undefined) throw notFound(noun)
   return view
 }
 
-function effectOf({ scope, name, prefix }: GuardTarget, state: GuardState, end: string): string {
+function effectOf(
+  { scope, name, prefix }: CapTarget,
+  state: SpendingCapState,
+  end: string,
+): string {
   const calls = callsOf(`${scope} ${quoted(name)}`, prefix)
   return state.action === 'block'
     ? `${calls} are refused${end}.`
@@ -195,13 +206,15 @@ function effectOf({ scope, name, prefix }: GuardTarget, state: GuardState, end: 
 }
 
 /** A guard that ends with the change says how long it lasts; one that lasts longer, until when. */
-const endOf = ({ expires_at: end }: GuardState, { expiresAt, lasting }: GuardUse): string =>
-  lasting !== undefined && end === expiresAt ? lasting : until(end)
+const endOf = (
+  { expires_at: end }: SpendingCapState,
+  { expiresAt, lasting }: SpendingCapUse,
+): string => (lasting !== undefined && end === expiresAt ? lasting : until(end))
 
-const limitOf = (state: GuardState): string =>
+const limitOf = (state: SpendingCapState): string =>
   state.action === 'block' ? 'which refused them' : `which let them cost ${amountOf(state)}`
 
-const amountOf = ({ amount_micros: amount, currency, per }: GuardState): string =>
+const amountOf = ({ amount_micros: amount, currency, per }: SpendingCapState): string =>
   `${exactMoneyText(amount, currency)} ${per === 'day' ? 'on each day (UTC)' : 'in all'}`
 
 const callsOf = (whose: string, prefix: string): string =>
@@ -211,7 +224,7 @@ const callsOf = (whose: string, prefix: string): string =>
 
 const until = (at: number | null): string => (at === null ? '' : ` until ${timeToText(at)}`)
 
-const endedCalls = ({ end_live_calls: isEnding }: GuardBody): string =>
+const endedCalls = ({ end_live_calls: isEnding }: SpendingCapBody): string =>
   isEnding ? ' Answered calls are ended within 5 s, which cannot be undone.' : ''
 
 /** Its name in an error: `Spend guard not found`. */
@@ -219,7 +232,7 @@ export const noun = 'Spend guard'
 
 /** Throws 403 for a tenant when the platform has set the guard. */
 function refuseForeign(
-  { set_by_tenant_id: setBy }: Pick<GuardState, 'set_by_tenant_id'>,
+  { set_by_tenant_id: setBy }: Pick<SpendingCapState, 'set_by_tenant_id'>,
   principal: Setter,
 ): void {
   const tenantId = setterOf(principal)
@@ -242,24 +255,24 @@ const setterOf = ({ tenantId, isGlobal = false }: Setter): number | null =>
   isGlobal ? null : tenantId
 
 /** The kind of changes to spend guards. Their id is their UUID. */
-export const spendGuardKind: RestorableKind = {
+export const spendingCapKind: RestorableKind = {
   isRow: true,
   read: async (id, { store }) => {
-    const state = await new GuardStore(store).state(id)
+    const state = await new SpendingCapStore(store).state(id)
     return state && { ...state }
   },
   async restore(id, state, { store, now }) {
-    const guards = new GuardStore(store)
+    const guards = new SpendingCapStore(store)
     if (state === null) return guards.end(id, 'undo', now())
-    const guard = guardIn(state)
+    const guard = capIn(state)
     if (!(await guards.isOwned(guard))) throw notFound(noun)
     await guards.put(id, guard, now())
   },
   admit(_, { from, to }, principal) {
-    for (const state of [from, to]) if (state !== null) refuseForeign(guardIn(state), principal)
+    for (const state of [from, to]) if (state !== null) refuseForeign(capIn(state), principal)
     return Promise.resolve()
   },
-  follow: async ({ ocs }) => ocs?.reloadSpendGuards(),
+  follow: async ({ ocs }) => ocs?.reloadSpendingCaps(),
 }
 
-const guardIn = (state: Json): GuardState => guardState.parse(state)
+const capIn = (state: Json): SpendingCapState => spendingCapState.parse(state)

@@ -26,14 +26,20 @@ import { validate, describeRoute } from '../http/validate.ts'
 import type { WithOthers } from '../instances/other-instances.ts'
 import { reference } from '../http/fields.ts'
 import { newUuid } from '../http/platform.ts'
-import { guardBody, type GuardView, viewsOf, guardView, listGuards } from './spending-cap-view.ts'
-import { type GuardUse, noun, planGuard, planRemoval } from './spending-cap-plan.ts'
-import { GuardStore } from './spending-cap-store.ts'
+import {
+  spendingCapBody,
+  type SpendingCapView,
+  viewsOf,
+  spendingCapView,
+  listSpendingCaps,
+} from './spending-cap-view.ts'
+import { type SpendingCapUse, noun, planSpendingCap, planRemoval } from './spending-cap-plan.ts'
+import { SpendingCapStore } from './spending-cap-store.ts'
 import { requestScope } from '../auth/tenants.ts'
 import { data, list } from '../http/operation.ts'
 import { exampleTime } from '../http/view-fields.ts'
 
-const viewShown = guardView.meta({ id: 'SpendGuard' })
+const viewShown = spendingCapView.meta({ id: 'SpendGuard' })
 
 const changedView = z
   .strictObject({
@@ -42,7 +48,7 @@ const changedView = z
   })
   .meta({ id: 'SpendGuardChange' })
 
-const exampleGuard = {
+const exampleCap = {
   guard_id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
   scope: 'customer',
   scope_id: 7,
@@ -65,7 +71,7 @@ const exampleGuard = {
 }
 
 const exampleChange = {
-  guard: exampleGuard,
+  guard: exampleCap,
   dry_run: false,
   changed: true,
   change_id: '9a7f1a6e-4a63-4d4c-9e55-2f6f0f5d9a11',
@@ -85,7 +91,7 @@ const ofChange = {
   reason: changeReason,
   dry_run: dryRun,
 }
-const newGuard = guardBody.extend({ ...ofChange, duration: changeDuration.optional() })
+const newCap = spendingCapBody.extend({ ...ofChange, duration: changeDuration.optional() })
 const removal = z.strictObject({
   reason: changeReason.default('removed by API'),
   dry_run: z.enum(['true', 'false']).default('false'),
@@ -103,7 +109,7 @@ const listQuery = z.strictObject({
   tenant: inQuery.optional(),
   state: z.enum(['active', 'all']).default('active'),
 })
-const oneGuard = z.strictObject({
+const oneCap = z.strictObject({
   guard_id: z.string().transform((text, context) => {
     if (z.uuid().safeParse(text).success) return text.toLowerCase()
     context.addIssue({ code: 'custom', message: 'must be a UUID' })
@@ -111,9 +117,9 @@ const oneGuard = z.strictObject({
   }),
 })
 
-type GuardDeps = ChangeDeps & WithOthers & { readonly ocs: OcsPort }
+type SpendingCapDeps = ChangeDeps & WithOthers & { readonly ocs: OcsPort }
 
-export function guardRoutes(deps: GuardDeps) {
+export function spendingCapRoutes(deps: SpendingCapDeps) {
   return new Hono<ControlEnv>()
     .route('/', listSpendGuardsRoute(deps))
     .route('/', getSpendGuardRoute(deps))
@@ -121,7 +127,7 @@ export function guardRoutes(deps: GuardDeps) {
     .route('/', removeSpendGuardRoute(deps))
 }
 
-function listSpendGuardsRoute(deps: GuardDeps) {
+function listSpendGuardsRoute(deps: SpendingCapDeps) {
   const { store, now } = deps
   return new Hono<ControlEnv>().get(
     path,
@@ -129,7 +135,7 @@ function listSpendGuardsRoute(deps: GuardDeps) {
       id: 'listSpendGuards',
       tag: 'Spend guards',
       summary: 'List spend guards, newest first',
-      answer: list(viewShown, exampleGuard),
+      answer: list(viewShown, exampleCap),
     }),
     requires('guard:read'),
     validate('query', listQuery),
@@ -137,13 +143,13 @@ function listSpendGuardsRoute(deps: GuardDeps) {
       const { page, limit, state, ...subject } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }), isWithEnded: state === 'all' }
       const scope = requestScope(c.var.principal, now)
-      const { guards, total } = await listGuards(store, subject, slice, scope)
+      const { guards, total } = await listSpendingCaps(store, subject, slice, scope)
       return ok(c, guards, pageMeta({ page, limit }, total))
     },
   )
 }
 
-function getSpendGuardRoute(deps: GuardDeps) {
+function getSpendGuardRoute(deps: SpendingCapDeps) {
   const { store, now } = deps
   return new Hono<ControlEnv>().get(
     `${path}/:guard_id`,
@@ -151,13 +157,13 @@ function getSpendGuardRoute(deps: GuardDeps) {
       id: 'getSpendGuard',
       tag: 'Spend guards',
       summary: 'Get a spend guard',
-      answer: data(viewShown, exampleGuard),
+      answer: data(viewShown, exampleCap),
       refusals: [404],
     }),
     requires('guard:read'),
-    validate('param', oneGuard),
+    validate('param', oneCap),
     async (c) => {
-      const guards = new GuardStore(store)
+      const guards = new SpendingCapStore(store)
       const { tenantId } = c.var.principal
       const row = await guards.find(tenantId, c.req.valid('param').guard_id)
       const [view] = row === undefined ? [] : await viewsOf(guards, [row], now())
@@ -167,7 +173,7 @@ function getSpendGuardRoute(deps: GuardDeps) {
   )
 }
 
-function setSpendGuardRoute(deps: GuardDeps) {
+function setSpendGuardRoute(deps: SpendingCapDeps) {
   const { now } = deps
   return new Hono<ControlEnv>().post(
     path,
@@ -189,20 +195,20 @@ function setSpendGuardRoute(deps: GuardDeps) {
       refusals: [409],
     }),
     requires('guard:write'),
-    validate('json', newGuard),
+    validate('json', newCap),
     repeatable(),
     async (c) => {
       const { reason, duration, dry_run: isDryRun, ...body } = c.req.valid('json')
       const expiresAt = duration === undefined ? null : now() + duration * 1_000
       const order = { tool: 'set_spend_guard', reason, isDryRun, expiresAt }
-      const made = await changed(deps, c, order, (use) => planGuard(body, use))
+      const made = await changed(deps, c, order, (use) => planSpendingCap(body, use))
       const location = `/api/v1${path}/${made.own.guard.guard_id}`
       return created(c, location, { ...made.own, ...answerOf(made) })
     },
   )
 }
 
-function removeSpendGuardRoute(deps: GuardDeps) {
+function removeSpendGuardRoute(deps: SpendingCapDeps) {
   return new Hono<ControlEnv>().delete(
     `${path}/:guard_id`,
     describeRoute({
@@ -213,14 +219,14 @@ function removeSpendGuardRoute(deps: GuardDeps) {
       refusals: [404, 409],
     }),
     requires('guard:write'),
-    validate('param', oneGuard),
+    validate('param', oneCap),
     validate('query', removal),
     async (c) => {
-      const { guard_id: guardUuid } = c.req.valid('param')
+      const { guard_id: capUuid } = c.req.valid('param')
       const { reason, dry_run } = c.req.valid('query')
       const isDryRun = dry_run === 'true'
       const order = { tool: 'remove_spend_guard', reason, isDryRun, expiresAt: null }
-      const made = await changed(deps, c, order, (use) => planRemoval(guardUuid, use))
+      const made = await changed(deps, c, order, (use) => planRemoval(capUuid, use))
       return ok(c, { ...made.own, ...answerOf(made) })
     },
   )
@@ -228,7 +234,7 @@ function removeSpendGuardRoute(deps: GuardDeps) {
 
 /** Plans, makes and records the change; a dry run only plans. */
 async function changed(
-  deps: GuardDeps,
+  deps: SpendingCapDeps,
   c: Context<ControlEnv>,
   {
     tool,
@@ -236,8 +242,8 @@ async function changed(
     isDryRun,
     expiresAt,
   }: Required<Pick<ChangeOrder, 'tool' | 'reason' | 'isDryRun' | 'expiresAt'>>,
-  plan: (use: GuardUse) => Promise<Plan<{ readonly guard: GuardView }>>,
-): Promise<MadeChange<{ readonly guard: GuardView }>> {
+  plan: (use: SpendingCapUse) => Promise<Plan<{ readonly guard: SpendingCapView }>>,
+): Promise<MadeChange<{ readonly guard: SpendingCapView }>> {
   const { principal } = c.var
   const changeId = newUuid(deps.randomBytes)
   const order = { principal, tool, scopes, reason, isDryRun, changeId, expiresAt }

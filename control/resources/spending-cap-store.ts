@@ -5,12 +5,7 @@ import { z } from 'zod'
 import { HOUR_MS, DAY_MS } from '../../schema/clock.ts'
 import { moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
-import {
-  type Brake,
-  guardActions,
-  guardPeriods,
-  type GuardScope,
-} from '../../schema/contracts/limits.ts'
+import { type Brake, capActions, capPeriods, type CapScope } from '../../schema/contracts/limits.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { type Window, windows } from '../../schema/records/record-windows.ts'
 import { coversNumber } from '../../schema/rules/numbers.ts'
@@ -20,14 +15,14 @@ import { conflict } from '../http/api-error.ts'
 import { pageOf } from '../http/rows.ts'
 import { bodyOf } from '../instances/instance-client.ts'
 import type { PeerRequests } from '../instances/other-instances.ts'
-import { guardedAnswer } from '../instances/questions.ts'
+import { cappedAnswer } from '../instances/questions.ts'
 import type { Slice } from './resource.ts'
 
 /** The state of a guard without its uuid. */
-export type GuardState = z.output<typeof guardState>
+export type SpendingCapState = z.output<typeof spendingCapState>
 
-export interface GuardFilter extends Omit<Slice, 'search'> {
-  readonly scope?: GuardScope | undefined
+export interface SpendingCapFilter extends Omit<Slice, 'search'> {
+  readonly scope?: CapScope | undefined
   readonly scopeId?: number | undefined
   /** False: also those that expired or were removed, of the last 30 days. */
   readonly isActive: boolean
@@ -39,7 +34,7 @@ const MAX_IN_ALL = 20_000
 /** How long ended guards stay stored. */
 const RETENTION_MS = 30 * DAY_MS
 
-export class GuardStore {
+export class SpendingCapStore {
   readonly #store: Store
 
   constructor(store: Store) {
@@ -69,7 +64,7 @@ export class GuardStore {
 
   async list(
     tenantId: number | null,
-    { scope, scopeId, isActive, ...slice }: GuardFilter,
+    { scope, scopeId, isActive, ...slice }: SpendingCapFilter,
     at: number,
   ) {
     let query = this.#visible(tenantId)
@@ -89,8 +84,8 @@ export class GuardStore {
   }
 
   /** Undefined: no guard that this tenant may see has this uuid. */
-  find(tenantId: number | null, guardUuid: string) {
-    const query = this.#visible(tenantId).where('guard_uuid', '=', guardUuid)
+  find(tenantId: number | null, capUuid: string) {
+    const query = this.#visible(tenantId).where('guard_uuid', '=', capUuid)
     return first(this.#store, query.selectAll('spend_guard').select(names))
   }
 
@@ -120,15 +115,15 @@ export class GuardStore {
   }
 
   /** Null: the guard is removed, or never existed. */
-  async state(guardUuid: string): Promise<GuardState | null> {
+  async state(capUuid: string): Promise<SpendingCapState | null> {
     const { db } = this.#store
-    const query = db.selectFrom('spend_guard').selectAll().where('guard_uuid', '=', guardUuid)
+    const query = db.selectFrom('spend_guard').selectAll().where('guard_uuid', '=', capUuid)
     const row = await first(this.#store, query.where('ended_at', 'is', null))
     return row === undefined ? null : stateOf(row)
   }
 
   /** Whether the customer, extension or tenant still exists. */
-  async isOwned({ customer_id, extension_id, tenant_id }: GuardState): Promise<boolean> {
+  async isOwned({ customer_id, extension_id, tenant_id }: SpendingCapState): Promise<boolean> {
     const { db } = this.#store
     const id = customer_id ?? extension_id ?? tenant_id ?? 0
     const table = customer_id !== null ? 'customer' : extension_id !== null ? 'extension' : 'tenant'
@@ -139,24 +134,24 @@ export class GuardStore {
   }
 
   /** Inserts or updates a guard. */
-  async put(guardUuid: string, state: GuardState, at: number): Promise<void> {
+  async put(capUuid: string, state: SpendingCapState, at: number): Promise<void> {
     const { db } = this.#store
     const row = { ...state, changed_at: at, ended_at: null, ended_by: null }
-    const update = db.updateTable('spend_guard').set(row).where('guard_uuid', '=', guardUuid)
+    const update = db.updateTable('spend_guard').set(row).where('guard_uuid', '=', capUuid)
     if ((await execute(this.#store, update.where('ended_at', 'is', null))) > 0) return
     await this.#forgetOld(at)
     await this.#refuseMany(state.set_by_tenant_id, at)
     // Undoing a removal brings an ended guard back.
     if ((await execute(this.#store, update)) > 0) return
-    const insert = db.insertInto('spend_guard').values({ ...row, guard_uuid: guardUuid })
+    const insert = db.insertInto('spend_guard').values({ ...row, guard_uuid: capUuid })
     await execute(this.#store, insert)
   }
 
-  async end(guardUuid: string, by: string, at: number): Promise<void> {
+  async end(capUuid: string, by: string, at: number): Promise<void> {
     const ended = this.#store.db
       .updateTable('spend_guard')
       .set({ ended_at: at, ended_by: by })
-      .where('guard_uuid', '=', guardUuid)
+      .where('guard_uuid', '=', capUuid)
       .where('ended_at', 'is', null)
     await execute(this.#store, ended)
   }
@@ -213,30 +208,30 @@ const names = [
   'tenant.slug as tenant',
 ] as const
 
-export type GuardRow = NonNullable<Awaited<ReturnType<GuardStore['find']>>>
+export type SpendingCapRow = NonNullable<Awaited<ReturnType<SpendingCapStore['find']>>>
 
 const id = z.int().nullable()
 
-export const guardState = z.strictObject({
+export const spendingCapState = z.strictObject({
   customer_id: id,
   extension_id: id,
   tenant_id: id,
   set_by_tenant_id: id,
   prefix: z.string(),
-  action: z.enum(guardActions),
+  action: z.enum(capActions),
   amount_micros: z.int(),
   currency: z.string().nullable(),
-  per: z.enum(guardPeriods).nullable(),
+  per: z.enum(capPeriods).nullable(),
   reason: z.string(),
   created_by: z.string(),
   created_at: z.int(),
   expires_at: id,
   ends_calls_before: id,
 })
-const columnsOfState = guardState.strip()
+const columnsOfState = spendingCapState.strip()
 
 /** Drops the other columns of a row. */
-export const stateOf = (row: GuardState): GuardState => columnsOfState.parse(row)
+export const stateOf = (row: SpendingCapState): SpendingCapState => columnsOfState.parse(row)
 
 /** A call that a spend guard stopped. Its record does not say which one. */
 interface StoppedCall {
@@ -249,7 +244,7 @@ interface StoppedCall {
   readonly tenant_id: number | null
 }
 
-interface GuardReader {
+interface CapReader {
   readonly store: Store
   readonly principal: Principal
   /** Absent: an external OCS charges. */
@@ -260,12 +255,12 @@ interface GuardReader {
  * The uuids of the guards that covered the call, longest prefix first, as far as the caller may see
  * them.
  */
-export async function guardsOfCall(
+export async function capsOfCall(
   call: StoppedCall,
-  { store, principal, ocs }: GuardReader,
+  { store, principal, ocs }: CapReader,
 ): Promise<string[]> {
   const at = call.answer_stamp === null ? call.start_stamp : call.end_stamp
-  const rows = await new GuardStore(store).inForce(principal.tenantId, at)
+  const rows = await new SpendingCapStore(store).inForce(principal.tenantId, at)
   const own = rows
     .filter((row) => isOf(row, call))
     .toSorted((a, b) => b.prefix.length - a.prefix.length)
@@ -275,7 +270,7 @@ export async function guardsOfCall(
   return (covering.length > 0 ? covering : own).map(({ guard_uuid }) => guard_uuid)
 }
 
-function isOf(row: GuardRow, call: StoppedCall): boolean {
+function isOf(row: SpendingCapRow, call: StoppedCall): boolean {
   if (row.customer_id !== null) return row.customer_id === call.customer_id
   if (row.tenant_id !== null) return row.tenant_id === call.tenant_id
   // A refused call without a payer has no tenant in its record.
@@ -284,7 +279,7 @@ function isOf(row: GuardRow, call: StoppedCall): boolean {
 }
 
 /** Dependencies of the figures that a plan shows about a spend guard. */
-export interface GuardDeps {
+export interface SpendingCapDeps {
   readonly store: Store
   readonly ocs: Pick<OcsPort, 'callsUnder' | 'exitCodes'>
   /** The other nodes of the installation; undefined: there is none to ask. */
@@ -299,9 +294,9 @@ const WINDOW = 1_000
 const MAX_WINDOWS = 20
 
 /** Live calls of all nodes, and the cost of ended calls to the prefix. */
-export async function guardedCalls(
+export async function cappedCalls(
   brake: Brake,
-  deps: GuardDeps,
+  deps: SpendingCapDeps,
 ): Promise<Readonly<Record<string, number>>> {
   const at = deps.now()
   const { scopeId, scope, extension } = brake
@@ -318,11 +313,11 @@ export async function guardedCalls(
   }
 }
 
-async function liveCalls(brake: Brake, { ocs, peers }: GuardDeps): Promise<number> {
+async function liveCalls(brake: Brake, { ocs, peers }: SpendingCapDeps): Promise<number> {
   const own = ocs.callsUnder(brake)
   if (peers === undefined) return own
   const answers = await peers.question({ kind: 'guarded', ...brake })
-  return answers.reduce((sum, answer) => sum + (bodyOf(answer, guardedAnswer)?.calls ?? 0), own)
+  return answers.reduce((sum, answer) => sum + (bodyOf(answer, cappedAnswer)?.calls ?? 0), own)
 }
 
 /** The sum is a plain number in one currency, and a number for each of several currencies. */
@@ -339,7 +334,7 @@ function spending(name: string, costs: ReadonlyMap<string, number>): Record<stri
 async function costSince(
   brake: Brake,
   { from, before }: Window,
-  { store, ocs }: Pick<GuardDeps, 'store' | 'ocs'>,
+  { store, ocs }: Pick<SpendingCapDeps, 'store' | 'ocs'>,
 ) {
   const scope = {
     tenantId: brake.scope === 'tenant' ? brake.scopeId : (brake.extension?.tenantId ?? null),

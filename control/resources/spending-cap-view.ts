@@ -5,9 +5,9 @@ import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import {
   capResource,
   type Brake,
-  guardActions,
-  guardPeriods,
-  guardScopes,
+  capActions,
+  capPeriods,
+  capScopes,
 } from '../../schema/contracts/limits.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
@@ -16,7 +16,7 @@ import { all, first, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'
 import { money, reference, type Reference } from '../http/fields.ts'
-import { type GuardRow, GuardStore } from './spending-cap-store.ts'
+import { type SpendingCapRow, SpendingCapStore } from './spending-cap-store.ts'
 import { badReference, chosen, resolve } from './references.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
@@ -31,7 +31,7 @@ const prefix = z
   })
 
 /** One of `customer`, `extension` and `tenant` is given. */
-export const guardBody = z.strictObject({
+export const spendingCapBody = z.strictObject({
   customer: reference.optional().describe('Id or name: all calls that it pays.'),
   extension: reference.optional().describe('Id, or as in "101@acme.example".'),
   tenant: reference.optional().describe('Id or slug: all calls of its customers and phones.'),
@@ -39,10 +39,10 @@ export const guardBody = z.strictObject({
     'First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + ' +
       'and exit codes are the same.',
   ),
-  action: z.enum(guardActions).describe('block: no call. cap: calls may cost amount in all.'),
+  action: z.enum(capActions).describe('block: no call. cap: calls may cost amount in all.'),
   amount: money().optional().describe('Of a cap, in the currency of the payer.'),
   per: z
-    .enum(guardPeriods)
+    .enum(capPeriods)
     .optional()
     .describe('Of a cap: the whole time (default), or each UTC day.'),
   end_live_calls: z.boolean().default(false).describe('True: ends answered calls within 5 s.'),
@@ -57,23 +57,23 @@ export function storedPrefix(given: string, exitCodes: ExitCodes | undefined): s
   throw badRequest('The prefix has no digit of a number', [{ path: 'prefix', message: noPrefix }])
 }
 
-export type GuardBody = z.output<typeof guardBody>
+export type SpendingCapBody = z.output<typeof spendingCapBody>
 
-const guardStates = ['active', 'expired', 'removed'] as const
+const spendingCapStates = ['active', 'expired', 'removed'] as const
 
-export const guardView = z.strictObject({
+export const spendingCapView = z.strictObject({
   guard_id: z.string(),
-  scope: z.enum(guardScopes),
+  scope: z.enum(capScopes),
   scope_id: z.int(),
   name: z.string().nullable(),
   prefix: z.string(),
-  action: z.enum(guardActions),
+  action: z.enum(capActions),
   amount_exact: z.string().nullable(),
   currency: z.string().nullable(),
-  per: z.enum(guardPeriods).nullable(),
+  per: z.enum(capPeriods).nullable(),
   used_exact: z.string().nullable().describe('Of a cap: spent, or granted to live calls.'),
   left_exact: z.string().nullable(),
-  state: z.enum(guardStates),
+  state: z.enum(spendingCapStates),
   set_by: z.enum(['platform', 'tenant']).describe('A tenant cannot change those of the platform.'),
   reason: z.string(),
   created_by: z.string(),
@@ -83,26 +83,29 @@ export const guardView = z.strictObject({
   removed_at: z.string().nullable(),
 })
 
-export type GuardView = z.output<typeof guardView>
+export type SpendingCapView = z.output<typeof spendingCapView>
 
 /** The columns of a row that a view needs. */
-export type ShownGuard = Omit<GuardRow, 'changed_at' | 'ended_by'>
+export type ShownSpendingCap = Omit<SpendingCapRow, 'changed_at' | 'ended_by'>
 
 /** Shows guards with the used amount of each cap in the period of `at`. */
 export async function viewsOf(
-  guards: GuardStore,
-  rows: readonly ShownGuard[],
+  guards: SpendingCapStore,
+  rows: readonly ShownSpendingCap[],
   at: number,
-): Promise<readonly GuardView[]> {
-  const resourceOf = (row: ShownGuard): string => capResource(row.guard_uuid, periodOf(row, at))
+): Promise<readonly SpendingCapView[]> {
+  const resourceOf = (row: ShownSpendingCap): string =>
+    capResource(row.guard_uuid, periodOf(row, at))
   const used = await guards.used(rows.filter(({ action }) => action === 'cap').map(resourceOf))
   return rows.map((row) => viewOf(row, used.get(resourceOf(row)) ?? 0, at))
 }
 
-const periodOf = ({ per, created_at }: Pick<GuardRow, 'per' | 'created_at'>, at: number): number =>
-  per === 'day' ? Math.max(created_at, at - (at % DAY_MS)) : created_at
+const periodOf = (
+  { per, created_at }: Pick<SpendingCapRow, 'per' | 'created_at'>,
+  at: number,
+): number => (per === 'day' ? Math.max(created_at, at - (at % DAY_MS)) : created_at)
 
-function viewOf(row: ShownGuard, usedMicros: number, at: number): GuardView {
+function viewOf(row: ShownSpendingCap, usedMicros: number, at: number): SpendingCapView {
   const isCap = row.action === 'cap'
   return {
     guard_id: row.guard_uuid,
@@ -126,19 +129,19 @@ function viewOf(row: ShownGuard, usedMicros: number, at: number): GuardView {
 }
 
 function stateAt(
-  { ended_at, expires_at }: Pick<GuardRow, 'ended_at' | 'expires_at'>,
+  { ended_at, expires_at }: Pick<SpendingCapRow, 'ended_at' | 'expires_at'>,
   at: number,
-): GuardView['state'] {
+): SpendingCapView['state'] {
   if (ended_at !== null) return 'removed'
   return expires_at !== null && expires_at <= at ? 'expired' : 'active'
 }
 
 type NamedRow = Pick<
-  GuardRow,
+  SpendingCapRow,
   'customer_id' | 'extension_id' | 'tenant_id' | 'customer' | 'number' | 'domain' | 'tenant'
 >
 
-export function scopeOf(row: NamedRow): Pick<GuardView, 'scope' | 'scope_id' | 'name'> {
+export function scopeOf(row: NamedRow): Pick<SpendingCapView, 'scope' | 'scope_id' | 'name'> {
   const { customer_id, extension_id, tenant_id, number, domain } = row
   if (customer_id !== null) return { scope: 'customer', scope_id: customer_id, name: row.customer }
   if (extension_id !== null)
@@ -147,20 +150,20 @@ export function scopeOf(row: NamedRow): Pick<GuardView, 'scope' | 'scope_id' | '
 }
 
 /** The customer, extension or tenant whose calls a guard limits. */
-export interface GuardTarget extends Brake {
+export interface CapTarget extends Brake {
   /** The name that people use. */
   readonly name: string
   readonly tenantId: number | null
 }
 
-type SubjectReference = Pick<GuardBody, 'customer' | 'extension' | 'tenant' | 'prefix'>
+type SubjectReference = Pick<SpendingCapBody, 'customer' | 'extension' | 'tenant' | 'prefix'>
 
 /** Throws 400 unless one of them is named that the caller may see. */
 export async function targetOf(
   store: Store,
   { customer, extension, tenant, prefix }: SubjectReference,
   scope: RequestScope,
-): Promise<GuardTarget> {
+): Promise<CapTarget> {
   const given = [customer, extension, tenant].filter((one) => one !== undefined)
   if (given.length !== 1)
     throw badRequest('Name the customer, extension or tenant of the spend guard', [
@@ -171,13 +174,13 @@ export async function targetOf(
   return { prefix, ...(await tenantOf(store, tenant, scope)) }
 }
 
-type GuardSubject = Omit<GuardTarget, 'prefix'>
+type CapSubject = Omit<CapTarget, 'prefix'>
 
 async function customerOf(
   store: Store,
   wanted: Reference,
   scope: RequestScope,
-): Promise<GuardSubject> {
+): Promise<CapSubject> {
   const id = await resolve(store, 'customer', wanted, { tenantId: 'any', scope })
   const query = store.db.selectFrom('customer').select(['id', 'name', 'tenant_id'])
   const row = id === null ? undefined : await first(store, query.where('id', '=', id))
@@ -190,7 +193,7 @@ async function extensionOf(
   store: Store,
   wanted: Reference,
   scope: RequestScope,
-): Promise<GuardSubject> {
+): Promise<CapSubject> {
   const columns = ['id', 'tenant_id', 'extension', 'domain'] as const
   const extensions = store.db.selectFrom('extension').select(columns)
   const [number = '', domain] = String(wanted).split('@')
@@ -224,7 +227,7 @@ async function tenantOf(
   store: Store,
   wanted: Reference | undefined,
   scope: RequestScope,
-): Promise<GuardSubject> {
+): Promise<CapSubject> {
   const query = store.db.selectFrom('tenant').select(['id', 'slug'])
   const column = typeof wanted === 'number' ? 'id' : 'slug'
   const row = await first(store, query.where(column, '=', wanted ?? ''))
@@ -235,7 +238,7 @@ async function tenantOf(
 }
 
 /** The currency of its payers. Throws 400 when they have several, or none. */
-export async function currencyOf(store: Store, target: GuardTarget): Promise<string> {
+export async function currencyOf(store: Store, target: CapTarget): Promise<string> {
   const { scope, scopeId, tenantId } = target
   const wallets = store.db
     .selectFrom('wallet')
@@ -270,7 +273,7 @@ export async function currencyOf(store: Store, target: GuardTarget): Promise<str
 }
 
 /** None of `customer`, `extension` and `tenant`: all. */
-export const guardQuestion = guardBody.pick({ customer: true, extension: true, tenant: true })
+export const capQuestion = spendingCapBody.pick({ customer: true, extension: true, tenant: true })
 
 interface Page {
   readonly limit: number
@@ -279,25 +282,25 @@ interface Page {
   readonly isWithEnded: boolean
 }
 
-interface GuardPage {
-  readonly guards: readonly GuardView[]
+interface CapPage {
+  readonly guards: readonly SpendingCapView[]
   readonly total: number
 }
 
-export const listGuards = (
+export const listSpendingCaps = (
   store: Store,
-  subject: z.output<typeof guardQuestion>,
+  subject: z.output<typeof capQuestion>,
   slice: Page,
   scope: RequestScope,
-): Promise<GuardPage> => readApart(store, scope.tenantId, () => read(store, subject, slice, scope))
+): Promise<CapPage> => readApart(store, scope.tenantId, () => read(store, subject, slice, scope))
 
 async function read(
   store: Store,
-  subject: z.output<typeof guardQuestion>,
+  subject: z.output<typeof capQuestion>,
   { isWithEnded, ...slice }: Page,
   scope: RequestScope,
-): Promise<GuardPage> {
-  const guards = new GuardStore(store)
+): Promise<CapPage> {
+  const guards = new SpendingCapStore(store)
   const isOfOne = Object.values(subject).some((named) => named !== undefined)
   const target = isOfOne ? await targetOf(store, { ...subject, prefix: '' }, scope) : undefined
   const filter = {

@@ -4,10 +4,10 @@
  */
 import { DAY_MS, type Clocks, earliest, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodeIdentity } from '../../schema/contracts/instances.ts'
+import type { InstanceIdentity } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { onOneNode, transaction } from '../../schema/sql/query.ts'
+import { onOneInstance, transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'
@@ -20,7 +20,7 @@ import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 export interface WebhooksDeps extends Clocks {
   readonly store: Store
   /** One process of an installation has this name at a time. */
-  readonly node: Pick<NodeIdentity, 'name'>
+  readonly node: Pick<InstanceIdentity, 'name'>
   /** Draws a number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   /** Cryptographically secure. */
@@ -215,7 +215,7 @@ export class Webhooks {
     const overloaded: number[] = []
     for (const { id } of await this.endpoints.active())
       if (await this.deliveries.hasMorePendingThan(id, maxPending)) overloaded.push(id)
-    const done = await onOneNode(this.#deps.store, 'webhooks', async () => {
+    const done = await onOneInstance(this.#deps.store, 'webhooks', async () => {
       for (const id of overloaded) await this.endpoints.disable(id, 'backlog', this.#deps.now())
       return this.#prune()
     })
@@ -239,7 +239,7 @@ export class Webhooks {
   async #sweepSlice(): Promise<number | undefined> {
     const { store, log } = this.#deps
     try {
-      const swept = await onOneNode(store, 'removedEndpoints', () =>
+      const swept = await onOneInstance(store, 'removedEndpoints', () =>
         this.endpoints.sweep(sweepSlice),
       )
       if (swept.kind === 'elsewhere') return retryMs

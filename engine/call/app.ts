@@ -44,7 +44,7 @@ import { transferByApi } from './transfer/transfer-call.ts'
 import { hostPort, tagOf } from '../sip-server/message/index.ts'
 import { answerToPrack } from './call-machine/exchange.ts'
 import type { LiveCall } from './call-machine/state.ts'
-import { replaceForOtherNode, replaceParty } from './transfer/replace-party.ts'
+import { replaceForOtherInstance, replaceParty } from './transfer/replace-party.ts'
 import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
 import type { Restored } from './saved-calls.ts'
 
@@ -98,7 +98,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
   const calls: CallDeps = {
     ...deps,
     dispatch: (event) => runner.dispatch(event),
-    receive: (legId, request, isOtherNode) => runner.receive(legId, request, isOtherNode),
+    receive: (legId, request, isOtherInstance) => runner.receive(legId, request, isOtherInstance),
   }
   client.onLost((isLost) => deps.calls.connectionLost(isLost))
   const refuseHere: RequestHandler = (request, answer) => refuseRequest(request, answer, deps.calls)
@@ -238,12 +238,12 @@ function refuseInDialog(
  * unknown sources, which could fill the disk.
  */
 function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps): void {
-  const replacement = deps.otherNodes?.read(request)
+  const replacement = deps.otherInstances?.read(request)
   if (replacement === 'refused') {
     request.isFromStranger = true
     return respond(answer, 403, 'Forbidden')
   }
-  if (replacement) return replaceForOtherNode(request, answer, replacement, deps)
+  if (replacement) return replaceForOtherInstance(request, answer, replacement, deps)
   const identified = identify(request, deps)
   request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)

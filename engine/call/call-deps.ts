@@ -18,7 +18,7 @@ export interface CallDeps extends RouteDeps {
   readonly client: UserAgent
   readonly deadlines: CallDeadlines
   /** Absent: this node is the only one. */
-  readonly otherNodes?: TransferInstances | undefined
+  readonly otherInstances?: TransferInstances | undefined
   /** Undefined: there are no media relays. */
   readonly listening?: ListeningPort | undefined
   readonly routing: RouteDeps['routing'] &

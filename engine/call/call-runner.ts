@@ -46,7 +46,7 @@ export interface CallRunnerDeps
    */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
   /** Another node of the installation does not respond to an INVITE. */
-  readonly onNodeSilent?: ((name: string) => void) | undefined
+  readonly onInstanceSilent?: ((name: string) => void) | undefined
   /**
    * Whether this run of another node is over, as far as is known. Absent: there is no other node.
    */
@@ -140,8 +140,8 @@ export class CallRunner {
   }
 
   /** Watches the INVITE of a call that has begun. */
-  receive(legId: string, request: ReceivedRequest, isOtherNode?: boolean): void {
-    this.#signalling.receive(legId, request, isOtherNode)
+  receive(legId: string, request: ReceivedRequest, isOtherInstance?: boolean): void {
+    this.#signalling.receive(legId, request, isOtherInstance)
   }
 
   /** Handles an event and its immediate consequences. */
@@ -259,8 +259,8 @@ export class CallRunner {
         return this.#reportHealth(command)
       case 'probe':
         return this.#probe(command)
-      case 'nodeSilent':
-        return this.#deps.onNodeSilent?.(command.name)
+      case 'instanceSilent':
+        return this.#deps.onInstanceSilent?.(command.name)
       case 'journal':
       case 'extend':
       case 'store':

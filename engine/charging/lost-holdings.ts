@@ -7,13 +7,13 @@
 import type { Schedule } from '../../schema/clock.ts'
 import type { RevokedCall } from '../../schema/contracts/charging.ts'
 import type { Fenced } from '../../schema/contracts/instances.ts'
-import type { NodeShares } from '../shares/instance-shares.ts'
+import type { InstanceShares } from '../shares/instance-shares.ts'
 import type { Customer } from './customers/customer.ts'
 import type { Reservation, Reservations } from './authorization/reservations.ts'
 
 interface LostHoldingsDeps {
   /** Undefined: no other process spends from the same wallets. */
-  readonly money: NodeShares | undefined
+  readonly money: InstanceShares | undefined
   readonly reservations: Reservations
   /** A call whose payer cannot be asked is refused, or goes on. */
   readonly failMode: 'closed' | 'open'

@@ -41,7 +41,7 @@ import type { SavedCallState } from '../../schema/journal/journal-entries.ts'
 import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { international } from '../../schema/rules/numbers.ts'
-import { NodeShares, type ShareMembers, walletShares } from '../shares/instance-shares.ts'
+import { InstanceShares, type ShareMembers, walletShares } from '../shares/instance-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
 import type { Books } from './authorization/authorize.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
@@ -50,7 +50,7 @@ import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
 import { CallWriter } from './call-writer.ts'
 import { Customers } from './customers/customers.ts'
-import { countUnder, SpendGuards } from './spending-caps/spending-caps.ts'
+import { countUnder, SpendingCaps } from './spending-caps/spending-caps.ts'
 import { Ledger } from './ledger/ledger.ts'
 import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/posting.ts'
@@ -124,14 +124,14 @@ export class Ocs implements Charging, OcsPort {
   readonly #customers: Customers
   readonly rates: Rates
   readonly exitCodes: ExitCodes | undefined
-  readonly #guards: SpendGuards
+  readonly #guards: SpendingCaps
   readonly #reservations = new Reservations()
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
   readonly #lost: LostHoldings
   readonly #moves: MoneyMoves
   /** Shares of wallets that this process holds. Undefined: no other process spends from them. */
-  readonly money: NodeShares | undefined
+  readonly money: InstanceShares | undefined
   readonly #sums = new MoneySums()
   readonly #decisions: Decisions
   /** Calls of the last run, until `start`. */
@@ -153,7 +153,8 @@ export class Ocs implements Charging, OcsPort {
     const { store, now, wallNow, schedule, exitCodes, members, shares } = deps
     this.#deps = deps
     this.exitCodes = exitCodes
-    const money = members && new NodeShares(walletShares(deps.awaySeconds), { ...deps, members })
+    const money =
+      members && new InstanceShares(walletShares(deps.awaySeconds), { ...deps, members })
     this.money = money
     const canHold = (): boolean => money?.canHold !== false
     this.#events = new AccountingEvents(deps.events)
@@ -166,7 +167,7 @@ export class Ocs implements Charging, OcsPort {
       shared: { limits: shares, money, now },
     })
     this.rates = new Rates(store, betweenSlices, exitCodes)
-    this.#guards = new SpendGuards({
+    this.#guards = new SpendingCaps({
       store,
       now,
       wallNow,
@@ -429,13 +430,13 @@ export class Ocs implements Charging, OcsPort {
 
   readonly callsUnder = (brake: Brake): number =>
     countUnder(brake, this.#reservations.all(), this.exitCodes)
-  readonly reloadSpendGuards = (): Promise<void> => this.#guards.reload()
+  readonly reloadSpendingCaps = (): Promise<void> => this.#guards.reload()
 
   /** Takes over customers, rates and spend guards. */
   async reload(): Promise<void> {
     await this.reloadCustomers()
     await this.reloadRates()
-    await this.reloadSpendGuards()
+    await this.reloadSpendingCaps()
   }
 
   /**
@@ -520,7 +521,7 @@ function revokedAmong(
   callUuids: readonly string[],
   now: number,
   reservations: Reservations,
-  guards: Pick<SpendGuards, 'endsCalls' | 'isEnded'>,
+  guards: Pick<SpendingCaps, 'endsCalls' | 'isEnded'>,
 ): readonly RevokedCall[] {
   return callUuids.flatMap((callUuid) => {
     const { payer, asked } = reservations.touch(callUuid, now) ?? {}

@@ -12,7 +12,7 @@ import { newestVersion } from '../../schema/migrations/index.ts'
 import { type Config, readConfig } from '../config.ts'
 import { isServed } from '../serving-lock.ts'
 import { commonSettings } from '../stores/common-settings.ts'
-import { nodeNameOf } from '../stores/instance-place.ts'
+import { instanceNameOf } from '../stores/instance-place.ts'
 import { numberNotes } from '../stores/number-notes.ts'
 import type { Command, ExitCode, CommandContext } from './command.ts'
 import { settingNotes } from './settings-in-force.ts'
@@ -92,7 +92,7 @@ async function lossOf(
   if (!existsSync(folder)) return undefined
   const path = join(realpathSync(folder), basename(config.databasePath))
   const databaseId = await databaseIdOf(store)
-  return new JournalMark(store, nodeNameOf(config, hostName)).loss({ path, databaseId })
+  return new JournalMark(store, instanceNameOf(config, hostName)).loss({ path, databaseId })
 }
 
 async function notesOf(

@@ -21,7 +21,7 @@ import { KnownSources, type IsKnown } from './known-sources.ts'
 import { Failures } from './failures.ts'
 import { StrangerNotices } from './stranger-notices.ts'
 
-interface GuardDeps {
+interface SpendingCapDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Carriers, nodes and trusted networks. */
@@ -84,7 +84,7 @@ export const sourceOf = (given: string): string =>
 type Rejection = 'banned' | 'flood' | 'strangers' | 'scanner'
 
 export class FloodGuard {
-  readonly #deps: GuardDeps
+  readonly #deps: SpendingCapDeps
   readonly #flood: BucketLimits
   readonly #strangers: RefillRate
   readonly #notices: StrangerNotices
@@ -109,7 +109,7 @@ export class FloodGuard {
   readonly #dropped = { banned: 0, flood: 0, strangers: 0, scanner: 0 }
   #banned = 0
 
-  constructor(deps: GuardDeps) {
+  constructor(deps: SpendingCapDeps) {
     this.#deps = deps
     this.#flood = { ...defaultFlood, ...deps.flood }
     this.#strangers = deps.strangers ?? defaultStrangers

@@ -57,12 +57,12 @@ export class Parties {
   /**
    * The rules of a caller are looked up later, when it is identified.
    *
-   * @param isOtherNode it has proved to be a node of the installation, and so is not itself a party
+   * @param isOtherInstance it has proved to be a node of the installation, and so is not itself a party
    * of the call.
    */
-  caller({ protocol, sourceAddress, headers }: Source, isOtherNode = false): PartyFacts {
+  caller({ protocol, sourceAddress, headers }: Source, isOtherInstance = false): PartyFacts {
     const isBehindProxy = headers['record-route'] !== undefined
-    const rules = isOtherNode ? noMediaRules : undefined
+    const rules = isOtherInstance ? noMediaRules : undefined
     return {
       rules,
       isOnWebSocket: protocol.startsWith('ws'),

@@ -95,7 +95,7 @@ export class BindingStore {
   readonly #refresh: Prepared<Refresh, unknown>
   readonly #remove: Prepared<{ extensionId: number; contact: string }, unknown>
   readonly #removeAll: Prepared<{ extensionId: number }, unknown>
-  readonly #removeOfNode: Prepared<{ extensionId: number; node: string }, unknown>
+  readonly #removeOfInstance: Prepared<{ extensionId: number; node: string }, unknown>
   readonly #removeExpired: Prepared<{ now: number }, unknown>
   readonly #removeClosed: Prepared<Closed, unknown>
   /** Bindings whose connections are closed, until their removal is queued. */
@@ -125,7 +125,7 @@ export class BindingStore {
     this.#removeAll = prepare(store, (db, param) =>
       db.deleteFrom('binding').where('extension_id', '=', param('extensionId')),
     )
-    this.#removeOfNode = prepare(store, (db, param) =>
+    this.#removeOfInstance = prepare(store, (db, param) =>
       db
         .deleteFrom('binding')
         .where('extension_id', '=', param('extensionId'))
@@ -262,7 +262,7 @@ export class BindingStore {
   removeAll(extensionId: number, node?: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       if (node === undefined) await this.#removeAll.run({ extensionId })
-      else await this.#removeOfNode.run({ extensionId, node })
+      else await this.#removeOfInstance.run({ extensionId, node })
       await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')

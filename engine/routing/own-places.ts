@@ -22,7 +22,7 @@ interface OwnSettings {
   readonly tenantNetworks: readonly string[]
 }
 
-interface KnownNode {
+interface KnownInstance {
   readonly sipUri: string | null
   readonly addresses: readonly string[]
 }
@@ -32,7 +32,7 @@ interface OwnPlacesDeps {
   /** The SIP listeners; absent: those of the settings. */
   readonly listeners?: () => readonly ListenAddress[]
   /** The nodes that share the database. */
-  readonly nodes?: () => readonly KnownNode[]
+  readonly nodes?: () => readonly KnownInstance[]
   /** Addresses that are known behind a name. */
   readonly addressesOf?: (host: string) => readonly string[]
 }

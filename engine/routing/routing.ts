@@ -75,7 +75,7 @@ export class Routing {
   readonly #gateways = new Buckets<number, OwnedGateway>()
   #tenancy = new Tenancy([])
   #guard = new GatewayGuard([], () => [])
-  #guardVersion = -1
+  #capVersion = -1
   readonly #search: RouteSearch
   #agents: Agents
   #inbound = new InboundRoutes([], this.#tenancy)
@@ -201,7 +201,7 @@ export class Routing {
     const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways.all()]
     hosts.watch('routing', [...new Set(gateways.flatMap(gatewayNames))])
     this.#recognition.replace(carriers, this.#tenancy)
-    this.#buildGuard()
+    this.#buildCap()
     onLoaded(carriers)
   }
 
@@ -465,12 +465,12 @@ export class Routing {
   }
 
   #followHosts(): void {
-    if (this.#deps.hosts.version !== this.#guardVersion) this.#buildGuard()
+    if (this.#deps.hosts.version !== this.#capVersion) this.#buildCap()
   }
 
-  #buildGuard(): void {
+  #buildCap(): void {
     const { hosts } = this.#deps
-    this.#guardVersion = hosts.version
+    this.#capVersion = hosts.version
     this.#guard = new GatewayGuard([...this.#gateways.all()], (host) => hosts.addressesOf(host))
   }
 

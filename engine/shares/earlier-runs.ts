@@ -2,10 +2,10 @@
  * Rows that earlier processes of this node have left. Calls that go on count in this process now,
  * so the rows are freed, but not before the shares that these calls use are stored.
  */
-import type { NodeShare } from './instance-share.ts'
+import type { InstanceShare } from './instance-share.ts'
 
 /** The shares that are to be stored before the rows are freed. */
-type Unstored = Set<NodeShare>
+type Unstored = Set<InstanceShare>
 
 export class EarlierRuns {
   /** No other process of this node goes on. */
@@ -14,7 +14,7 @@ export class EarlierRuns {
   #unstored: Unstored | undefined
 
   /** @param unstored the shares that are to be stored first. */
-  end(unstored: Iterable<NodeShare>): void {
+  end(unstored: Iterable<InstanceShare>): void {
     this.isOver = true
     this.#unstored = new Set(unstored)
   }
@@ -28,16 +28,16 @@ export class EarlierRuns {
     return this.#unstored
   }
 
-  stored(unstored: Unstored | undefined, shares: readonly NodeShare[]): void {
+  stored(unstored: Unstored | undefined, shares: readonly InstanceShare[]): void {
     for (const share of shares) unstored?.delete(share)
   }
 
-  failed(shares: readonly NodeShare[]): void {
+  failed(shares: readonly InstanceShare[]): void {
     for (const share of shares) this.#unstored?.add(share)
   }
 
   /** The share is not used any more, so nothing will store it. */
-  forget(share: NodeShare): void {
+  forget(share: InstanceShare): void {
     this.#unstored?.delete(share)
   }
 

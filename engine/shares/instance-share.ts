@@ -31,7 +31,7 @@ export interface ShareHolder extends ShareKind, WaitDeps {
   /** Whether one more call may wait. */
   readonly hasRoom: () => boolean
   /** The share is to be set anew in the database. */
-  readonly want: (share: NodeShare, isUrgent: boolean) => void
+  readonly want: (share: InstanceShare, isUrgent: boolean) => void
 }
 
 /** A share asks for more ahead no sooner than this after the last answer. */
@@ -40,7 +40,7 @@ const AHEAD_PAUSE_MS = 100
 const ALL_HELD_PAUSE_MS = 1_000
 const IDLE_POLLS = 10
 
-export class NodeShare implements Share {
+export class InstanceShare implements Share {
   readonly resource: string
   /** The limit of a day bounds it, and not the money, as the database said last. */
   isOfDay = false

@@ -2,13 +2,13 @@
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { RequestShares, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { NodeIdentity } from '../../schema/contracts/instances.ts'
+import type { InstanceIdentity } from '../../schema/contracts/instances.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { isLocked } from '../../schema/storage/storage.ts'
 import { EarlierRuns } from './earlier-runs.ts'
 import { LocalRows } from './local-rows.ts'
-import { NodeShare, type ShareHolder, type ShareKind } from './instance-share.ts'
+import { InstanceShare, type ShareHolder, type ShareKind } from './instance-share.ts'
 import { ASK, FREED, messages, type Notices, readMessage, RESET } from './share-notices.ts'
 import { ShareQueue } from './share-queue.ts'
 import { type ShareOwner, ShareRows, type ShareStore, type StoredShare } from './share-rows.ts'
@@ -24,7 +24,7 @@ export interface ShareMembers extends ShareOwner, TenureProof {
   /** Returns how many instances are alive. */
   readonly size: () => number
   /** Returns instances that cannot come back as they were. */
-  readonly gone: () => readonly NodeIdentity[]
+  readonly gone: () => readonly InstanceIdentity[]
   readonly notices: Notices
   /** No other process uses the database. */
   readonly isOnly?: true
@@ -41,7 +41,7 @@ export const onlyMember: ShareMembers = {
   isOnly: true,
 }
 
-export interface NodeSharesDeps {
+export interface InstanceSharesDeps {
   readonly store: Store
   readonly members: ShareMembers
   /** Milliseconds by the steady clock. */
@@ -107,8 +107,8 @@ const AT_ONCE = 500
 const MAX_LOGGED = 10
 const MAX_WAITING = 10_000
 
-export class NodeShares implements Shares, RequestShares {
-  readonly #deps: NodeSharesDeps
+export class InstanceShares implements Shares, RequestShares {
+  readonly #deps: InstanceSharesDeps
   readonly #kind: ShareKind
   readonly #rows: ShareStore
   readonly #work = new OneAtATime(() => this.#exchange())
@@ -117,7 +117,7 @@ export class NodeShares implements Shares, RequestShares {
   readonly #queue = new ShareQueue()
   readonly #earlier = new EarlierRuns()
   /** The shares that hold, use or want something. */
-  readonly #active = new Map<string, NodeShare>()
+  readonly #active = new Map<string, InstanceShare>()
   /** When the locked rows were looked at. */
   #lookedAt = -Infinity
   /** The resources of which a part is to be given back because another instance has asked. */
@@ -132,7 +132,7 @@ export class NodeShares implements Shares, RequestShares {
   #cancelPoll: Cancel
   readonly #cancelNotices: readonly Cancel[]
 
-  constructor(kind: ShareKind, deps: NodeSharesDeps) {
+  constructor(kind: ShareKind, deps: InstanceSharesDeps) {
     const { store, members, now, schedule } = deps
     this.#deps = deps
     this.#kind = kind
@@ -159,8 +159,8 @@ export class NodeShares implements Shares, RequestShares {
     this.#cancelPoll = schedule(() => this.#poll(), POLL_MS)
   }
 
-  of(resource: string, used: () => number, onReset = (): void => undefined): NodeShare {
-    return this.#active.get(resource) ?? new NodeShare(resource, used, onReset, this.#holder)
+  of(resource: string, used: () => number, onReset = (): void => undefined): InstanceShare {
+    return this.#active.get(resource) ?? new InstanceShare(resource, used, onReset, this.#holder)
   }
 
   forget(resource: string): void {
@@ -259,7 +259,7 @@ export class NodeShares implements Shares, RequestShares {
 
   // ---- the database is asked -------------------------------------------------------------------
 
-  #want(share: NodeShare, isUrgent: boolean): void {
+  #want(share: InstanceShare, isUrgent: boolean): void {
     if (this.#isStopped) return share.refuse()
     this.#active.set(share.resource, share)
     this.#queue.step(share, 'want')
@@ -282,7 +282,7 @@ export class NodeShares implements Shares, RequestShares {
   async #exchange(): Promise<void> {
     if (!this.#tenure.isHeld()) return this.#putOff()
     const { unstored } = this.#earlier
-    let shares: readonly NodeShare[] = []
+    let shares: readonly InstanceShare[] = []
     const cancelProbes = this.#probeLater()
     try {
       await this.#lookAtLocked()
@@ -291,7 +291,7 @@ export class NodeShares implements Shares, RequestShares {
       if (shares.length > 0) await this.#store(shares)
       this.#earlier.stored(unstored, shares)
       if (this.#earlier.isDue(unstored) && this.#tenure.isHeld()) {
-        await this.#rows.freeOthersOfNode()
+        await this.#rows.freeOthersOfInstance()
         this.#earlier.freed(unstored)
       }
       if (this.#isFailing) {
@@ -323,7 +323,7 @@ export class NodeShares implements Shares, RequestShares {
    * A statement has waited too long at a locked row: the rows that are locked now are left out of
    * the next one.
    */
-  async #leaveOutLocked(shares: readonly NodeShare[]): Promise<void> {
+  async #leaveOutLocked(shares: readonly InstanceShare[]): Promise<void> {
     try {
       const locked = await this.#rows.locked(shares.map(({ resource }) => resource))
       this.#lookedAt = this.#deps.now()
@@ -401,7 +401,7 @@ export class NodeShares implements Shares, RequestShares {
     this.#isFailing = true
   }
 
-  async #store(shares: readonly NodeShare[]): Promise<void> {
+  async #store(shares: readonly InstanceShare[]): Promise<void> {
     const { members, now } = this.#deps
     const freed = shares.map(({ resource }) => resource).filter((one) => this.#freed.delete(one))
     const requests = shares.map((share) => share.request())

@@ -51,7 +51,7 @@ export class LocalRows implements ShareStore {
     return Promise.resolve(new Set())
   }
 
-  freeOthersOfNode(): Promise<void> {
+  freeOthersOfInstance(): Promise<void> {
     return Promise.resolve()
   }
 

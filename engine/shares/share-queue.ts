@@ -2,17 +2,17 @@
  * Keeps the state of each share between this instance and the database (`shareTable`), and the
  * order in which shares are stored.
  */
-import type { NodeShare } from './instance-share.ts'
+import type { InstanceShare } from './instance-share.ts'
 import { type ShareEvent, type ShareState, shareTable } from './share-tables.ts'
 
 type QueuedState = Exclude<ShareState, 'stored'>
 
 export class ShareQueue {
   /** The shares are in the order of their last step. One that is absent is `stored`. */
-  readonly #states = new Map<NodeShare, ShareState>()
+  readonly #states = new Map<InstanceShare, ShareState>()
   readonly #sizes: Record<QueuedState, number> = { wanted: 0, asked: 0, askedAgain: 0, locked: 0 }
 
-  step(share: NodeShare, event: ShareEvent): void {
+  step(share: InstanceShare, event: ShareEvent): void {
     const from = this.stateOf(share)
     const step = shareTable[from][event]
     if (step === undefined) return
@@ -20,22 +20,22 @@ export class ShareQueue {
     for (const action of step.do) share[action]()
   }
 
-  stepAll(shares: Iterable<NodeShare>, event: ShareEvent): void {
+  stepAll(shares: Iterable<InstanceShare>, event: ShareEvent): void {
     for (const share of shares) this.step(share, event)
   }
 
   /** The share is not used any more. */
-  forget(share: NodeShare): void {
+  forget(share: InstanceShare): void {
     this.#move(share, this.stateOf(share), 'stored')
   }
 
-  stateOf(share: NodeShare): ShareState {
+  stateOf(share: InstanceShare): ShareState {
     return this.#states.get(share) ?? 'stored'
   }
 
   /** Returns at most `atMost` shares in this state, those that came first. */
-  in(state: QueuedState, atMost = Infinity): readonly NodeShare[] {
-    const found: NodeShare[] = []
+  in(state: QueuedState, atMost = Infinity): readonly InstanceShare[] {
+    const found: InstanceShare[] = []
     if (this.#sizes[state] === 0) return found
     for (const [share, its] of this.#states) {
       if (found.length === atMost) break
@@ -49,7 +49,7 @@ export class ShareQueue {
   }
 
   /** All shares that are not `stored`. */
-  all(): readonly NodeShare[] {
+  all(): readonly InstanceShare[] {
     return [...this.#states.keys()]
   }
 
@@ -63,7 +63,7 @@ export class ShareQueue {
     return this.#sizes.wanted + this.#sizes.askedAgain > 0
   }
 
-  #move(share: NodeShare, from: ShareState, to: ShareState): void {
+  #move(share: InstanceShare, from: ShareState, to: ShareState): void {
     this.#states.delete(share)
     if (from !== 'stored') this.#sizes[from] -= 1
     if (to === 'stored') return

@@ -1,5 +1,5 @@
 /** Shares in PostgreSQL. A share is set, never added to, so a request may be repeated. */
-import type { NodeIdentity } from '../../schema/contracts/instances.ts'
+import type { InstanceIdentity } from '../../schema/contracts/instances.ts'
 import { GONE_MS } from '../../schema/instances/heartbeat.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { lockedWallets, lockWait } from '../../schema/sql/row-locks.ts'
@@ -68,7 +68,7 @@ export interface ShareStore {
   /** Returns those of `resources` whose row another transaction has locked. Waits for no row. */
   locked(resources: readonly string[]): Promise<ReadonlySet<string>>
   /** Removes the rows of all other processes of this node: they have ended. */
-  freeOthersOfNode(): Promise<void>
+  freeOthersOfInstance(): Promise<void>
   /** Removes the unused rows of this process, which ends. Used ones stay: its calls may go on. */
   forgetUnused(): Promise<void>
   /** Removes rows of this process that no request has used since the last sweep. */
@@ -77,7 +77,7 @@ export interface ShareStore {
    * Removes the rows of an instance that is gone for good. It was read a moment ago that it is: if
    * it is back, it has registered before it holds anything.
    */
-  release(node: NodeIdentity): Promise<void>
+  release(node: InstanceIdentity): Promise<void>
 }
 
 /**
@@ -144,7 +144,7 @@ export class ShareRows implements ShareStore {
     return new Set(rows.map(({ id }) => String(id)))
   }
 
-  async freeOthersOfNode(): Promise<void> {
+  async freeOthersOfInstance(): Promise<void> {
     await this.#statements.freeOthers.run([this.#kind, ...this.#owner])
   }
 
@@ -158,7 +158,7 @@ export class ShareRows implements ShareStore {
     await this.#statements.sweep.run([this.#kind, ...this.#owner, before])
   }
 
-  async release({ name, epoch }: NodeIdentity): Promise<void> {
+  async release({ name, epoch }: InstanceIdentity): Promise<void> {
     await this.#statements.release.run([this.#kind, name, epoch, GONE_MS])
   }
 }

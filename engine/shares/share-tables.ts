@@ -36,7 +36,7 @@ export type ShareEvent =
   /** Another server may answer, which lacks the last requests. */
   | 'serverChanged'
 
-/** The names of methods of `NodeShare`. */
+/** The names of methods of `InstanceShare`. */
 export type ShareAction =
   /** Nothing is free here until the next answer. */
   | 'void'

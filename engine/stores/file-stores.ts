@@ -6,14 +6,14 @@ import { JournalFiles } from '../../schema/journal/journal-files.ts'
 import { MemoryFile } from '../../schema/journal/memory-file.ts'
 import { databaseId, JournalMark } from '../../schema/journal/journal-mark.ts'
 import { migrate } from '../../schema/migrations/migrate.ts'
-import { OnlyNode } from '../../schema/instances/only-instance.ts'
+import { OnlyInstance } from '../../schema/instances/only-instance.ts'
 import { openDatabase } from '../../schema/sqlite/open.ts'
 import type { LocalStore } from '../../schema/storage/store.ts'
 import { brokenClaims } from '../../schema/rules/ownership.ts'
 import { saveLostDatabase } from '../../schema/sqlite/copy.ts'
 import { StorageWatch } from '../../schema/storage/storage-watch.ts'
 import { lockForServing } from '../serving-lock.ts'
-import { nodeNameOf, nodeUrlOf } from './instance-place.ts'
+import { instanceNameOf, instanceUrlOf } from './instance-place.ts'
 import { logNumberNotes } from './number-notes.ts'
 import type { Stores, StoresDeps } from './stores.ts'
 
@@ -23,7 +23,7 @@ const SERVING_BUSY_MS = 5
 /** @throws {DatabaseRefused} the file cannot be used, or another process serves it. */
 export async function openFile(deps: StoresDeps): Promise<Stores> {
   const { config, schedule, log } = deps
-  const name = nodeNameOf(config, deps.hostName)
+  const name = instanceNameOf(config, deps.hostName)
   const store = openDatabase(config.databasePath, {
     secretKey: config.secretKey,
     isNew: deps.isNewDatabase,
@@ -47,11 +47,11 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       databaseId: id,
       isJournalLost,
       changes: new FileChanges(store, deps),
-      node: new OnlyNode({
+      node: new OnlyInstance({
         ...deps,
         name,
         startedAt: deps.now(),
-        address: nodeUrlOf(config, config.apiListen, deps.hostName),
+        address: instanceUrlOf(config, config.apiListen, deps.hostName),
       }),
       openJournal: () =>
         new CallJournal(

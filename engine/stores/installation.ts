@@ -2,7 +2,7 @@
 import type { InstanceStatus } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { Installation } from '../registrar/hop/instance-hop.ts'
-import type { OwnNode } from './stores.ts'
+import type { OwnInstance } from './stores.ts'
 
 /** Three heartbeats: this node hears of no other one either. */
 const UNHEARD_MS = 3_000
@@ -10,7 +10,7 @@ const UNHEARD_MS = 3_000
 /** While the database server is away all nodes seem lost: none is given up for that. */
 export function installationOf(
   { secrets }: Pick<Store, 'secrets'>,
-  node: Pick<OwnNode, 'identity' | 'list' | 'heartbeatAgeMs'>,
+  node: Pick<OwnInstance, 'identity' | 'list' | 'heartbeatAgeMs'>,
 ): Installation {
   const isAlive = (state: InstanceStatus['state']): boolean =>
     state === 'serving' ||

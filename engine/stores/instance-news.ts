@@ -17,7 +17,7 @@ export interface InstanceChange {
   readonly epoch: number
 }
 
-export interface NodeNewsDeps {
+export interface InstanceNewsDeps {
   readonly store: Pick<Store, 'statements'>
   readonly sink: Pick<EventSink, 'writeAll'>
   readonly events: { add(happening: EngineHappening): void }
@@ -26,14 +26,14 @@ export interface NodeNewsDeps {
   readonly log: Log
 }
 
-export class NodeNews {
-  readonly #deps: NodeNewsDeps
+export class InstanceNews {
+  readonly #deps: InstanceNewsDeps
   readonly #claims: ReturnType<typeof prepare>
   /** Changes that the database did not take yet, by type and node: no more than there are nodes. */
   readonly #untold = new Map<string, InstanceChange>()
   #telling: Promise<void> | undefined
 
-  constructor(deps: NodeNewsDeps) {
+  constructor(deps: InstanceNewsDeps) {
     this.#deps = deps
     this.#claims = prepare(deps.store)
   }

@@ -4,7 +4,7 @@ import { type Config, WrongSetting } from '../config.ts'
 import { formatHostAndPort, type HostAndPort, nodeName } from '../setting-kinds.ts'
 
 /** @throws {WrongSetting} the host name cannot be a node's. */
-export function nodeNameOf({ node }: Pick<Config, 'node'>, hostName: string): string {
+export function instanceNameOf({ node }: Pick<Config, 'node'>, hostName: string): string {
   if (node.name !== undefined) return node.name
   if (nodeName.schema.safeParse(hostName).success) return hostName
   throw new WrongSetting(
@@ -16,7 +16,7 @@ export function nodeNameOf({ node }: Pick<Config, 'node'>, hostName: string): st
 /**
  * @param api where the API listens; a socket of all addresses is reached by the name of the host.
  */
-export function nodeUrlOf(
+export function instanceUrlOf(
   { node, apiTls }: Pick<Config, 'node' | 'apiTls'>,
   { host, port }: HostAndPort,
   hostName: string,
@@ -32,7 +32,7 @@ export function nodeUrlOf(
  *
  * @param listeners with the address that they show, where they are bound to all of them.
  */
-export function nodeSipUriOf(
+export function instanceSipUriOf(
   { node }: Pick<Config, 'node'>,
   listeners: readonly { readonly protocol: string; readonly host: string; readonly port: number }[],
 ): string {
@@ -52,7 +52,7 @@ const MAX_ADDRESSES = 32
  *
  * @param ofMachine those that others see.
  */
-export function nodeSipAddressesOf(
+export function instanceSipAddressesOf(
   listeners: readonly { readonly protocol: string; readonly host: string }[],
   ofMachine: readonly string[],
 ): readonly string[] {
@@ -72,11 +72,11 @@ interface Listening {
 }
 
 /** Both, of a process that serves: its SIP URI, and from where its requests come. */
-export const nodeSipPlaceOf = (
+export const instanceSipPlaceOf = (
   { listeners, reachedAt }: Record<'listeners' | 'reachedAt', readonly Listening[]>,
   world: { readonly config: Pick<Config, 'node'>; networkAddresses(): readonly string[] },
 ) =>
   [
-    nodeSipUriOf(world.config, reachedAt),
-    nodeSipAddressesOf(listeners, world.networkAddresses()),
+    instanceSipUriOf(world.config, reachedAt),
+    instanceSipAddressesOf(listeners, world.networkAddresses()),
   ] as const

@@ -1,17 +1,17 @@
-import type { InstanceStatus, NodesPort } from '../../schema/contracts/instances.ts'
+import type { InstanceStatus, InstancesPort } from '../../schema/contracts/instances.ts'
 import { HEARTBEAT_TTL_MS } from '../../schema/instances/instance-registry.ts'
 import type { InstanceChange } from './instance-news.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 
 /** Logs when another node of the installation is lost, and when it is back. */
-export class LostNodes {
-  readonly #deps: LostNodesDeps
+export class LostInstances {
+  readonly #deps: LostInstancesDeps
   readonly #lost = new Map<string, Pick<InstanceStatus, 'epoch' | 'startedAt'>>()
   /** Names of nodes that this process has seen alive. */
   readonly #seen = new Set<string>()
   #answersSince: number | undefined
 
-  constructor(deps: LostNodesDeps) {
+  constructor(deps: LostInstancesDeps) {
     this.#deps = deps
   }
 
@@ -53,8 +53,8 @@ export class LostNodes {
   }
 }
 
-export interface LostNodesDeps {
-  readonly nodes: Pick<NodesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
+export interface LostInstancesDeps {
+  readonly nodes: Pick<InstancesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log
@@ -63,4 +63,4 @@ export interface LostNodesDeps {
 }
 
 /** How often to call `poll`. Milliseconds. */
-export const LOST_NODES_POLL_MS = 1_000
+export const LOST_INSTANCES_POLL_MS = 1_000

@@ -10,8 +10,12 @@ import { JournalFiles } from '../../schema/journal/journal-files.ts'
 import { databaseIdOf, JournalMark } from '../../schema/journal/journal-mark.ts'
 import { Heartbeat } from '../../schema/instances/heartbeat.ts'
 import { ServerClock } from '../../schema/instances/server-clock.ts'
-import { installIdAt, registerNode, serverNow } from '../../schema/instances/instance-registry.ts'
-import { SettingsOfNodes } from '../../schema/instances/settings-of-instances.ts'
+import {
+  installIdAt,
+  registerInstance,
+  serverNow,
+} from '../../schema/instances/instance-registry.ts'
+import { SettingsOfInstances } from '../../schema/instances/settings-of-instances.ts'
 import { refuseWithoutFolder } from '../../schema/sqlite/open.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { brokenClaims } from '../../schema/rules/ownership.ts'
@@ -22,14 +26,14 @@ import { POLL_MS, FailureTimer } from '../../schema/storage/failure-timer.ts'
 import { Storage } from '../../schema/storage/storage.ts'
 import { lockForServing } from '../serving-lock.ts'
 import { commonSettings, SETTINGS_KEY } from './common-settings.ts'
-import { nodeNameOf, nodeUrlOf } from './instance-place.ts'
+import { instanceNameOf, instanceUrlOf } from './instance-place.ts'
 import { logNumberNotes } from './number-notes.ts'
 import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
 
 /** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
 export async function openServer(url: string, deps: StoresDeps): Promise<Stores> {
   const { databasePath, secretKey } = deps.config
-  const name = nodeNameOf(deps.config, deps.hostName)
+  const name = instanceNameOf(deps.config, deps.hostName)
   refuseWithoutFolder(databasePath)
   const lock = lockForServing(databasePath)
   const closers: (() => unknown)[] = [() => lock.release()]
@@ -129,16 +133,16 @@ async function joinInstallation(
   store: Store,
   { notices, serverClock }: { readonly notices: ServerNotices; readonly serverClock: ServerClock },
   deps: OpenServer,
-): Promise<{ readonly node: Heartbeat; readonly settings: SettingsOfNodes }> {
+): Promise<{ readonly node: Heartbeat; readonly settings: SettingsOfInstances }> {
   const { config, hostName, version, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
-  const address = nodeUrlOf(config, config.apiListen, hostName)
+  const address = instanceUrlOf(config, config.apiListen, hostName)
   const { databaseAwayMs: offlineMs } = config
   const sentAt = now()
-  const identity = await registerNode(store, { name, installId, address, version, offlineMs })
+  const identity = await registerInstance(store, { name, installId, address, version, offlineMs })
   const { storage, secrets } = store
   const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
-  const settings = new SettingsOfNodes({ identity, own, connection: notices, schedule, log })
+  const settings = new SettingsOfInstances({ identity, own, connection: notices, schedule, log })
   const node = new Heartbeat(
     {
       identity,

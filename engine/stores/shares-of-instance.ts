@@ -1,10 +1,14 @@
 /** Wallets and limits that this node shares with the others of a database. */
 import type { InstanceStatus } from '../../schema/contracts/instances.ts'
 import type { ShareKind } from '../shares/instance-share.ts'
-import { NodeShares, type NodeSharesDeps, type ShareMembers } from '../shares/instance-shares.ts'
+import {
+  InstanceShares,
+  type InstanceSharesDeps,
+  type ShareMembers,
+} from '../shares/instance-shares.ts'
 import type { Stores } from './stores.ts'
 
-interface Deps extends Pick<NodeSharesDeps, 'schedule' | 'log'> {
+interface Deps extends Pick<InstanceSharesDeps, 'schedule' | 'log'> {
   readonly steadyNow: () => number
   readonly randomBytes: (size: number) => Buffer
 }
@@ -36,8 +40,8 @@ export const limitsOf = (
   { store, node }: Stores,
   members: ShareMembers,
   { steadyNow: now, schedule, log }: Deps,
-): NodeShares =>
-  new NodeShares(kind, {
+): InstanceShares =>
+  new InstanceShares(kind, {
     store,
     now,
     schedule,

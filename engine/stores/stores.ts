@@ -6,7 +6,7 @@ import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Unserved } from '../../schema/contracts/calls.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Fenced, NodesPort, NodeIdentity } from '../../schema/contracts/instances.ts'
+import type { Fenced, InstancesPort, InstanceIdentity } from '../../schema/contracts/instances.ts'
 import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import type { LocalStore, Store } from '../../schema/storage/store.ts'
 import type { ServerNotices } from '../../schema/changes/server-notices.ts'
@@ -33,7 +33,7 @@ export interface Stores {
   /** Notices between the nodes; undefined: there is one. */
   readonly notices: ServerNotices | undefined
   readonly changes: Changes
-  readonly node: OwnNode
+  readonly node: OwnInstance
   /** Disk of the journal of calls; the database's own where that is a file. */
   readonly disk: Storage
   /**
@@ -71,7 +71,7 @@ export interface WatchDeps {
 }
 
 /** This process among the nodes of the database. */
-export interface OwnNode extends NodesPort {
+export interface OwnInstance extends InstancesPort {
   /**
    * True: no other node has taken back what this run of the node holds of wallets. Measured by the
    * steady clock.
@@ -90,7 +90,7 @@ export interface OwnNode extends NodesPort {
   /** Calls `handler` each time that this run finds itself fenced. */
   onFenced(handler: (fenced: Fenced) => void): void
   /** Nodes that cannot come back as what they were: what they hold may be freed. */
-  gone(): readonly NodeIdentity[]
+  gone(): readonly InstanceIdentity[]
   /**
    * @param apiUrl where its API listens, unless `NODE_URL` says it.
    * @param sipUri where SIP is served for the other nodes, unless `NODE_SIP_URI` says it.

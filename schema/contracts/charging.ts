@@ -92,7 +92,7 @@ export type Verdict =
       /** Absent: it was not refused for money. */
       readonly lack?: MoneyLack | undefined
       /** The spend guard that denied it (`spend_guard`). */
-      readonly guardUuid?: string | undefined
+      readonly capUuid?: string | undefined
       /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
@@ -215,7 +215,7 @@ export interface OcsPort extends NodeCharging, MoneyPort, RatesPort {
    */
   costSoFar(callUuid: string, seconds: number): CostSoFar
   /** Takes over spend guards as they are stored now, for calls that start once it resolves. */
-  reloadSpendGuards(): Promise<void>
+  reloadSpendingCaps(): Promise<void>
   /**
    * The prefixes dialled in place of `+`, as spend guards compare numbers; undefined: the
    * installation names none.
@@ -294,7 +294,7 @@ export type NodeVerdict =
       readonly kind: 'denied'
       readonly code: DenialCode
       /** The spend guard that denied it. */
-      readonly guardUuid?: string | undefined
+      readonly capUuid?: string | undefined
       /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }

@@ -68,7 +68,7 @@ export interface AccountLock {
   readonly until: number
 }
 
-export interface GuardPort {
+export interface FloodGuardPort {
   bans(): readonly Ban[]
   /** Locks of this node. */
   locks(): readonly AccountLock[]
@@ -81,7 +81,7 @@ export interface GuardPort {
 }
 
 export interface EnginePort {
-  readonly guard: GuardPort
+  readonly guard: FloodGuardPort
   readonly dispatcher: DispatcherPort
   readonly calls: CallsPort
   readonly events: EventsPort

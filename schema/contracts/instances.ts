@@ -1,7 +1,7 @@
 /** The processes of an installation as the API sees them. */
 import { createHash } from 'node:crypto'
 
-export interface InstanceStatus extends NodeIdentity {
+export interface InstanceStatus extends InstanceIdentity {
   /** URL of its API, for the other nodes. */
   readonly address: string
   /** SIP URI at which it takes requests of the other nodes; null: not known. */
@@ -28,7 +28,7 @@ export interface InstanceStatus extends NodeIdentity {
  * `fenced`: another process has taken its name for good. `unheard`: the database server does not
  * answer the node.
  */
-export type NodeCondition = 'valid' | 'unheard' | 'fenced'
+export type InstanceCondition = 'valid' | 'unheard' | 'fenced'
 
 /**
  * The state of a process that was fenced: it was paused, cut off or asleep, and others have what
@@ -41,8 +41,8 @@ export interface Fenced {
   readonly mayHold: boolean
 }
 
-export interface NodesPort {
-  readonly identity: NodeIdentity
+export interface InstancesPort {
+  readonly identity: InstanceIdentity
   /** Ordered by name. From memory: the result of the last heartbeat. */
   list(): readonly InstanceStatus[]
   /**
@@ -51,7 +51,7 @@ export interface NodesPort {
    */
   readonly differingSettings: ReadonlyMap<string, readonly string[]>
   /** The condition of this process. */
-  readonly condition: NodeCondition
+  readonly condition: InstanceCondition
   /** Milliseconds since the last heartbeat of this process; 0 on SQLite. */
   readonly heartbeatAgeMs: number
   /**
@@ -62,7 +62,7 @@ export interface NodesPort {
 }
 
 /** One run of one process of an installation. */
-export interface NodeIdentity {
+export interface InstanceIdentity {
   /** `NODE_NAME`: one process of an installation has it at a time. */
   readonly name: string
   /**
@@ -75,5 +75,5 @@ export interface NodeIdentity {
 export const RUN_MARK_BYTES = 8
 
 /** The first bytes of claims of this run, by which the next run on the same disk finds them. */
-export const runMark = ({ name, epoch }: NodeIdentity): Buffer =>
+export const runMark = ({ name, epoch }: InstanceIdentity): Buffer =>
   createHash('sha256').update(`${name} ${epoch}`).digest().subarray(0, RUN_MARK_BYTES)

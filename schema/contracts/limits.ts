@@ -52,28 +52,28 @@ export interface RequestShares {
   reset(resource: string): void
 }
 
-export const guardActions = ['block', 'cap'] as const
+export const capActions = ['block', 'cap'] as const
 /** `block`: no call. `cap`: calls may cost `amountMicros` in all. */
-export type GuardAction = (typeof guardActions)[number]
+export type CapAction = (typeof capActions)[number]
 
-export const guardPeriods = ['duration', 'day'] as const
+export const capPeriods = ['duration', 'day'] as const
 /** A cap is for the whole time of the guard, or for each day (UTC). */
-export type GuardPeriod = (typeof guardPeriods)[number]
+export type CapPeriod = (typeof capPeriods)[number]
 
 /**
  * The name of a cap's amount in the period that begins then (milliseconds UTC), the same on all
  * nodes.
  */
-export const capResource = (guardUuid: string, periodStart: number): string =>
-  `${guardUuid} ${periodStart}`
+export const capResource = (capUuid: string, periodStart: number): string =>
+  `${capUuid} ${periodStart}`
 
-export const guardScopes = ['customer', 'extension', 'tenant'] as const
+export const capScopes = ['customer', 'extension', 'tenant'] as const
 /** The kind of owner whose calls a guard covers. */
-export type GuardScope = (typeof guardScopes)[number]
+export type CapScope = (typeof capScopes)[number]
 
 /** The calls that a guard covers. */
 export interface Brake {
-  readonly scope: GuardScope
+  readonly scope: CapScope
   /** The id of the customer, the extension or the tenant. */
   readonly scopeId: number
   /** The prefix in the form of `normalPrefix`. */
@@ -85,15 +85,15 @@ export interface Brake {
   readonly extension: { readonly number: string; readonly tenantId: number } | null
 }
 
-export interface SpendGuard extends Brake {
-  readonly guardUuid: string
-  readonly action: GuardAction
+export interface SpendingCap extends Brake {
+  readonly capUuid: string
+  readonly action: CapAction
   /** The amount of a cap; 0 for a block. */
   readonly amountMicros: number
   /** Currency of a cap; null for a block. */
   readonly currency: string | null
   /** Period of a cap; null for a block. */
-  readonly per: GuardPeriod | null
+  readonly per: CapPeriod | null
   /** Milliseconds UTC. */
   readonly startsAt: number
   /** Null: it stays until it is removed. */

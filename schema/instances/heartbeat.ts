@@ -7,19 +7,19 @@ import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type {
   Fenced,
-  NodeCondition,
-  NodeIdentity,
-  NodesPort,
+  InstanceCondition,
+  InstanceIdentity,
+  InstancesPort,
   InstanceStatus,
 } from '../contracts/instances.ts'
-import { CLOCK_OF_NODE, HEARTBEAT_TTL_MS } from './instance-registry.ts'
+import { CLOCK_OF_INSTANCE, HEARTBEAT_TTL_MS } from './instance-registry.ts'
 import { CLOCK_TOLERANCE_MS, type ServerClock } from './server-clock.ts'
 import type { ServerNotices } from '../changes/server-notices.ts'
 import type { Storage } from '../storage/storage.ts'
-import type { NodeTable } from '../tables/installation.ts'
+import type { InstanceTable } from '../tables/installation.ts'
 
 export interface HeartbeatDeps {
-  readonly identity: NodeIdentity
+  readonly identity: InstanceIdentity
   /**
    * Identifies the disk. Absent: a process that was fenced does not come back for its live calls.
    */
@@ -35,7 +35,7 @@ export interface HeartbeatDeps {
   /** A connection that waits for no other statements. */
   readonly connection: Pick<ServerNotices, 'query'>
   readonly storage: Storage
-  readonly settings: { readonly differing: NodesPort['differingSettings'] }
+  readonly settings: { readonly differing: InstancesPort['differingSettings'] }
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   /**
@@ -67,13 +67,13 @@ const HOLDING_MS = GONE_MS - 10_000
 const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state,
     live_calls::float8, started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8,
     extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms,
-    (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_NODE}' || NODE.name) AS clock_ms`
+    (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_INSTANCE}' || NODE.name) AS clock_ms`
 const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
 
 /** Writes the difference of a clock to a row that the other nodes read. */
-const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_NODE}' || $1, $2)
+const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_INSTANCE}' || $1, $2)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
-const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_NODE}' || $1`
+const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_INSTANCE}' || $1`
 
 /**
  * Writes the heartbeat and lists all nodes. A separate list in the same statement would show the
@@ -108,7 +108,7 @@ const comeBack = `UPDATE node SET epoch = epoch + 1, state = 'draining',
   WHERE name = $1 AND install_id = $2 AND epoch > $3 AND state = 'stopped'
   RETURNING epoch::float8`
 
-interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
+interface Row extends Omit<InstanceTable, 'install_id' | 'longest_grant_seconds' | 'away_ms'> {
   readonly longest_grant_seconds: number
   readonly silent_ms: number
   /** The difference of its clock; null: it has written none. */
@@ -117,17 +117,17 @@ interface Row extends Omit<NodeTable, 'install_id' | 'longest_grant_seconds' | '
   readonly is_own: boolean
 }
 
-interface KnownNode extends Omit<InstanceStatus, 'isThis'> {
+interface KnownInstance extends Omit<InstanceStatus, 'isThis'> {
   /** Steady time of its last heartbeat. */
   readonly beatAt: number
   /** The steady time from which on none of its grants is in use. */
   readonly goneAt: number
 }
 
-export class Heartbeat implements NodesPort {
+export class Heartbeat implements InstancesPort {
   readonly #deps: HeartbeatDeps
-  #identity: NodeIdentity
-  #state: NodeTable['state'] = 'starting'
+  #identity: InstanceIdentity
+  #state: InstanceTable['state'] = 'starting'
   #address: string
   #sipUri = ''
   #sipAddresses: readonly string[] = []
@@ -137,7 +137,7 @@ export class Heartbeat implements NodesPort {
   #beatAt: number
   /** The same time by the clock of the machine, which goes on while it sleeps. */
   #beatWallAt: number
-  #nodes: readonly KnownNode[] = []
+  #nodes: readonly KnownInstance[] = []
   #isFenced = false
   /** It is fenced, and may hold money for its live calls. */
   #isBack = false
@@ -157,11 +157,11 @@ export class Heartbeat implements NodesPort {
     this.#cancel = deps.schedule(() => this.#tick(), BEAT_MS)
   }
 
-  get identity(): NodeIdentity {
+  get identity(): InstanceIdentity {
     return this.#identity
   }
 
-  get differingSettings(): NodesPort['differingSettings'] {
+  get differingSettings(): InstancesPort['differingSettings'] {
     return this.#deps.settings.differing
   }
 
@@ -181,7 +181,7 @@ export class Heartbeat implements NodesPort {
     return (!this.#isFenced || this.#isBack) && this.#silentMs < HOLDING_MS + this.#extraMs
   }
 
-  get condition(): NodeCondition {
+  get condition(): InstanceCondition {
     if (this.#isFenced) return 'fenced'
     return this.#silentMs < this.#offlineMs ? 'valid' : 'unheard'
   }
@@ -229,7 +229,7 @@ export class Heartbeat implements NodesPort {
   }
 
   /** Runs of nodes that cannot continue: their shares may be freed. */
-  gone(): readonly NodeIdentity[] {
+  gone(): readonly InstanceIdentity[] {
     const now = this.#deps.now()
     const silent = this.#nodes.filter(({ goneAt }) => now >= goneAt)
     return silent
@@ -254,7 +254,7 @@ export class Heartbeat implements NodesPort {
 
   /** Stores the state at once. */
   async become(
-    state: NodeTable['state'],
+    state: InstanceTable['state'],
     address = this.#address,
     sipUri = this.#sipUri,
     sipAddresses = this.#sipAddresses,
@@ -303,7 +303,7 @@ export class Heartbeat implements NodesPort {
     else this.#note(rows !== undefined)
     if (rows === undefined) return
     if (isWritten === true) this.#heard(sentAt, sentWallAt)
-    this.#nodes = rows.map((row) => knownNode(row, now()))
+    this.#nodes = rows.map((row) => knownInstance(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }
@@ -392,7 +392,7 @@ export class Heartbeat implements NodesPort {
 
 const goneMs = (row: Row): number => GONE_MS + row.longest_grant_seconds * 1_000
 
-const knownNode = (row: Row, now: number): KnownNode => ({
+const knownInstance = (row: Row, now: number): KnownInstance => ({
   name: row.name,
   epoch: row.epoch,
   address: row.address,

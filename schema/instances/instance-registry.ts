@@ -5,15 +5,15 @@
 import { DAY_MS } from '../clock.ts'
 import { existsSync, linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { type Selectable, sql } from 'kysely'
-import { type NodeIdentity, RUN_MARK_BYTES, runMark } from '../contracts/instances.ts'
+import { type InstanceIdentity, RUN_MARK_BYTES, runMark } from '../contracts/instances.ts'
 import { JOURNAL_OPEN } from '../journal/journal-entries.ts'
 import type { Store } from '../storage/store.ts'
 import { DatabaseRefused } from '../sql/failure.ts'
 import { execute, first, transaction } from '../sql/query.ts'
 import type { Statements } from '../sql/statements.ts'
-import type { NodeTable } from '../tables/installation.ts'
+import type { InstanceTable } from '../tables/installation.ts'
 
-export interface NewNode {
+export interface NewInstance {
   readonly name: string
   /** Identifies the disk with the journal of its calls. */
   readonly installId: string
@@ -32,12 +32,12 @@ export const HEARTBEAT_TTL_MS = 10_000
  * Begins the name of a row of `setting`, and the name of a node follows: the settings that all
  * nodes compare.
  */
-export const SETTINGS_OF_NODE = 'settings of node '
+export const SETTINGS_OF_INSTANCE = 'settings of node '
 /**
  * Begins the name of a row of `setting`, and the name of a node follows: how many milliseconds its
  * clock is ahead of the server's, where that is beyond the tolerance.
  */
-export const CLOCK_OF_NODE = 'clock of node '
+export const CLOCK_OF_INSTANCE = 'clock of node '
 /** Rows of nodes that are silent for longer are removed: a name may never be used again. */
 const FORGOTTEN_MS = 30 * DAY_MS
 
@@ -48,7 +48,7 @@ const FORGOTTEN_MS = 30 * DAY_MS
  * @throws {DatabaseRefused} a process with another disk has the name, and its last heartbeat is
  * recent.
  */
-export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity> {
+export function registerInstance(store: Store, node: NewInstance): Promise<InstanceIdentity> {
   const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = node
   return transaction(store, async () => {
     const now = await serverNow(store)
@@ -86,7 +86,7 @@ export function registerNode(store: Store, node: NewNode): Promise<NodeIdentity>
  * Ends the claims of a run that has died. Otherwise a client that repeats a request with the same
  * `Idempotency-Key` would get "in progress" for minutes.
  */
-async function endRequestsOf(store: Store, run: NodeIdentity): Promise<void> {
+async function endRequestsOf(store: Store, run: InstanceIdentity): Promise<void> {
   const claims = store.db.deleteFrom('idempotent_claim')
   await execute(
     store,
@@ -115,18 +115,18 @@ async function removeNotes(store: Store): Promise<void> {
   const prefixes = [
     'lost node ',
     'fenced node ',
-    SETTINGS_OF_NODE,
-    CLOCK_OF_NODE,
+    SETTINGS_OF_INSTANCE,
+    CLOCK_OF_INSTANCE,
     `${JOURNAL_OPEN} `,
   ]
   for (const prefix of prefixes) await execute(store, notes(prefix))
 }
 
-const rowOf = (store: Store, name: string): Promise<Selectable<NodeTable> | undefined> =>
+const rowOf = (store: Store, name: string): Promise<Selectable<InstanceTable> | undefined> =>
   first(store, store.db.selectFrom('node').selectAll().where('name', '=', name))
 
 function refuseAlive(
-  { name, state, address, heartbeat_at: beatAt, away_ms: offlineMs }: Selectable<NodeTable>,
+  { name, state, address, heartbeat_at: beatAt, away_ms: offlineMs }: Selectable<InstanceTable>,
   now: number,
 ): void {
   const silentMs = now - beatAt
@@ -150,7 +150,7 @@ export async function serverNow(store: Store): Promise<number> {
 }
 
 /** Returns the names of nodes with a recent heartbeat. Works on a database of any version. */
-export async function servingNodes(statements: Statements): Promise<readonly string[]> {
+export async function servingInstances(statements: Statements): Promise<readonly string[]> {
   const table = await statements
     .prepare<{ readonly there: string | null }>("SELECT to_regclass('node')::text AS there")
     .get([])

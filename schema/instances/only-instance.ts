@@ -1,7 +1,7 @@
-import type { NodeIdentity, NodesPort, InstanceStatus } from '../contracts/instances.ts'
+import type { InstanceIdentity, InstancesPort, InstanceStatus } from '../contracts/instances.ts'
 import type { HeartbeatDeps } from './heartbeat.ts'
 
-interface OnlyNodeDeps extends Pick<HeartbeatDeps, 'address' | 'version'> {
+interface OnlyInstanceDeps extends Pick<HeartbeatDeps, 'address' | 'version'> {
   readonly name: string
   /** Milliseconds UTC. */
   readonly startedAt: number
@@ -9,18 +9,18 @@ interface OnlyNodeDeps extends Pick<HeartbeatDeps, 'address' | 'version'> {
 }
 
 /** The one process that serves an SQLite database. */
-export class OnlyNode implements NodesPort {
-  readonly identity: NodeIdentity
+export class OnlyInstance implements InstancesPort {
+  readonly identity: InstanceIdentity
   readonly condition = 'valid'
   readonly differingSettings = new Map<string, readonly string[]>()
   readonly heartbeatAgeMs = 0
   readonly clockDifferenceMs = 0
-  readonly #deps: OnlyNodeDeps
+  readonly #deps: OnlyInstanceDeps
   #state: InstanceStatus['state'] = 'starting'
   #address: string
   #countCalls = (): number => 0
 
-  constructor(deps: OnlyNodeDeps) {
+  constructor(deps: OnlyInstanceDeps) {
     this.identity = { name: deps.name, epoch: 0 }
     this.#deps = deps
     this.#address = deps.address
@@ -61,7 +61,7 @@ export class OnlyNode implements NodesPort {
     return true
   }
 
-  gone(): readonly NodeIdentity[] {
+  gone(): readonly InstanceIdentity[] {
     return []
   }
 

@@ -5,10 +5,10 @@
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
-import type { NodeIdentity, NodesPort } from '../contracts/instances.ts'
+import type { InstanceIdentity, InstancesPort } from '../contracts/instances.ts'
 import type { ServerNotices } from '../changes/server-notices.ts'
 import type { Statements } from '../sql/statements.ts'
-import { HEARTBEAT_TTL_MS, SETTINGS_OF_NODE } from './instance-registry.ts'
+import { HEARTBEAT_TTL_MS, SETTINGS_OF_INSTANCE } from './instance-registry.ts'
 
 /** Values by the name of the setting, as text; secrets as a digest. */
 export type CommonSettings = Readonly<Record<string, string>>
@@ -19,8 +19,8 @@ export interface SettingDifference {
   readonly values: Readonly<Record<string, string>>
 }
 
-export interface SettingsOfNodesDeps {
-  readonly identity: NodeIdentity
+export interface SettingsOfInstancesDeps {
+  readonly identity: InstanceIdentity
   readonly own: CommonSettings
   /** A connection that waits for no other statements. */
   readonly connection: Pick<ServerNotices, 'query'>
@@ -34,13 +34,13 @@ const MAX_NODES = 200
 
 /** A process whose name another one has taken over writes nothing. */
 const writeOwn = `INSERT INTO setting (name, value)
-  SELECT '${SETTINGS_OF_NODE}' || name, CAST($3 AS text) FROM node
+  SELECT '${SETTINGS_OF_INSTANCE}' || name, CAST($3 AS text) FROM node
   WHERE name = $1 AND epoch = CAST($2 AS bigint)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /** A node that starts is left out: its row is of its last run. */
 const readLive = `SELECT node.name, setting.value FROM node
-  JOIN setting ON setting.name = '${SETTINGS_OF_NODE}' || node.name
+  JOIN setting ON setting.name = '${SETTINGS_OF_INSTANCE}' || node.name
   WHERE node.state IN ('serving', 'draining')
     AND node.heartbeat_at > extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}
   ORDER BY node.name LIMIT ${MAX_NODES}`
@@ -50,20 +50,20 @@ interface Row {
   readonly value: string
 }
 
-export class SettingsOfNodes {
-  readonly #deps: SettingsOfNodesDeps
-  #differing: NodesPort['differingSettings'] = new Map()
+export class SettingsOfInstances {
+  readonly #deps: SettingsOfInstancesDeps
+  #differing: InstancesPort['differingSettings'] = new Map()
   #logged = '[]'
   #isServing = false
   #isWritten = false
   #cancel: Cancel = () => undefined
 
-  constructor(deps: SettingsOfNodesDeps) {
+  constructor(deps: SettingsOfInstancesDeps) {
     this.#deps = deps
   }
 
   /** The settings in which each node differs from another live one, by the name of the node. */
-  get differing(): NodesPort['differingSettings'] {
+  get differing(): InstancesPort['differingSettings'] {
     return this.#differing
   }
 

@@ -12,7 +12,7 @@ import {
 import pg from 'pg'
 import type { Database } from '../tables/database.ts'
 import { type Migration, migrations, newestVersion } from '../migrations/index.ts'
-import { servingNodes } from '../instances/instance-registry.ts'
+import { servingInstances } from '../instances/instance-registry.ts'
 import type { Tables } from '../sql/query.ts'
 import type { Store } from '../storage/store.ts'
 import { migratePostgres, type PostgresReport, versionOf } from '../migrations/migrate.ts'
@@ -89,7 +89,7 @@ async function refuseMigrations(
 ): Promise<void> {
   const version = await versionOf(statements, name)
   if (version === 0 || version >= needed) return
-  const serving = (await servingNodes(statements)).filter((each) => each !== nodeName)
+  const serving = (await servingInstances(statements)).filter((each) => each !== nodeName)
   if (serving.length === 0) return
   throw new DatabaseRefused(
     `cannot use database ${name}: it is at version ${version}, this program needs ` +

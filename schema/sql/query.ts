@@ -198,7 +198,7 @@ const locks = {
   callSums: 0x70_11_6a_94,
 } as const
 
-export type OneNodesWork = keyof typeof locks
+export type OneInstancesWork = keyof typeof locks
 
 export type Outcome<T> =
   { readonly kind: 'done'; readonly result: T } | { readonly kind: 'elsewhere' }
@@ -209,9 +209,9 @@ export type Outcome<T> =
  *
  * @param begin `lockedTransaction` for work that sees commits of others meanwhile.
  */
-export function onOneNode<T>(
+export function onOneInstance<T>(
   store: Queried,
-  name: OneNodesWork,
+  name: OneInstancesWork,
   work: () => Promise<T>,
   begin: typeof transaction = transaction,
 ): Promise<Outcome<T>> {

@@ -9,12 +9,12 @@ import type { ChangeTables } from './changes.ts'
 import type { MoneyTables } from './money.ts'
 import type { RoutingTables } from './routing.ts'
 import type { TenantTables } from './tenants.ts'
-import type { SettingTable, NodeTable, ShareTable, SourceBanTable } from './installation.ts'
+import type { SettingTable, InstanceTable, ShareTable, SourceBanTable } from './installation.ts'
 
 export interface Database
   extends AccessTables, CallTables, ChangeTables, MoneyTables, RoutingTables, TenantTables {
   setting: SettingTable
-  node: NodeTable
+  node: InstanceTable
   share: ShareTable
   source_ban: SourceBanTable
 }

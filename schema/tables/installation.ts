@@ -9,7 +9,7 @@ export interface SettingTable {
 }
 
 /** The processes that serve from this database: `schema/instances`. */
-export interface NodeTable {
+export interface InstanceTable {
   name: string
   epoch: number
   install_id: string

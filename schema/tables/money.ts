@@ -1,6 +1,6 @@
 /** Wallets, their ledger, payments, and guards on spending. */
 import type { EntryKind } from '../contracts/field-values.ts'
-import type { GuardAction, GuardPeriod } from '../contracts/limits.ts'
+import type { CapAction, CapPeriod } from '../contracts/limits.ts'
 import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
 
 export interface MoneyTables {
@@ -12,7 +12,7 @@ export interface MoneyTables {
   billing_alert: BillingAlertTable
   ocs_report: OcsReportTable
   cdr_outbox: CdrOutboxTable
-  spend_guard: SpendGuardTable
+  spend_guard: SpendingCapTable
 }
 
 interface WalletTable {
@@ -136,7 +136,7 @@ export type AlertKind =
   | 'subscription_ended'
 
 /** One of the customer, the extension and the tenant is set. */
-export interface SpendGuardTable {
+export interface SpendingCapTable {
   guard_uuid: string
   customer_id: number | null
   extension_id: number | null
@@ -145,11 +145,11 @@ export interface SpendGuardTable {
   set_by_tenant_id: number | null
   /** In the form of `normalPrefix`. */
   prefix: string
-  action: GuardAction
+  action: CapAction
   /** 0 unless it is a cap. */
   amount_micros: Defaulted<number>
   currency: string | null
-  per: GuardPeriod | null
+  per: CapPeriod | null
   reason: string
   /** `key:<uuid>`, `user:<username>`. */
   created_by: string

@@ -10,7 +10,7 @@ import type { ShareKind } from '../../engine/shares/instance-share.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { addCustomer } from '../support/books.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
-import { noSecrets, sharingNodes } from '../support/sharing-nodes.ts'
+import { noSecrets, sharingInstances } from '../support/sharing-nodes.ts'
 import { reportRows, type Row } from './load/rows.ts'
 
 export const describe =
@@ -37,7 +37,7 @@ async function measure(kind: ShareKind, seconds: number): Promise<readonly Row[]
   const store = await openStore(url, { ...noSecrets, now: 0, connections: 1 })
   const payer = { name: '15550001', credit_limit_micros: LIMIT }
   const resource = kind.kind === 'wallet' ? String(await addCustomer(store, payer)) : 'bench'
-  const { nodes, stop } = await sharingNodes(url, kind, NODES)
+  const { nodes, stop } = await sharingInstances(url, kind, NODES)
   const waits: number[] = []
   const sums: number[] = []
   let [given, refused] = [0, 0]

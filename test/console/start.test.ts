@@ -7,7 +7,7 @@ import { openBrowser, openConsole } from '../support/console-browser.ts'
 import { admin } from '../support/console-rig.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const caller = '12025550100'
 const called = '18005551212'
@@ -22,7 +22,7 @@ test(
     const tollgate = await TollgateProcess.start(
       {},
       {
-        ...patientNodes,
+        ...patientInstances,
         ADMIN_PASSWORD: admin.password,
       },
     )

@@ -9,7 +9,7 @@ import { admin } from '../support/console-rig.ts'
 import { openPeer } from '../support/scripted-node.ts'
 import { sdp, type SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const account = {
   username: 'trunk-7',
@@ -50,7 +50,7 @@ test(
   'an empty system gets a registering trunk, a rate deck by CSV, a route and a customer in the console',
   { timeout: 180_000 },
   async () => {
-    const environment = { ...patientNodes, ADMIN_PASSWORD: admin.password }
+    const environment = { ...patientInstances, ADMIN_PASSWORD: admin.password }
     const tollgate = await TollgateProcess.start({}, environment)
     onTestFinished(() => tollgate.stop())
     const carrier = await openPeer(tollgate)

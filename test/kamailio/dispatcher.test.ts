@@ -9,7 +9,7 @@ import { Kamailio } from '../support/kamailio.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 
@@ -50,7 +50,7 @@ describe.runIf(hasPostgres)('the dispatcher', () => {
     const pbx = await SippNode.start('nodes/answers.xml')
     onTestFinished(async () => void (await pbx.stop()))
     const environment = {
-      ...patientNodes,
+      ...patientInstances,
       DATABASE_URL: url,
       SECRET_KEY: 'A'.repeat(43),
       TRUSTED_SOURCES: '192.0.2.0/24',

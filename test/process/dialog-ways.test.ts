@@ -9,7 +9,7 @@ import { DigestPhone } from '../support/digest-phone.ts'
 import { DnsServer } from '../support/dns-server.ts'
 import { type Leg, type PeerMessage, sdp, SipPeer } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 const premium = '19005551234'
@@ -57,7 +57,7 @@ beforeAll(async () => {
     SIP_DNS_SERVERS: dns.address,
     // Loopback represents the internet.
     TRUSTED_SOURCES: '192.0.2.0/24',
-    ...patientNodes,
+    ...patientInstances,
     DRAIN_SECONDS: '0',
   })
 })

@@ -7,7 +7,7 @@ import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 import { startProgram } from './program.ts'
 
 /** A SIP server of its own process: its port, and how Tollgate reaches it. */
@@ -61,7 +61,7 @@ test('with DRACHTIO_URL a billed call runs on a SIP server in another process, r
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    ...patientNodes,
+    ...patientInstances,
     DRACHTIO_URL: url,
   })
   onTestFinished(() => tollgate.stop())
@@ -81,7 +81,7 @@ test('of two servers one may die: calls go on by the other', async () => {
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    ...patientNodes,
+    ...patientInstances,
     DRACHTIO_URL: servers.map(({ url }) => url).join(','),
   })
   onTestFinished(() => tollgate.stop())
@@ -102,11 +102,14 @@ test('a second Tollgate with a database of its own does not start on a server th
   const node = await SippNode.start('nodes/answers.xml')
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    ...patientNodes,
+    ...patientInstances,
     DRACHTIO_URL: url,
   })
   onTestFinished(() => tollgate.stop())
-  const second = TollgateProcess.start(seedFor([node.port]), { ...patientNodes, DRACHTIO_URL: url })
+  const second = TollgateProcess.start(seedFor([node.port]), {
+    ...patientInstances,
+    DRACHTIO_URL: url,
+  })
   await expect(second).rejects.toThrow(
     /another application takes calls at 127\.0\.0\.1:\d+ of DRACHTIO_URL/,
   )

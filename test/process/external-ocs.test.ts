@@ -11,7 +11,7 @@ import {
 } from '../sipp/call-case.ts'
 import { callWith, SippNode } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const clean = { exitCode: 0, errors: '' }
 const caller = { keys: { caller: paying } }
@@ -38,7 +38,7 @@ async function startPair(): Promise<Pair> {
   const edge = await TollgateProcess.start(
     { dispatcher },
     {
-      ...patientNodes,
+      ...patientInstances,
       OCS_URL: `http://127.0.0.1:${billing.apiPort}`,
       OCS_TOKEN: token,
       OCS_FAIL_MODE: 'closed',

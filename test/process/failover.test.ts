@@ -14,7 +14,7 @@ import { openPeer } from '../support/scripted-node.ts'
 import { type Leg, SipPeer, sdp } from '../support/sip-peer.ts'
 import { Standby } from '../support/standby.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const SECRET_KEY = 'A'.repeat(43)
 const programs = findPostgres()
@@ -43,7 +43,7 @@ async function startNode(url: string) {
   onTestFinished(() => node.close())
   node.always('OPTIONS', 200, { tag: 'probed' })
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    ...patientNodes,
+    ...patientInstances,
     DATABASE_URL: url,
     SECRET_KEY,
     NODE_NAME: 'sbc-1',

@@ -8,7 +8,7 @@ import { DigestPhone } from '../support/digest-phone.ts'
 import { DnsServer } from '../support/dns-server.ts'
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const domain = 'acme.example'
 const premium = '19005551234'
@@ -96,7 +96,7 @@ beforeAll(async () => {
     SIP_DNS_SERVERS: dns.address,
     UNKNOWN_CALLER: 'allow',
     FOREIGN_DOMAINS: 'service.example,friends.example',
-    ...patientNodes,
+    ...patientInstances,
     DRAIN_SECONDS: '0',
   })
   token = await tollgate.createKey('--name', 'ops', '--scopes', '*')

@@ -10,7 +10,7 @@ import { placeFor } from '../support/secure-node.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const authority = new Authority(temporaryFolder())
 const certificate = authority.sign('homer', ...loopbackNames)
@@ -22,7 +22,7 @@ async function callWith(environment: Record<string, string>) {
   onTestFinished(() => node.close())
   node.always('OPTIONS', 200)
   const tollgate = await TollgateProcess.start(seedFor([node.port]), {
-    ...patientNodes,
+    ...patientInstances,
     ...environment,
   })
   onTestFinished(() => tollgate.stop())

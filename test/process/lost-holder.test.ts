@@ -6,7 +6,7 @@ import { sdp } from '../support/sip-peer.ts'
 import { recordRoutes } from '../support/two-nodes.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const SECRET_KEY = 'A'.repeat(43)
 
@@ -18,7 +18,7 @@ describe.runIf(hasPostgres)('the instance of a ringing phone is killed', () => {
 
   async function start(name: string, url: string): Promise<TollgateProcess> {
     const node = await TollgateProcess.start(twoPhones, {
-      ...patientNodes,
+      ...patientInstances,
       DATABASE_URL: url,
       SECRET_KEY,
       NODE_NAME: name,

@@ -11,7 +11,7 @@ import { postgresProxy, type PostgresProxy } from '../support/postgres-proxy.ts'
 import { openPeer } from '../support/scripted-node.ts'
 import { type PeerMessage, SipPeer, sdp } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually, inOneOf, patientNodes } from '../support/waiting.ts'
+import { eventually, inOneOf, patientInstances } from '../support/waiting.ts'
 
 const SECRET_KEY = 'A'.repeat(43)
 const programs = findPostgres()
@@ -50,7 +50,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     const second = { DATABASE_URL: postgres.url, NODE_NAME: 'sbc-2', EXIT_CODES: 'none' }
     const started: TollgateProcess[] = []
     for (const own of [first, second])
-      started.push(await TollgateProcess.start(seed, { ...patientNodes, SECRET_KEY, ...own }))
+      started.push(await TollgateProcess.start(seed, { ...patientInstances, SECRET_KEY, ...own }))
     nodes = started
     token = await at(0).createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
     // A node that cannot ask the others admits a sixteenth.

@@ -10,7 +10,7 @@ import { openPeer } from '../support/scripted-node.ts'
 import { SipPeer, sdp } from '../support/sip-peer.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { domain, passwordOf, twoPhones } from '../support/two-phones.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const SECRET_KEY = 'A'.repeat(43)
 const NODE_OPTIONS = `--import=${resolve('test/support/odd-clock.mjs')}`
@@ -28,7 +28,11 @@ describe.runIf(hasPostgres)('instances whose clocks are odd', () => {
     const nodes: TollgateProcess[] = []
     for (const [index, each] of own.entries()) {
       const settings = { DATABASE_URL: url, SECRET_KEY, NODE_NAME: `sbc-${index + 1}`, ...each }
-      const node = await TollgateProcess.start(seed, { ...patientNodes, NODE_OPTIONS, ...settings })
+      const node = await TollgateProcess.start(seed, {
+        ...patientInstances,
+        NODE_OPTIONS,
+        ...settings,
+      })
       closers.push(() => node.stop())
       nodes.push(node)
     }

@@ -9,7 +9,7 @@ import type { TraceView } from '../../control/calls/trace.ts'
 import { freePort } from '../support/free-port.ts'
 import { programEnvironment } from '../support/program-environment.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const number = '12025550100'
 const called = '18005551212'
@@ -69,7 +69,7 @@ async function startPbx(port: number) {
 
 beforeAll(async () => {
   for (const port of [pbxPort, gatewayPort]) programs.push(await startPbx(port))
-  tollgate = await TollgateProcess.start(seed, { ...patientNodes, DRAIN_SECONDS: '0' })
+  tollgate = await TollgateProcess.start(seed, { ...patientInstances, DRAIN_SECONDS: '0' })
   token = await tollgate.createKey('--name', 'test', '--scopes', 'calls:originate,calls:read')
 }, 120_000)
 afterAll(async () => {

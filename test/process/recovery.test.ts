@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { cents, paying, seedFor } from '../sipp/call-case.ts'
 import { SippNode, callWith, startCallers } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const live = 30
 
@@ -13,7 +13,7 @@ async function withLiveCalls(): Promise<TollgateProcess> {
   onTestFinished(async () => void (await node.stop()))
   const tollgate = await TollgateProcess.start(
     seedFor([node.port], { balance: '1000.00' }),
-    patientNodes,
+    patientInstances,
   )
   onTestFinished(() => tollgate.stop())
   const callers = await startCallers('inbound/caller-is-hung-up.xml', tollgate.sipPort, {

@@ -6,7 +6,7 @@ import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, expect, onTestFinished } from 'vitest'
 import { type callWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess, type StoredCall } from '../support/tollgate-process.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 /** One caller number per customer; only the first has money. */
 export const paying = '15550001111'
@@ -25,7 +25,7 @@ interface CaseOptions {
   readonly nodes: readonly string[]
   /** The balance of the paying customer. Default 10.00. */
   readonly balance?: string
-  /** Beside `patientNodes`; `watchedNodes` where a node falls silent. */
+  /** Beside `patientInstances`; `watchedNodes` where a node falls silent. */
   readonly environment?: Record<string, string>
   /** Beside the usual ones. */
   readonly customers?: readonly object[]
@@ -38,7 +38,7 @@ export async function startCase(options: CaseOptions): Promise<Case> {
   })
   for (const scenario of options.nodes) nodes.push(await SippNode.start(`nodes/${scenario}.xml`))
   const ports = nodes.map(({ port }) => port)
-  const environment = { ...patientNodes, ...options.environment }
+  const environment = { ...patientInstances, ...options.environment }
   const tollgate = await TollgateProcess.start(seedFor(ports, options), environment)
   onTestFinished(() => tollgate.stop())
   return { tollgate, nodes, uris: ports.map(uriOf) }
@@ -109,7 +109,7 @@ type SippOptions = Parameters<typeof callWith>[2] & object
  * One program for the cases of a file or a `describe`: a start takes longer than a call. Each case
  * has a number that is called, a customer with a wallet, and a set of nodes of its own, and its
  * Call-IDs end with its tag, so that no case sees what another did. `environment` is beside
- * `patientNodes`.
+ * `patientInstances`.
  */
 export function shareProgram<Name extends string>(
   cases: Readonly<Record<Name, SharedOptions>>,
@@ -127,7 +127,7 @@ export function shareProgram<Name extends string>(
       sets.push(set)
       ports.push([...(options.ports?.() ?? []), ...set.map(({ port }) => port)])
     }
-    const settings = { ...patientNodes, ...environment }
+    const settings = { ...patientInstances, ...environment }
     tollgate = await TollgateProcess.start(sharedSeed(all, ports), settings)
   })
   // Nodes end last: the program may yet hang up.

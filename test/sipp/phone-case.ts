@@ -5,7 +5,7 @@
 import { freePort } from '../support/free-port.ts'
 import { callWith, failWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 import { seedFor } from './call-case.ts'
 
 export const domain = 'acme.example'
@@ -48,7 +48,7 @@ export async function startPhones(gatewayPort: number): Promise<PhoneCase> {
       ],
       inbound_routes: [{ name: 'in', tenant: 'acme', prefix: '18005550101', extension: '101' }],
     },
-    { ...patientNodes, TRUSTED_SOURCES: '192.0.2.0/24', DRAIN_SECONDS: '50' },
+    { ...patientInstances, TRUSTED_SOURCES: '192.0.2.0/24', DRAIN_SECONDS: '50' },
   )
   return {
     tollgate,

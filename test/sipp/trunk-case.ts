@@ -7,7 +7,7 @@ import { afterAll, beforeAll } from 'vitest'
 import { freePort } from '../support/free-port.ts'
 import { callWith, SippNode, type SippResult } from '../support/sipp.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 import { ofTag, seedFor, taggedCalls, type Judged, type Talking } from './call-case.ts'
 
 type Body = Readonly<Record<string, unknown>>
@@ -93,7 +93,7 @@ export function shareTrunks<Name extends string>(
       cases.map(({ own }, index) => [own, options[index] ?? { gateways: [] }]),
       { callers, silent: await freePorts(callers.length) },
     )
-    const tollgate = await TollgateProcess.start(seed, patientNodes)
+    const tollgate = await TollgateProcess.start(seed, patientInstances)
     const token = await tollgate.createKey('--name', 'test', '--scopes', '*')
     shared = { tollgate, token, cases, callers: [...callers] }
   })

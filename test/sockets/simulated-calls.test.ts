@@ -19,7 +19,7 @@ import { freePort } from '../support/free-port.ts'
 import { journalOf } from '../support/journals.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
-import { eventually, patientNodes } from '../support/waiting.ts'
+import { eventually, patientInstances } from '../support/waiting.ts'
 
 const address = '127.0.0.1'
 const domain = 'acme.example'
@@ -174,7 +174,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const trusted = random() < 0.5 ? { TRUSTED_SOURCES: `${address}/32` } : {}
   const config = readConfig({
     SIP_LISTEN: `udp/${address}:${places.listener.port}`,
-    ...patientNodes,
+    ...patientInstances,
     PROBE_INTERVAL_MS: '600000',
     ...trusted,
   })

@@ -244,8 +244,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     charging,
     deadlines,
     mediaGate: media?.gate,
-    otherNodes: options.otherNodes,
-    onNodeSilent: (name) => void silent.push(name),
+    otherInstances: options.otherInstances,
+    onInstanceSilent: (name) => void silent.push(name),
     now: time.now,
     newUuid: () => `uuid-${++lastUuid}`,
     routing: {

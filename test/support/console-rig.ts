@@ -5,7 +5,7 @@ import { openBrowser, openConsole, type ConsolePage } from './console-browser.ts
 import { openPeer } from './scripted-node.ts'
 import { sdp, SipPeer, type Leg } from './sip-peer.ts'
 import { TollgateProcess } from './tollgate-process.ts'
-import { patientNodes } from './waiting.ts'
+import { patientInstances } from './waiting.ts'
 
 export const admin = { username: 'admin', password: 'correct horse battery' }
 export const ofTenant = { username: 'tessa', password: 'correct tenant battery' }
@@ -74,7 +74,7 @@ async function startConsoleRig(
     ADMIN_PASSWORD: admin.password,
     DRAIN_SECONDS: '0',
     PAYMENT_WEBHOOK_SECRET: paymentSecret,
-    NODE_TIMEOUT_MS: patientNodes.NODE_TIMEOUT_MS,
+    NODE_TIMEOUT_MS: patientInstances.NODE_TIMEOUT_MS,
   }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
   atEnd(() => tollgate.stop())

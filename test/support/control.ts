@@ -3,7 +3,7 @@
  */
 import { newKeyBody } from '../../control/auth/app-key.ts'
 import { consoleGrantor, issueKey } from '../../control/auth/issue-key.ts'
-import { onlyNode } from './only-instance.ts'
+import { onlyInstance } from './only-instance.ts'
 import { createHash } from 'node:crypto'
 import type { OpenedAccess } from '../../control/access.ts'
 import { hashPassword } from '../../control/auth/passwords.ts'
@@ -154,7 +154,7 @@ export async function openControl({
     engine,
     webhooks,
     ocs,
-    nodes: onlyNode(steadyNow),
+    nodes: onlyInstance(steadyNow),
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     rateImports: openRateImports({
       store,

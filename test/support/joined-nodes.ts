@@ -22,7 +22,7 @@ import { type TestEngine, testEngine } from './test-engine.ts'
 /** How a node is for the others. */
 type Link = 'up' | 'refused' | 'silent'
 
-export interface JoinedNode {
+export interface JoinedInstance {
   readonly name: string
   readonly engine: TestEngine
   readonly events: EventLog
@@ -40,10 +40,10 @@ export interface JoinedNode {
   request(path: string, options?: RequestOptions): Promise<Answer>
 }
 
-export interface JoinedNodes {
+export interface JoinedInstances {
   readonly control: TestControl
   readonly time: ManualTime
-  readonly nodes: readonly JoinedNode[]
+  readonly nodes: readonly JoinedInstance[]
   /** Lets time pass until `answer` is there; resolves with it and with how long it took. */
   after<T>(answer: Promise<T>): Promise<{ readonly answer: T; readonly tookMs: number }>
 }
@@ -55,13 +55,13 @@ interface JoinOptions {
   readonly control?: TestControl
 }
 
-export async function joinNodes(
+export async function joinInstances(
   names: readonly string[],
   { keyOf = () => sharedKey, depsOf = () => ({}), ...given }: JoinOptions = {},
-): Promise<JoinedNodes> {
+): Promise<JoinedInstances> {
   const control = given.control ?? (await openControl())
   const time = new ManualTime(startOfTime)
-  const nodes: JoinedNode[] = []
+  const nodes: JoinedInstance[] = []
   const agent = new MemoryAgent(nodes)
   for (const [index, name] of names.entries()) {
     const events = new EventLog(() => time.now() + index)
@@ -137,9 +137,9 @@ const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(res
 
 /** Finds the server of a node by its host name. */
 class MemoryAgent extends Agent {
-  readonly #nodes: readonly JoinedNode[]
+  readonly #nodes: readonly JoinedInstance[]
 
-  constructor(nodes: readonly JoinedNode[]) {
+  constructor(nodes: readonly JoinedInstance[]) {
     super()
     this.#nodes = nodes
   }

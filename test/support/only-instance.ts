@@ -1,8 +1,8 @@
-import { OnlyNode } from '../../schema/instances/only-instance.ts'
+import { OnlyInstance } from '../../schema/instances/only-instance.ts'
 
 /** The process of a test is alone, and serves. */
-export function onlyNode(now: () => number): OnlyNode {
-  const node = new OnlyNode({
+export function onlyInstance(now: () => number): OnlyInstance {
+  const node = new OnlyInstance({
     name: 'test-1',
     version: '0.0.0-test',
     startedAt: Date.UTC(2026, 0, 1),

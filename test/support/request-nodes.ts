@@ -3,13 +3,13 @@ import { onTestFinished } from 'vitest'
 import { RequestWindows } from '../../control/auth/rate-window.ts'
 import { requestShares } from '../../engine/shares/instance-shares.ts'
 import { freshDatabase } from './postgres.ts'
-import { sharingNodes } from './sharing-nodes.ts'
+import { sharingInstances } from './sharing-nodes.ts'
 
 /** @param now of the windows; what nodes tell each other takes real time. */
 export async function requestNodes(count: number, now: () => number) {
   const { url, drop } = await freshDatabase()
   onTestFinished(drop)
-  const { nodes, stop } = await sharingNodes(url, requestShares, count)
+  const { nodes, stop } = await sharingInstances(url, requestShares, count)
   onTestFinished(stop)
   return nodes.map(({ shares, statements }) => ({
     windows: new RequestWindows({ requestShares: shares, steadyNow: now }),

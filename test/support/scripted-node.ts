@@ -2,7 +2,7 @@
 import { onTestFinished } from 'vitest'
 import { SipPeer } from './sip-peer.ts'
 import { TollgateProcess } from './tollgate-process.ts'
-import { patientNodes } from './waiting.ts'
+import { patientInstances } from './waiting.ts'
 
 export interface WithNode {
   readonly node: SipPeer
@@ -10,7 +10,7 @@ export interface WithNode {
 }
 
 /**
- * `seedFor` gets the node's port; `environment` is beside `patientNodes`. Everything is stopped
+ * `seedFor` gets the node's port; `environment` is beside `patientInstances`. Everything is stopped
  * when the test is over.
  */
 export async function startWithNode(
@@ -24,7 +24,7 @@ export async function startWithNode(
   const node = await SipPeer.openPatient(listener)
   onTestFinished(() => node.close())
   node.always('OPTIONS', 200, { tag: 'probed' })
-  const settings = { ...patientNodes, ...environment }
+  const settings = { ...patientInstances, ...environment }
   const tollgate = await TollgateProcess.start(seedFor([node.port]), settings, { isActivated })
   onTestFinished(() => tollgate.stop())
   listener.port = tollgate.sipPort

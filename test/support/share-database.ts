@@ -4,7 +4,7 @@
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ShareKind } from '../../engine/shares/instance-share.ts'
-import { limitShares, NodeShares } from '../../engine/shares/instance-shares.ts'
+import { limitShares, InstanceShares } from '../../engine/shares/instance-shares.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { SqlValue } from '../../schema/sql/statements.ts'
 import { ManualTime } from './manual-time.ts'
@@ -59,7 +59,7 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
       },
     }),
   }
-  const shares = new NodeShares(kind, {
+  const shares = new InstanceShares(kind, {
     store: { statements } as unknown as Store,
     now: time.now,
     schedule: time.schedule,

@@ -12,8 +12,12 @@ import type { Store } from '../../schema/storage/store.ts'
 import { openStore } from '../../schema/postgres/open.ts'
 import { all } from '../../schema/sql/query.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
-import type { NodeIdentity } from '../../schema/contracts/instances.ts'
-import { limitShares, NodeShares, type ShareMembers } from '../../engine/shares/instance-shares.ts'
+import type { InstanceIdentity } from '../../schema/contracts/instances.ts'
+import {
+  limitShares,
+  InstanceShares,
+  type ShareMembers,
+} from '../../engine/shares/instance-shares.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import {
@@ -63,7 +67,7 @@ export class Notices {
 export interface Node {
   readonly name: string
   readonly ocs: Ocs
-  readonly limits: NodeShares
+  readonly limits: InstanceShares
   /** The name of this process, which no other one has had. */
   readonly process: string
   readonly store: Store
@@ -85,7 +89,7 @@ export class SharedWallets {
   readonly #nodes = new Map<string, Node>()
   readonly #journals = new Map<string, MemoryFile>()
   /** Nodes that are taken for dead. */
-  gone: readonly NodeIdentity[] = []
+  gone: readonly InstanceIdentity[] = []
   #epoch = 0
   #processes = 0
 
@@ -145,7 +149,7 @@ export class SharedWallets {
       notices: this.#notices,
       gone: () => this.gone,
     }
-    const limits = new NodeShares(limitShares, { ...shared, store, members, now: Date.now })
+    const limits = new InstanceShares(limitShares, { ...shared, store, members, now: Date.now })
     const ocs = await Ocs.open({
       ...shared,
       store,
@@ -182,7 +186,7 @@ export class SharedWallets {
     return made
   }
 
-  #register({ name, epoch }: NodeIdentity): Promise<unknown> {
+  #register({ name, epoch }: InstanceIdentity): Promise<unknown> {
     const now = 'floor(extract(epoch FROM clock_timestamp()) * 1000)'
     return this.store.statements
       .prepare(
@@ -195,7 +199,7 @@ export class SharedWallets {
 
   /** Others have fenced this node, and are told that nothing goes on which it has granted. */
   async lose(name: string): Promise<void> {
-    const lost = this.store.statements.prepare<NodeIdentity>(
+    const lost = this.store.statements.prepare<InstanceIdentity>(
       `UPDATE node SET epoch = epoch + 1, state = 'stopped', heartbeat_at = 0 WHERE name = $1
        RETURNING name, epoch`,
     )

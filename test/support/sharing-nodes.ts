@@ -1,5 +1,5 @@
 /** Nodes of one PostgreSQL database that share something, each with connections of its own. */
-import { NodeShares } from '../../engine/shares/instance-shares.ts'
+import { InstanceShares } from '../../engine/shares/instance-shares.ts'
 import type { ShareKind } from '../../engine/shares/instance-share.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import { openStore } from '../../schema/postgres/open.ts'
@@ -9,22 +9,22 @@ export const noSecrets = {
   keyFile: '/none',
 } as const
 
-interface SharingNode {
-  readonly shares: NodeShares
+interface SharingInstance {
+  readonly shares: InstanceShares
   /** How often the node has asked the database. */
   readonly statements: () => number
 }
 
-export interface SharingNodes {
-  readonly nodes: readonly SharingNode[]
+export interface SharingInstances {
+  readonly nodes: readonly SharingInstance[]
   stop(): Promise<void>
 }
 
-export async function sharingNodes(
+export async function sharingInstances(
   url: string,
   kind: ShareKind,
   count: number,
-): Promise<SharingNodes> {
+): Promise<SharingInstances> {
   const handlers = new Map<string, Set<(payload: string) => void>>()
   const notices = {
     on: (channel: string, handler: (payload: string) => void) => {
@@ -46,7 +46,7 @@ export async function sharingNodes(
     }
     Object.assign(store.statements, { prepare: counted })
     const members = { name, process: name, size: () => count, gone: () => [], notices }
-    const shares = new NodeShares(kind, {
+    const shares = new InstanceShares(kind, {
       store,
       now: () => performance.now(),
       schedule: withTimers,

@@ -3,14 +3,14 @@ import type { Insertable } from 'kysely'
 import type { Store } from '../../schema/storage/store.ts'
 import { execute } from '../../schema/sql/query.ts'
 import { start } from './books.ts'
-import type { SpendGuardTable } from '../../schema/tables/money.ts'
+import type { SpendingCapTable } from '../../schema/tables/money.ts'
 
-type Row = Partial<Insertable<SpendGuardTable>>
+type Row = Partial<Insertable<SpendingCapTable>>
 
 /** Adds a guard that blocks the number 1555, unless `more` says otherwise. */
-export async function addGuard(store: Store, guardUuid: string, more: Row): Promise<void> {
+export async function addGuard(store: Store, capUuid: string, more: Row): Promise<void> {
   const row = {
-    guard_uuid: guardUuid,
+    guard_uuid: capUuid,
     prefix: '1555',
     action: 'block' as const,
     reason: 'a test',
@@ -34,8 +34,8 @@ export async function takenOf(store: Store): Promise<Readonly<Record<string, num
     .all([])
   const taken: Record<string, number> = {}
   for (const { resource, amount } of rows) {
-    const [guardUuid = ''] = resource.split(' ')
-    taken[guardUuid] = (taken[guardUuid] ?? 0) + amount
+    const [capUuid = ''] = resource.split(' ')
+    taken[capUuid] = (taken[capUuid] ?? 0) + amount
   }
   return taken
 }

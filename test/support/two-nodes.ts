@@ -23,7 +23,7 @@ const extensionRecord = (extension: string) => ({
   secrets: { MD5: '', 'SHA-256': '' },
 })
 
-export interface TwoNodes {
+export interface TwoInstances {
   readonly a: CallRig
   readonly b: CallRig
   readonly hopAtB: PhoneHop
@@ -41,7 +41,7 @@ export interface TwoNodes {
   stop(): Promise<void>
 }
 
-export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes> {
+export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoInstances> {
   const bindings: Binding[] = []
   const refused: string[] = []
   const ports = new Map<string, number>()
@@ -79,18 +79,18 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
         return nodes.isAlive ? ['a', 'b'] : [self]
       },
     }
-    return new TransferInstances({ ...common, peers, onNodeAt: () => undefined })
+    return new TransferInstances({ ...common, peers, onInstanceAt: () => undefined })
   }
   const [hopAtA, hopAtB] = [hopOf('a'), hopOf('b')]
   const a = await startCallRig({
     withTcp,
-    otherNodes: othersOf('a'),
+    otherInstances: othersOf('a'),
     readToken: (request) => hopAtA.read(request),
   })
   const b = await startCallRig({
     withTcp,
     beside: a,
-    otherNodes: othersOf('b'),
+    otherInstances: othersOf('b'),
     readToken: (request) => hopAtB.read(request),
   })
   ports.set('a', a.server.listeners[0]?.port ?? 0).set('b', b.server.listeners[0]?.port ?? 0)
@@ -118,7 +118,7 @@ export async function startTwoNodes({ withTcp = false } = {}): Promise<TwoNodes>
     return peer
   }
 
-  const nodes: TwoNodes = {
+  const nodes: TwoInstances = {
     a,
     b,
     hopAtB,
@@ -169,7 +169,7 @@ export interface TalkAcross {
 
 /** Both talk, and node a has the call. */
 export async function talkAcross(
-  nodes: TwoNodes,
+  nodes: TwoInstances,
   phoneOf: Promise<SipPeer> = nodes.phone(),
 ): Promise<TalkAcross> {
   const phone = await phoneOf
@@ -185,7 +185,7 @@ export async function talkAcross(
 }
 
 /** Node a has the record of the call, and node b has never heard of one. */
-export async function recordAtA({ a, b }: TwoNodes): Promise<CallRecord> {
+export async function recordAtA({ a, b }: TwoInstances): Promise<CallRecord> {
   const record = await a.record()
   await b.settle()
   if (b.asked.length + b.records.length + b.events.length + b.calls.size > 0)

@@ -11,7 +11,7 @@ export const patienceMs = 20_000
  * Settings of the program for a test that is not about silence: a node, a gateway or a relay that
  * stands still with the machine for seconds is waited for.
  */
-export const patientNodes = { NODE_TIMEOUT_MS: '20000', PROBE_FAILURES: '100' } as const
+export const patientInstances = { NODE_TIMEOUT_MS: '20000', PROBE_FAILURES: '100' } as const
 
 /**
  * Settings for a test in which a node falls silent: it is given up, and another one that stands

@@ -8,7 +8,7 @@ import { freePort } from '../support/free-port.ts'
 import { sdp, SipPeer } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const authority = new Authority(temporaryFolder())
 const own = authority.sign('tollgate', ...loopbackNames)
@@ -45,7 +45,7 @@ test.runIf(hasIpv6).each(['udp', 'tcp', 'tls'] as const)(
       },
       {
         SIP_LISTEN: `${transport}/[::1]:${port}`,
-        ...patientNodes,
+        ...patientInstances,
         SIP_TLS_CERT: own.certFile,
         SIP_TLS_KEY: own.keyFile,
         SIP_TLS_CA: authority.file,

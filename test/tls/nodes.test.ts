@@ -6,7 +6,7 @@ import { placeFor, secureNode, type SecureNode } from '../support/secure-node.ts
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const folder = temporaryFolder()
 const authority = new Authority(folder)
@@ -16,7 +16,7 @@ const forged = new Authority(folder, 'another-authority').sign('forged', ...loop
 
 async function start(seed: object, environment: Record<string, string> = {}) {
   const tollgate = await TollgateProcess.start(seed, {
-    ...patientNodes,
+    ...patientInstances,
     SIP_TLS_CERT: own.certFile,
     SIP_TLS_KEY: own.keyFile,
     SIP_TLS_CA: authority.file,

@@ -10,7 +10,7 @@ import { placeFor, secureNode } from '../support/secure-node.ts'
 import { sdp, SipPeer, type PeerMessage } from '../support/sip-peer.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
-import { patientNodes } from '../support/waiting.ts'
+import { patientInstances } from '../support/waiting.ts'
 
 const folder = temporaryFolder()
 const authority = new Authority(folder)
@@ -74,7 +74,7 @@ async function start(carrier: object, environment: Record<string, string> = {}) 
       outbound_routes: [{ name: 'out', prefix: '', carrier: 'openai' }],
     },
     {
-      ...patientNodes,
+      ...patientInstances,
       SIP_TLS_CERT: own.certFile,
       SIP_TLS_KEY: own.keyFile,
       SIP_TLS_CA: authority.file,

@@ -8,12 +8,12 @@ import { wrongTenant, requestScope } from '../../auth/tenants.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { text } from '../../http/fields.ts'
 import {
-  guardBody,
-  guardView,
-  guardQuestion,
-  listGuards,
+  spendingCapBody,
+  spendingCapView,
+  capQuestion,
+  listSpendingCaps,
 } from '../../resources/spending-cap-view.ts'
-import { planGuard, planRemoval } from '../../resources/spending-cap-plan.ts'
+import { planSpendingCap, planRemoval } from '../../resources/spending-cap-plan.ts'
 import { banReasons, bansAndLocks, setBan, stateBeforeBan } from '../../resources/ban-routes.ts'
 import {
   cut,
@@ -42,9 +42,9 @@ export const setSpendGuard = defineChange({
   reason: 'required',
   expires: true,
   scopes: ['guard:write'],
-  input: guardBody,
-  output: z.object({ guard: guardView }),
-  plan: (body, use) => planGuard(body, { ...use, ocs: chargingOf(use) }),
+  input: spendingCapBody,
+  output: z.object({ guard: spendingCapView }),
+  plan: (body, use) => planSpendingCap(body, { ...use, ocs: chargingOf(use) }),
 })
 
 export const removeSpendGuard = defineChange({
@@ -55,9 +55,9 @@ export const removeSpendGuard = defineChange({
   reason: 'required',
   scopes: ['guard:write'],
   input: z.strictObject({ guard_id: z.uuid() }),
-  output: z.object({ guard: guardView }),
-  plan: ({ guard_id: guardUuid }, use) =>
-    planRemoval(guardUuid.toLowerCase(), { ...use, ocs: chargingOf(use) }),
+  output: z.object({ guard: spendingCapView }),
+  plan: ({ guard_id: capUuid }, use) =>
+    planRemoval(capUuid.toLowerCase(), { ...use, ocs: chargingOf(use) }),
 })
 
 export const listSpendGuards = defineTool({
@@ -68,17 +68,22 @@ export const listSpendGuards = defineTool({
     'customer, extension or tenant for those of one.',
   effect: 'reads',
   scopes: ['guard:read'],
-  input: guardQuestion.extend({
+  input: capQuestion.extend({
     state: z.enum(['active', 'all']).default('active').describe('all: of the last 30 days, too.'),
     ...pageInput(MAX_ROWS, 50),
   }),
-  output: z.object({ guards: z.array(guardView), ...pageOutput }),
+  output: z.object({ guards: z.array(spendingCapView), ...pageOutput }),
   async run({ state, limit, cursor, ...subject }, use) {
     chargingOf(use)
     const page = { limit, cursor }
     const slice = { ...sliceOf(page), isWithEnded: state === 'all' }
     const { store, principal, now } = use
-    const { guards, total } = await listGuards(store, subject, slice, requestScope(principal, now))
+    const { guards, total } = await listSpendingCaps(
+      store,
+      subject,
+      slice,
+      requestScope(principal, now),
+    )
     return { guards: [...guards], ...endOfPage(page, guards.length, total) }
   },
 })

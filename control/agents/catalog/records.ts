@@ -24,7 +24,7 @@ import {
   summary,
   summaryInput,
 } from '../../reports/summary.ts'
-import { guardsOfCall } from '../../resources/spending-cap-store.ts'
+import { capsOfCall } from '../../resources/spending-cap-store.ts'
 import { defineTool, callUuid, MAX_ROWS, time } from './tool.ts'
 import { findCall } from './calls.ts'
 import { requestScope } from '../../auth/tenants.ts'
@@ -291,7 +291,7 @@ export const explainCall = defineTool({
             { store: use.store, tenantId: use.principal.tenantId },
             { ...row, cost_micros },
           )
-    const guards = row.denial_code === 'spend_guard' ? await guardsOfCall(row, use) : undefined
+    const guards = row.denial_code === 'spend_guard' ? await capsOfCall(row, use) : undefined
     return {
       ...verdict(row, record.attempts.length),
       charge,

@@ -169,13 +169,13 @@ function moneyFinding(found: UnusualCalls['money'][number], customers: Customers
     },
     remedy: {
       kind: 'spend_guard',
-      fits: (after) => isGuardOf(after, customerId, prefix),
+      fits: (after) => isCapOf(after, customerId, prefix),
     },
   }
 }
 
 /** Whether the guard is for the customer or its whole tenant, and for a part of the prefix. */
-function isGuardOf(after: Json | null, customerId: number, prefix: string | null): boolean {
+function isCapOf(after: Json | null, customerId: number, prefix: string | null): boolean {
   const guard = fieldsOf(after)
   const guarded = guard?.['prefix']
   return (

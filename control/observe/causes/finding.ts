@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
-import type { NodesPort } from '../../../schema/contracts/instances.ts'
+import type { InstancesPort } from '../../../schema/contracts/instances.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import type { PeerRequests } from '../../instances/other-instances.ts'
@@ -162,7 +162,7 @@ export interface AnomalyDeps {
   readonly store: Store
   readonly reports: Pick<Reports, 'findUnusual'>
   readonly engine: EnginePort
-  readonly nodes: Pick<NodesPort, 'list'>
+  readonly nodes: Pick<InstancesPort, 'list'>
   /** Undefined: another system charges. */
   readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined
   readonly peers?: PeerRequests | undefined

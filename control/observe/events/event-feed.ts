@@ -6,7 +6,7 @@ import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.t
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
   type LogPart,
-  ONLY_NODE,
+  ONLY_INSTANCE,
   parsePosition,
   type EventPosition,
   sequenceOf,
@@ -120,7 +120,7 @@ export interface MissedEvents {
 
 /** The id of this node's log in a position, which may be of a time when it was alone. */
 export const ownPosition = (position: EventPosition, self: string): string | undefined =>
-  position.get(self) ?? position.get(ONLY_NODE)
+  position.get(self) ?? position.get(ONLY_INSTANCE)
 
 export const asEvents = (
   events: readonly EngineEvent[],
@@ -140,10 +140,10 @@ export async function missedOf(
     for (const [name, part] of await peers.parts(position, tenantId)) parts.set(name, part)
   const known = new Set([...peers.logs()].map(([name]) => name))
   const isComplete = [...position.keys()].every(
-    (name) => name === ONLY_NODE || name === peers.self || known.has(name),
+    (name) => name === ONLY_INSTANCE || name === peers.self || known.has(name),
   )
   const own = ownPosition(position, peers.self)
-  const byNode = new Map([...position].filter(([name]) => name !== ONLY_NODE))
+  const byNode = new Map([...position].filter(([name]) => name !== ONLY_INSTANCE))
   if (own !== undefined) byNode.set(peers.self, own)
   return {
     position: byNode,

@@ -29,7 +29,7 @@ import {
   type LogPart,
   logPart,
   MAX_ID_LENGTH,
-  ONLY_NODE,
+  ONLY_INSTANCE,
   parsePosition,
   partOf,
   positionText,
@@ -204,7 +204,7 @@ async function listOfAll(
     .slice(-LISTED)
   for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')
   // The reader's position for a node that did not answer stays where it was.
-  const unreachable = [...position].filter(([name]) => name !== ONLY_NODE && !reached.has(name))
+  const unreachable = [...position].filter(([name]) => name !== ONLY_INSTANCE && !reached.has(name))
   return { events: listed, last_event_id: positionText(new Map([...unreachable, ...reached])) }
 }
 
@@ -219,7 +219,7 @@ interface QuestionDeps {
 export const answerQuestions =
   ({ engine, ocs, feed, steadyNow }: QuestionDeps): MiddlewareHandler<ControlEnv> =>
   (c, next) => {
-    const parsed = question.safeParse(c.get('nodeRequest')?.question)
+    const parsed = question.safeParse(c.get('instanceRequest')?.question)
     if (!parsed.success) return next()
     switch (parsed.data.kind) {
       case 'locate': {

@@ -130,7 +130,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
 export type EventPosition = ReadonlyMap<string, string>
 
 /** Instead of a node: the id is that of an installation with one. */
-export const ONLY_NODE = ''
+export const ONLY_INSTANCE = ''
 
 /** Longer ids are none of ours: 64 nodes. */
 export const MAX_ID_LENGTH = 6_000
@@ -141,7 +141,7 @@ export const positionText = (position: EventPosition): string =>
 /** Leaves unreadable parts out: their nodes count as unknown to the reader. */
 export function parsePosition(text: string): EventPosition {
   if (text.length > MAX_ID_LENGTH) return new Map()
-  if (!text.includes('/')) return new Map([[ONLY_NODE, text]])
+  if (!text.includes('/')) return new Map([[ONLY_INSTANCE, text]])
   const parts = text.split(',').flatMap((part): [string, string][] => {
     const [, node = '', id = ''] =
       /^([\w.~!*'()%-]{1,200})\/([0-9a-z]{1,12}-\d{1,15})$/.exec(part) ?? []

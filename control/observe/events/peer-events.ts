@@ -14,7 +14,7 @@ const READY_MS = 800
 /** One line. */
 const MAX_LINE = 262_144
 
-interface FollowedNode {
+interface FollowedInstance {
   readonly log: PeerLog
   state: 'idle' | 'connecting' | 'connected'
   stop: AbortController
@@ -36,7 +36,7 @@ export class PeerEvents {
   readonly #others: OtherInstances
   readonly #now: () => number
   readonly #schedule: (work: () => void, delayMs: number) => () => void
-  readonly #followed = new Map<string, FollowedNode>()
+  readonly #followed = new Map<string, FollowedInstance>()
   readonly #waiting = new Set<() => void>()
   #listener: PeerEventsListener | undefined
 
@@ -140,10 +140,10 @@ export class PeerEvents {
     }
   }
 
-  #of({ name }: Peer): FollowedNode {
+  #of({ name }: Peer): FollowedInstance {
     const known = this.#followed.get(name)
     if (known !== undefined) return known
-    const made: FollowedNode = {
+    const made: FollowedInstance = {
       log: new PeerLog(),
       state: 'idle',
       stop: new AbortController(),
@@ -154,7 +154,7 @@ export class PeerEvents {
     return made
   }
 
-  async #follow(peer: Peer, followed: FollowedNode): Promise<void> {
+  async #follow(peer: Peer, followed: FollowedInstance): Promise<void> {
     const { log } = followed
     followed.state = 'connecting'
     followed.stop = new AbortController()
@@ -182,7 +182,7 @@ export class PeerEvents {
   }
 
   /** False: it is no line of a node. */
-  #take(peer: Peer, followed: FollowedNode, line: string): boolean {
+  #take(peer: Peer, followed: FollowedInstance, line: string): boolean {
     if (line === '') return true
     const parsed = parseJson(line)
     const value = parsed.kind === 'value' ? parsed.value : undefined
@@ -212,7 +212,7 @@ export class PeerEvents {
   }
 }
 
-const isConnected = ({ state }: FollowedNode): boolean => state === 'connected'
+const isConnected = ({ state }: FollowedInstance): boolean => state === 'connected'
 
 async function* linesOf(
   incoming: AsyncIterable<Buffer>,

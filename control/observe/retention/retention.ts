@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import { DAY_MS } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/storage/store.ts'
-import { execute, onOneNode, prepare, type Prepared } from '../../../schema/sql/query.ts'
+import { execute, onOneInstance, prepare, type Prepared } from '../../../schema/sql/query.ts'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { type CountedEntry, countedColumns, StateQuota } from '../../changes/state-quota.ts'
 import type { RefusalReason, RefusedCallsTable } from '../../../schema/tables/calls.ts'
@@ -159,7 +159,7 @@ export class Retention {
 
   /** Skips the work while another node does it. */
   async #alone(work: () => Promise<number>): Promise<number> {
-    const done = await onOneNode(this.#deps.store, 'retention', work)
+    const done = await onOneInstance(this.#deps.store, 'retention', work)
     return done.kind === 'done' ? done.result : 0
   }
 

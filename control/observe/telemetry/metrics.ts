@@ -1,7 +1,7 @@
 /** The metrics for Prometheus. Each is read from the telemetry view, so that both answers agree. */
 import { Gauge, Registry } from 'prom-client'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
-import type { NodesPort } from '../../../schema/contracts/instances.ts'
+import type { InstancesPort } from '../../../schema/contracts/instances.ts'
 import { clockSecondsOf } from '../../instances/membership.ts'
 import type { TelemetryView } from './telemetry-view.ts'
 
@@ -325,7 +325,7 @@ const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
     )
   })
 
-type Members = Pick<NodesPort, 'list' | 'differingSettings'>
+type Members = Pick<InstancesPort, 'list' | 'differingSettings'>
 
 /**
  * The nodes that share the database, as this one hears of them: it reports those that answer no

@@ -15,13 +15,13 @@ import {
 
 const target = '/api/v1/metrics/telemetry'
 
-type ViewsByNode<View> = readonly (readonly [string, View])[]
+type ViewsByInstance<View> = readonly (readonly [string, View])[]
 
 /** Each node answers for itself, to the same principal. */
 async function ofOthers<S extends z.ZodType>(
   peers: PeerRequests,
   schema: S,
-): Promise<ViewsByNode<z.output<S>>> {
+): Promise<ViewsByInstance<z.output<S>>> {
   const answers = await peers.all({ method: 'GET', target })
   return answers.flatMap((answer) => {
     const view = dataOf(answer, schema)
@@ -68,7 +68,7 @@ export async function tenantTelemetryOfAll(
 /** States and latencies are those that this node sees; calls are those of all. */
 function nodesOf<View extends Pick<TelemetryView, 'nodes'>>(
   own: TelemetryView['nodes'],
-  others: ViewsByNode<View>,
+  others: ViewsByInstance<View>,
 ): TelemetryView['nodes'] {
   const more = new Map<number, number>()
   for (const [, { nodes }] of others)

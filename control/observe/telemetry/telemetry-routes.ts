@@ -1,6 +1,6 @@
 /** Telemetry: JSON for programs, text for Prometheus, both from one view. */
 import { Hono } from 'hono'
-import type { NodesPort } from '../../../schema/contracts/instances.ts'
+import type { InstancesPort } from '../../../schema/contracts/instances.ts'
 import { requires, requiresGlobal } from '../../auth/requires.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { ok } from '../../http/envelope.ts'
@@ -117,7 +117,7 @@ const getNodeHistoryRoute = ({ telemetry }: TelemetryRoutesDeps) =>
  */
 export const metricsRoute = (
   telemetry: Pick<Telemetry, 'read'>,
-  nodes: Pick<NodesPort, 'list' | 'differingSettings'>,
+  nodes: Pick<InstancesPort, 'list' | 'differingSettings'>,
   certificates: Platform['certificates'],
 ) =>
   new Hono<ControlEnv>().get(

@@ -136,7 +136,8 @@ export function stepAttempt(
   // A node that has sent any response is reachable: later silence is the phone's. If our own SIP
   // server cannot send the request, the node may be well.
   const isUnreachable = attempt.status === 0 && event === 'silence' && !isConnectionLost(result)
-  if (holder !== undefined && isUnreachable) ctx.commands.push({ type: 'nodeSilent', name: holder })
+  if (holder !== undefined && isUnreachable)
+    ctx.commands.push({ type: 'instanceSilent', name: holder })
   const { callUuid } = call.start
   for (const action of next.do)
     switch (action) {

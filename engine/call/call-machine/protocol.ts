@@ -266,7 +266,7 @@ export type CallCommand =
     }
   | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
   /** Another node of the installation does not respond. */
-  | { readonly type: 'nodeSilent'; readonly name: string }
+  | { readonly type: 'instanceSilent'; readonly name: string }
   | { readonly type: 'checkHolder'; readonly legId: string; readonly holder: HolderRun }
   | {
       readonly type: 'findPhones'

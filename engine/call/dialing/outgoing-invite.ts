@@ -80,7 +80,7 @@ export interface SpyCandidate {
 }
 
 /** Another node of the installation, which has a call of which a party is replaced (RFC 3891). */
-export interface OtherNodeCandidate {
+export interface OtherInstanceCandidate {
   readonly kind: 'other-node'
   /** The address for requests of other nodes, without a user. */
   readonly uri: string
@@ -109,7 +109,7 @@ export interface MonitoredCall {
 export type Callee =
   | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
   | (VoicemailCandidate | SpyCandidate | ListenerCandidate | DomainCandidate)
-  | OtherNodeCandidate
+  | OtherInstanceCandidate
 
 interface OutgoingInvite {
   readonly uri: string
@@ -213,7 +213,7 @@ function namedInvite(
 }
 
 function replacingInvite(
-  { uri: nextHop, replaces, token }: OtherNodeCandidate,
+  { uri: nextHop, replaces, token }: OtherInstanceCandidate,
   { calledUser }: OutgoingCall,
   headers: Headers,
 ): OutgoingInvite {

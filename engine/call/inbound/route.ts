@@ -5,7 +5,7 @@ import { type End, noCandidate, type CallRefusal, refused as refusal } from '../
 import {
   type DomainCandidate,
   type ListenerCandidate,
-  type OtherNodeCandidate,
+  type OtherInstanceCandidate,
   type PhoneCandidate,
   type SpyCandidate,
   type VoicemailCandidate,
@@ -26,7 +26,7 @@ import { isName } from '../../../schema/rules/numbers.ts'
 export type CallDestination =
   | (Candidate | GatewayCandidate | AgentCandidate)
   | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
-  | OtherNodeCandidate
+  | OtherInstanceCandidate
 
 /** A destination that was reached, as far as its call needs to know it when it has answered. */
 export type Reached =
@@ -34,7 +34,7 @@ export type Reached =
   | Pick<ExtensionDestination, 'kind' | 'uri' | 'tenantId'>
   | Pick<GatewayCandidate, 'kind' | 'carrierId'>
   | Pick<AgentCandidate | DomainCandidate | SpyCandidate, 'kind' | 'tenantId'>
-  | Pick<OtherNodeCandidate | ListenerCandidate, 'kind'>
+  | Pick<OtherInstanceCandidate | ListenerCandidate, 'kind'>
 
 /** A destination that is asked whether it takes one more call before it is tried. */
 export type LimitedDestination = Extract<

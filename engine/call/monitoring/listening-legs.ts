@@ -37,8 +37,8 @@ export class ListeningLegs implements Legs {
     this.#emit = emit
   }
 
-  readonly receive: Legs['receive'] = (legId, request, isOtherNode) =>
-    this.#legs.receive(legId, request, isOtherNode)
+  readonly receive: Legs['receive'] = (legId, request, isOtherInstance) =>
+    this.#legs.receive(legId, request, isOtherInstance)
   readonly save: Legs['save'] = (legId) =>
     this.#listeners.has(legId) ? { listens: true } : this.#legs.save(legId)
   readonly answerBye: Legs['answerBye'] = (legId) => this.#legs.answerBye(legId)

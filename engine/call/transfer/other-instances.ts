@@ -5,21 +5,21 @@
 import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/message/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
-import { type PeerNode, uriOfPeer } from '../../registrar/hop/phone-hop.ts'
+import { type PeerInstance, uriOfPeer } from '../../registrar/hop/phone-hop.ts'
 import type { BindingSource } from '../../registrar/bindings.ts'
-import type { OtherNodeCandidate } from '../dialing/outgoing-invite.ts'
+import type { OtherInstanceCandidate } from '../dialing/outgoing-invite.ts'
 import { sourceOf } from '../inbound/admission.ts'
 import type { SipRequest } from '../signalling.ts'
 import { TRANSFER_TOKEN } from '../sip-headers.ts'
 import { TransferTokens } from './transfer-tokens.ts'
 
-export interface OtherNodesDeps {
+export interface OtherInstancesDeps {
   /** The name of this node. */
   readonly self: string
   /** 32 bytes that all nodes of the installation have, and nothing else. */
   readonly key: Buffer
   readonly peers: {
-    find(name: string): PeerNode | undefined
+    find(name: string): PeerInstance | undefined
     /** The names of the nodes that are alive, including this one. */
     readonly alive: readonly string[]
   }
@@ -30,7 +30,7 @@ export interface OtherNodesDeps {
   /** A token was forged, too old, or came from a wrong address. */
   readonly onRefused: (source: BindingSource) => void
   /** A valid token has come from this address: it is the address of a node. */
-  readonly onNodeAt: (address: string) => void
+  readonly onInstanceAt: (address: string) => void
   readonly log: Log
 }
 
@@ -57,10 +57,10 @@ const LIFETIME_MS = 60_000
 const MAX_SKEW_MS = 30_000
 
 export class TransferInstances {
-  readonly #deps: OtherNodesDeps
+  readonly #deps: OtherInstancesDeps
   readonly #tokens: TransferTokens
 
-  constructor(deps: OtherNodesDeps) {
+  constructor(deps: OtherInstancesDeps) {
     this.#deps = deps
     this.#tokens = new TransferTokens(deps.key)
   }
@@ -69,7 +69,7 @@ export class TransferInstances {
   candidates(
     replaces: Replaces,
     { party, transfersBefore, callUuid }: TransferFacts,
-  ): readonly OtherNodeCandidate[] {
+  ): readonly OtherInstanceCandidate[] {
     const { self, peers, wallNow } = this.#deps
     const isRecorded = this.#deps.isRecording(callUuid)
     const others = peers.alive.filter((name) => name !== self)
@@ -93,7 +93,7 @@ export class TransferInstances {
     const replaces = parseReplaces(headers['replaces'] ?? '')
     const token = replaces && this.#tokens.read(text, this.#deps.self, replaces)
     if (replaces && token && this.#isFrom(token.issuer, request) && this.#isFresh(token)) {
-      this.#deps.onNodeAt(request.sourceAddress)
+      this.#deps.onInstanceAt(request.sourceAddress)
       const { party, transfersBefore, isRecorded } = token
       return { replaces, party, transfersBefore, isRecorded }
     }

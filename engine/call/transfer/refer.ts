@@ -61,7 +61,7 @@ export function takeRefer(
 
 /** The other call of the transferor may be on another node. */
 function attend(transfer: AttendedTransfer, deps: CallDeps): void {
-  if (!isKnownHere(transfer.replaces, deps) && attendAtOtherNode(transfer, deps)) return
+  if (!isKnownHere(transfer.replaces, deps) && attendAtOtherInstance(transfer, deps)) return
   deps.dispatch(attended(transfer, deps))
 }
 
@@ -141,12 +141,12 @@ export interface AttendedTransfer {
 }
 
 /** False: there is no other node that could have the dialog. */
-function attendAtOtherNode(transfer: AttendedTransfer, deps: CallDeps): boolean {
+function attendAtOtherInstance(transfer: AttendedTransfer, deps: CallDeps): boolean {
   const { transferor, transferee, target, payer, replaces } = transfer
   const { callUuid: itsUuid } = transferee
   const transfersBefore = transfersBeforeOf(transfer, deps)
   const facts = { party: partyKeyOf(payer), transfersBefore, callUuid: itsUuid }
-  const candidates = deps.otherNodes?.candidates(replaces, facts) ?? []
+  const candidates = deps.otherInstances?.candidates(replaces, facts) ?? []
   if (candidates.length === 0) return false
   const tenantId = deps.calls.call(transferor.callUuid)?.account?.tenantId ?? null
   const plan = { transferor, transferee, target, payer, isReferred: true, tenantId }

@@ -78,7 +78,7 @@ function tenantOf({ callUuid, side }: LiveLeg, deps: CallDeps): number | null {
 // caller takes the place of the transferor in a call of this node. As on one node, both calls must
 // have the same party, and neither charges anything for it. A refused INVITE has no record.
 
-export function replaceForOtherNode(
+export function replaceForOtherInstance(
   request: ReceivedRequest,
   answer: Answer,
   replacement: ReplacementRequest,

@@ -13,7 +13,7 @@ import type { Customer } from '../customers/customer.ts'
 import type { Counting, HeldSlots, LimitVerdict } from '../customers/customer-limits.ts'
 import { type Customers, isAmong } from '../customers/customers.ts'
 import { freeOn, type Meter } from '../spending-caps/meter.ts'
-import type { Guardable, SpendGuards } from '../spending-caps/spending-caps.ts'
+import type { Cappable, SpendingCaps } from '../spending-caps/spending-caps.ts'
 import { affordableSeconds, costMicros, grantLength, MAX_COST_MICROS } from '../pricing/price.ts'
 import { dearestFirst, type RateDeck } from '../pricing/rate-table.ts'
 
@@ -27,7 +27,7 @@ export type Authorization =
       /** Absent: it was not refused for money. */
       readonly lack?: MoneyLack
       /** Uuid of the spend guard that denies it. */
-      readonly guardUuid?: string | undefined
+      readonly capUuid?: string | undefined
       /** The subject of its sentence (`denialText`). */
       readonly detail?: string | undefined
     }
@@ -90,7 +90,7 @@ export interface Books {
   readonly customers: Customers
   readonly rates: RateDeck
   readonly reservations: Reservations
-  readonly guards: Pick<SpendGuards, 'of' | 'metersOf' | 'endsCalls' | 'isEnded'>
+  readonly guards: Pick<SpendingCaps, 'of' | 'metersOf' | 'endsCalls' | 'isEnded'>
 }
 
 /** More open calls than this are refused: the table has a bound. */
@@ -179,11 +179,11 @@ function decide(
   if (unknownCaller === 'deny')
     return denied(request.mayNamePayer === false ? 'no_payer' : 'unknown_caller', undefined)
   const guarded = books.guards.of(request, undefined)
-  if (guarded?.kind === 'blocked') return guardedOff(undefined, guarded.guardUuid)
+  if (guarded?.kind === 'blocked') return cappedOff(undefined, guarded.capUuid)
   return { kind: 'granted', grant: withoutPayer, meters: noMeters }
 }
 
-type Question = Guardable
+type Question = Cappable
 
 function payerOf(
   { customerId, caller, payerTenantId = null, mayNamePayer = true }: Question,
@@ -208,7 +208,7 @@ function decidePayer(
   const { terms } = payer
   if (!terms.isActive) return { ...denied('customer_inactive', payer), detail: nameOf(payer) }
   const guarded = books.guards.of(request, payer)
-  if (guarded?.kind === 'blocked') return guardedOff(payer, guarded.guardUuid)
+  if (guarded?.kind === 'blocked') return cappedOff(payer, guarded.capUuid)
   const meters = guarded?.meters ?? noMeters
   const rate = rateOfCall(payer, request, books.rates)
   if (rate === undefined) return { ...denied('no_rate', payer), detail: whyNoRate(payer) }
@@ -236,7 +236,7 @@ function decidePayer(
   }
   if (payable < 1 && resources.funds === 'unreachable') return refusedBy('lease_unheard')
   if (left < 1 && resources.caps === 'unreachable') return refusedBy('cap_unheard')
-  if (left < 1) return guardedOff(payer, leastOf(meters)?.guard.guardUuid, tariff)
+  if (left < 1) return cappedOff(payer, leastOf(meters)?.guard.capUuid, tariff)
   if (affordable < 1) {
     const code = shortage(payer, 0, tariff, funds, now)
     const lack = missingAmount(code, payer, tariff, funds, now)
@@ -313,14 +313,14 @@ const denied = (
   tariff: Tariff | null = null,
 ): Denied => ({ kind: 'denied', code, payer, ratePrefix: tariff?.prefix ?? null })
 
-const guardedOff = (
+const cappedOff = (
   payer: Customer | undefined,
-  guardUuid: string | undefined,
+  capUuid: string | undefined,
   tariff: Tariff | null = null,
 ): Denied => ({
   ...denied('spend_guard', payer, tariff),
-  guardUuid,
-  detail: guardUuid && `spend guard ${guardUuid}`,
+  capUuid,
+  detail: capUuid && `spend guard ${capUuid}`,
 })
 
 const nameOf = ({ terms }: Customer): string => `customer ${terms.customerId}`

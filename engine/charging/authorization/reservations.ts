@@ -5,7 +5,7 @@
 import type { CostSoFar, Tariff } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import { type Counted, freeOn, type Meter, recount } from '../spending-caps/meter.ts'
-import type { Guardable } from '../spending-caps/spending-caps.ts'
+import type { Cappable } from '../spending-caps/spending-caps.ts'
 import { costMicros } from '../pricing/price.ts'
 import { ReleasingMap } from '../../sip-server/message/index.ts'
 
@@ -33,7 +33,7 @@ export interface Reservation {
    */
   readonly isTakenAway?: true
   /** The request about it, for spend guards. Absent: none brakes it. */
-  readonly asked?: Guardable
+  readonly asked?: Cappable
   /** The call has ended; its record is not committed yet. */
   readonly isEnded: boolean
 }
@@ -208,7 +208,7 @@ export class Reservations {
    * There is a new cap: what live calls may have left of their grants counts on it. `metersOf`: the
    * caps of a call.
    */
-  countLive(metersOf: (asked: Guardable, payer: Customer) => readonly Meter[]): void {
+  countLive(metersOf: (asked: Cappable, payer: Customer) => readonly Meter[]): void {
     for (const entry of this.#entries.values()) {
       const { asked, payer, isEnded, tariff, amountMicros, usedSeconds = 0 } = entry
       if (asked === undefined || payer === undefined || isEnded || tariff === null) continue

@@ -5,7 +5,7 @@
 import type { SavedGrant } from '../../../schema/journal/journal-entries.ts'
 import type { RestoredCall } from '../restored-calls.ts'
 import { Customer } from '../customers/customer.ts'
-import { type Guardable, sourceTenantOf } from '../spending-caps/spending-caps.ts'
+import { type Cappable, sourceTenantOf } from '../spending-caps/spending-caps.ts'
 import type { Books } from './authorize.ts'
 import type { Reservation } from './reservations.ts'
 
@@ -29,7 +29,7 @@ export function toSavedGrant(reservation: Reservation): SavedGrant {
 /** The state of a call has a bound. */
 const MAX_SENT = 4
 
-function sentOf({ sentAs }: Guardable, payer: Customer | undefined): readonly string[] | undefined {
+function sentOf({ sentAs }: Cappable, payer: Customer | undefined): readonly string[] | undefined {
   const { customerId = null, tenantId = null } = payer?.terms ?? {}
   const numbers = sentAs?.(customerId, tenantId) ?? []
   return numbers.length === 0 ? undefined : numbers.slice(0, MAX_SENT)

@@ -31,11 +31,11 @@ export function toVerdict(authorization: Authorization | AuthorizationDecision):
       return { kind: 'granted', account, grantedSeconds, funds: fundsOf(payer) }
     }
     case 'denied': {
-      const { code, payer, ratePrefix, lack, guardUuid, detail } = authorization
+      const { code, payer, ratePrefix, lack, capUuid, detail } = authorization
       const account = payer ? accountOf(payer, ratePrefix) : null
       const why = {
         ...(lack && { lack }),
-        ...(guardUuid !== undefined && { guardUuid }),
+        ...(capUuid !== undefined && { capUuid }),
         ...(detail !== undefined && { detail }),
       }
       return { kind: 'denied', code, account, funds: fundsOf(payer), ...why }

@@ -1,8 +1,8 @@
 /** One customer's money in memory: its terms, its balance, and how much of it calls reserve. */
 import { DAY_MS } from '../../../schema/clock.ts'
 import type { Balance } from '../../../schema/contracts/charging.ts'
-import type { NodeShare } from '../../shares/instance-share.ts'
-import type { NodeShares } from '../../shares/instance-shares.ts'
+import type { InstanceShare } from '../../shares/instance-share.ts'
+import type { InstanceShares } from '../../shares/instance-shares.ts'
 import { CustomerLimits, type SharedLimits } from './customer-limits.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
@@ -30,7 +30,7 @@ export interface Terms {
 /** The shares that this instance has where others draw from the same wallets and limits. */
 export interface SharedWith extends SharedLimits {
   /** Absent: no other instance spends from the same wallets. */
-  readonly money?: NodeShares | undefined
+  readonly money?: InstanceShares | undefined
 }
 
 /** Midnight UTC before `now`. */
@@ -54,7 +54,7 @@ export class Customer {
   /** Sum of the debits of this process. */
   #debitedMicros = 0n
   readonly #shared: SharedWith | undefined
-  #sharedMoney: NodeShare | undefined
+  #sharedMoney: InstanceShare | undefined
   #spentMicros = 0n
   #spentOn = -1
 
@@ -145,7 +145,7 @@ export class Customer {
   }
 
   /** This instance's share of the wallet. Undefined: no other one spends, or there is no wallet. */
-  get money(): NodeShare | undefined {
+  get money(): InstanceShare | undefined {
     if (this.#sharedMoney !== undefined || this.#shared?.money === undefined)
       return this.#sharedMoney
     const { walletId } = this.terms

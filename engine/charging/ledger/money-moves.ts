@@ -8,7 +8,7 @@ import { first, lockedTransaction } from '../../../schema/sql/query.ts'
 import { isDepletion, type AccountingEvents } from '../accounting-events.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { Customers } from '../customers/customers.ts'
-import type { NodeShares } from '../../shares/instance-shares.ts'
+import type { InstanceShares } from '../../shares/instance-shares.ts'
 import type { Ledger, LockedWallet } from './ledger.ts'
 import type { DuplicatePosting, MoneySums } from './posting.ts'
 
@@ -20,7 +20,7 @@ interface MoneyMovesDeps {
   readonly events: AccountingEvents
   readonly sink?: EventSink | undefined
   /** Present where other processes spend from the same wallets. */
-  readonly money?: NodeShares | undefined
+  readonly money?: InstanceShares | undefined
   /** Milliseconds UTC. */
   readonly wallNow: () => number
 }

@@ -1,10 +1,10 @@
 /** Spend guards in the database, and what is taken of their caps. */
 import type { Store } from '../../../schema/storage/store.ts'
 import { all } from '../../../schema/sql/query.ts'
-import type { SpendGuard } from '../../../schema/contracts/limits.ts'
+import type { SpendingCap } from '../../../schema/contracts/limits.ts'
 
 /** Those that have not ended; an expired one is among them. */
-export async function loadGuards(store: Store, at: number): Promise<readonly SpendGuard[]> {
+export async function loadCaps(store: Store, at: number): Promise<readonly SpendingCap[]> {
   const rows = await all(
     store,
     store.db
@@ -18,7 +18,7 @@ export async function loadGuards(store: Store, at: number): Promise<readonly Spe
       .orderBy('guard_uuid'),
   )
   return rows.map((row) => ({
-    guardUuid: row.guard_uuid,
+    capUuid: row.guard_uuid,
     ...scopeOf(row),
     prefix: row.prefix,
     action: row.action,

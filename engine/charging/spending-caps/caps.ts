@@ -4,12 +4,12 @@
  * than the cap, and so the sum of all grants; what calls have not spent goes back within a second.
  * A share outlives its process: what that held when it died counts as spent.
  */
-import { capResource, type Hold, type SpendGuard } from '../../../schema/contracts/limits.ts'
+import { capResource, type Hold, type SpendingCap } from '../../../schema/contracts/limits.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import type { ShareKind } from '../../shares/instance-share.ts'
 import {
-  NodeShares,
-  type NodeSharesDeps,
+  InstanceShares,
+  type InstanceSharesDeps,
   onlyMember,
   type ShareMembers,
 } from '../../shares/instance-shares.ts'
@@ -17,7 +17,7 @@ import { startOfDay } from '../customers/customer.ts'
 import { loadUse } from './cap-rows.ts'
 import { Meter } from './meter.ts'
 
-export interface CapsDeps extends Omit<NodeSharesDeps, 'members'> {
+export interface CapsDeps extends Omit<InstanceSharesDeps, 'members'> {
   readonly store: Store
   /** Milliseconds UTC: days of caps are those of the calendar. */
   readonly wallNow: () => number
@@ -30,7 +30,7 @@ export const capShares: ShareKind = { kind: 'cap', aheadSeconds: 0, idlePolls: 1
 export class Caps {
   readonly #deps: CapsDeps
   /** Undefined: there was no cap so far. */
-  #shares: NodeShares | undefined
+  #shares: InstanceShares | undefined
   readonly #meters = new Map<string, Meter>()
 
   constructor(deps: CapsDeps) {
@@ -38,28 +38,28 @@ export class Caps {
   }
 
   /** The meter of the present period. */
-  meterOf(guard: SpendGuard): Meter {
+  meterOf(guard: SpendingCap): Meter {
     const start = this.#periodOf(guard)
-    const known = this.#meters.get(guard.guardUuid)
+    const known = this.#meters.get(guard.capUuid)
     if (known?.periodStart === start) return known
     // The free part of the period before is worth nothing in this one.
     if (known !== undefined) this.#shares?.forget(known.share.resource)
     const { members = onlyMember, ...deps } = this.#deps
     // A part taken of a cap is this process's own for ever.
     const own = { ...members, canHold: () => true, gone: () => [] }
-    this.#shares ??= new NodeShares(capShares, { ...deps, members: own })
+    this.#shares ??= new InstanceShares(capShares, { ...deps, members: own })
     const meter = new Meter(guard, start, this.#shares)
-    this.#meters.set(guard.guardUuid, meter)
+    this.#meters.set(guard.capUuid, meter)
     return meter
   }
 
-  #periodOf({ per, startsAt }: SpendGuard): number {
+  #periodOf({ per, startsAt }: SpendingCap): number {
     return per === 'day' ? Math.max(startsAt, startOfDay(this.#deps.wallNow())) : startsAt
   }
 
   /** Takes over what guards say now, and what was taken of them. `caps` are all that there are. */
-  async load(caps: readonly SpendGuard[]): Promise<void> {
-    const byUuid = new Map(caps.map((guard) => [guard.guardUuid, guard]))
+  async load(caps: readonly SpendingCap[]): Promise<void> {
+    const byUuid = new Map(caps.map((guard) => [guard.capUuid, guard]))
     for (const [uuid, meter] of this.#meters) {
       const guard = byUuid.get(uuid)
       if (guard !== undefined) {
@@ -71,7 +71,7 @@ export class Caps {
     }
     if (caps.length === 0) return
     const guards = new Map(
-      caps.map((guard) => [capResource(guard.guardUuid, this.#periodOf(guard)), guard]),
+      caps.map((guard) => [capResource(guard.capUuid, this.#periodOf(guard)), guard]),
     )
     const rows = await loadUse(this.#deps.store, [...guards.keys()])
     const { process } = this.#deps.members ?? onlyMember

@@ -6,30 +6,30 @@ import {
   capResource,
   noHold,
   type Hold,
-  type SpendGuard,
+  type SpendingCap,
 } from '../../../schema/contracts/limits.ts'
-import type { NodeShare } from '../../shares/instance-share.ts'
-import type { NodeShares } from '../../shares/instance-shares.ts'
+import type { InstanceShare } from '../../shares/instance-share.ts'
+import type { InstanceShares } from '../../shares/instance-shares.ts'
 
 export class Meter {
-  guard: SpendGuard
+  guard: SpendingCap
   /** Milliseconds UTC. */
   readonly periodStart: number
-  readonly share: NodeShare
+  readonly share: InstanceShare
   /** Held and spent by calls of this process. */
   #usedMicros = 0
   /** The part held for live calls. */
   #heldMicros = 0
 
-  constructor(guard: SpendGuard, periodStart: number, shares: NodeShares) {
+  constructor(guard: SpendingCap, periodStart: number, shares: InstanceShares) {
     this.guard = guard
     this.periodStart = periodStart
-    this.share = shares.of(capResource(guard.guardUuid, periodStart), () => this.#usedMicros)
+    this.share = shares.of(capResource(guard.capUuid, periodStart), () => this.#usedMicros)
     this.share.follow(guard.amountMicros)
   }
 
   /** An operator may have changed it. */
-  follow(guard: SpendGuard): void {
+  follow(guard: SpendingCap): void {
     this.guard = guard
     this.share.follow(guard.amountMicros)
   }

@@ -6,13 +6,13 @@
 import type { AuthorizationRequest, ExitCodes } from '../../../schema/contracts/charging.ts'
 import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import { Caps, type CapsDeps } from './caps.ts'
-import { loadGuards } from './cap-rows.ts'
+import { loadCaps } from './cap-rows.ts'
 import type { Meter } from './meter.ts'
-import type { Brake, SpendGuard, GuardScope } from '../../../schema/contracts/limits.ts'
+import type { Brake, SpendingCap, CapScope } from '../../../schema/contracts/limits.ts'
 import { comparedPrefix, spellingsOf } from '../../../schema/rules/numbers.ts'
 
 /** Facts of a call that guards may ask for; it may have no uuid yet. */
-export type Guardable = Omit<AuthorizationRequest, 'callUuid'>
+export type Cappable = Omit<AuthorizationRequest, 'callUuid'>
 
 /** Facts of its payer that guards need. */
 interface Payer {
@@ -24,25 +24,25 @@ interface Payer {
 }
 
 /** Verdict of the guards on a call. */
-export type Guarded =
-  | { readonly kind: 'blocked'; readonly guardUuid: string }
+export type Capped =
+  | { readonly kind: 'blocked'; readonly capUuid: string }
   | { readonly kind: 'capped'; readonly meters: readonly Meter[] }
 
-interface SpendGuardsDeps extends CapsDeps {
+interface SpendingCapsDeps extends CapsDeps {
   /** Prefixes dialled in place of `+`; absent: the usual ones. */
   readonly exitCodes?: ExitCodes | undefined
   /** There is a cap that was not there before: live calls count on it, too. */
   readonly onNewCap: () => void
 }
 
-export class SpendGuards {
+export class SpendingCaps {
   readonly caps: Caps
-  readonly #deps: SpendGuardsDeps
+  readonly #deps: SpendingCapsDeps
   readonly #reloads = new OneAtATime(() => this.#load())
-  #table = new GuardTable()
+  #table = new CapTable()
   #capUuids: ReadonlySet<string> = new Set()
 
-  constructor(deps: SpendGuardsDeps) {
+  constructor(deps: SpendingCapsDeps) {
     this.#deps = deps
     this.caps = new Caps(deps)
   }
@@ -54,30 +54,30 @@ export class SpendGuards {
 
   async #load(): Promise<void> {
     const { store, wallNow, onNewCap } = this.#deps
-    const guards = await loadGuards(store, wallNow())
+    const guards = await loadCaps(store, wallNow())
     const caps = guards.filter(({ action }) => action === 'cap')
     await this.caps.load(caps)
-    this.#table = new GuardTable(guards, this.#deps.exitCodes)
+    this.#table = new CapTable(guards, this.#deps.exitCodes)
     const before = this.#capUuids
-    this.#capUuids = new Set(caps.map(({ guardUuid }) => guardUuid))
-    if (caps.some(({ guardUuid }) => !before.has(guardUuid))) onNewCap()
+    this.#capUuids = new Set(caps.map(({ capUuid }) => capUuid))
+    if (caps.some(({ capUuid }) => !before.has(capUuid))) onNewCap()
   }
 
   /**
    * Undefined: no guard covers the call. A call without a payer spends nothing, and no cap counts
    * it.
    */
-  of(call: Guardable, payer: Payer | undefined): Guarded | undefined {
+  of(call: Cappable, payer: Payer | undefined): Capped | undefined {
     if (this.#table.isEmpty || call.isEmergencyNumber === true) return undefined
     const guards = this.#table.covering(facts(call, payer), this.#deps.wallNow())
     if (guards.length === 0) return undefined
     const block = guards.find((guard) => isBlocked(guard, payer))
-    if (block !== undefined) return { kind: 'blocked', guardUuid: block.guardUuid }
+    if (block !== undefined) return { kind: 'blocked', capUuid: block.capUuid }
     return payer && { kind: 'capped', meters: guards.map((guard) => this.caps.meterOf(guard)) }
   }
 
   /** Caps that a live call counts on: a block that was set meanwhile does not end it. */
-  metersOf(call: Guardable, payer: Payer): readonly Meter[] {
+  metersOf(call: Cappable, payer: Payer): readonly Meter[] {
     if (this.#table.isEmpty || call.isEmergencyNumber === true) return none
     return this.#table
       .covering(facts(call, payer), this.#deps.wallNow())
@@ -91,7 +91,7 @@ export class SpendGuards {
   }
 
   /** Whether this call was live when a guard was set that ends such calls. */
-  isEnded(call: Guardable, payer: Payer | undefined): boolean {
+  isEnded(call: Cappable, payer: Payer | undefined): boolean {
     if (call.isEmergencyNumber === true) return false
     return this.#table
       .covering(facts(call, payer), this.#deps.wallNow())
@@ -103,15 +103,15 @@ const none: readonly Meter[] = []
 
 /** How many of these live calls a guard covers that is set now. */
 export function countUnder(brake: Brake, calls: Iterable<LiveCall>, exitCodes?: ExitCodes): number {
-  const noGuards = {
+  const noCaps = {
     amountMicros: 0,
     currency: null,
     per: null,
     expiresAt: null,
     endsCallsBefore: null,
   }
-  const guard = { ...brake, ...noGuards, guardUuid: '', action: 'block', startsAt: 0 } as const
-  const table = new GuardTable([guard], exitCodes)
+  const guard = { ...brake, ...noCaps, capUuid: '', action: 'block', startsAt: 0 } as const
+  const table = new CapTable([guard], exitCodes)
   let count = 0
   for (const { asked, payer, isEnded } of calls)
     if (asked !== undefined && !isEnded && table.covering(facts(asked, payer), 0).length > 0)
@@ -120,17 +120,17 @@ export function countUnder(brake: Brake, calls: Iterable<LiveCall>, exitCodes?: 
 }
 
 interface LiveCall {
-  readonly asked?: Guardable
+  readonly asked?: Cappable
   readonly payer: Payer | undefined
   readonly isEnded: boolean
 }
 
 /** A call in another currency than the cap cannot be counted on it. */
-const isBlocked = ({ action, currency }: SpendGuard, payer: Payer | undefined): boolean =>
+const isBlocked = ({ action, currency }: SpendingCap, payer: Payer | undefined): boolean =>
   action === 'block' ||
   (payer !== undefined && payer.terms.currency !== null && payer.terms.currency !== currency)
 
-function facts(call: Guardable, payer: Payer | undefined): GuardedCall {
+function facts(call: Cappable, payer: Payer | undefined): CappedCall {
   const { callee, caller, extensionId = null, mayNamePayer = true } = call
   const { customerId = null, tenantId = null } = payer?.terms ?? {}
   const sourceTenantId = sourceTenantOf(call)
@@ -143,28 +143,28 @@ function facts(call: Guardable, payer: Payer | undefined): GuardedCall {
 }
 
 /** Only the payer tells which tenant calls through a proxy that serves several. */
-export function sourceTenantOf({ payerTenantId = null }: Guardable): number | null {
+export function sourceTenantOf({ payerTenantId = null }: Cappable): number | null {
   if (typeof payerTenantId !== 'object' || payerTenantId === null) return payerTenantId
   return payerTenantId.length === 1 ? (payerTenantId[0] ?? null) : null
 }
 
 /** Facts of a call that a guard may name. */
-export interface GuardedCall {
-  /** The payer; null: there is noGuards. */
+export interface CappedCall {
+  /** The payer; null: there is noCaps. */
   readonly customerId: number | null
   /** The phone or click-to-call source; null: the call comes from elsewhere. */
   readonly extensionId: number | null
   /** Tenants of the payer and of the source. */
   readonly tenantIds: readonly number[]
-  /** May name an extension of `tenantIds`; null: it names noGuards. */
+  /** May name an extension of `tenantIds`; null: it names noCaps. */
   readonly caller: string | null
   readonly callee: string
   /** Returns the numbers that gateways would get in its place. */
   readonly sentAs?: (() => readonly string[]) | undefined
 }
 
-class GuardTable {
-  readonly #scopes: Readonly<Record<GuardScope, Map<number, Prefixes>>> = {
+class CapTable {
+  readonly #scopes: Readonly<Record<CapScope, Map<number, Prefixes>>> = {
     customer: new Map(),
     extension: new Map(),
     tenant: new Map(),
@@ -177,7 +177,7 @@ class GuardTable {
 
   readonly #exitCodes: ExitCodes | undefined
 
-  constructor(guards: readonly SpendGuard[] = [], exitCodes?: ExitCodes) {
+  constructor(guards: readonly SpendingCap[] = [], exitCodes?: ExitCodes) {
     this.#exitCodes = exitCodes
     this.isEmpty = guards.length === 0
     this.endsCalls = guards.some(({ endsCallsBefore }) => endsCallsBefore !== null)
@@ -195,7 +195,7 @@ class GuardTable {
    * Those that cover a call and have not expired at `at` (milliseconds UTC); of each scope the
    * longest prefix first.
    */
-  covering(call: GuardedCall, at: number): readonly SpendGuard[] {
+  covering(call: CappedCall, at: number): readonly SpendingCap[] {
     const { customer, extension, tenant } = this.#scopes
     const sets: Prefixes[] = []
     const add = (set: Prefixes | undefined): void => void (set && sets.push(set))
@@ -203,32 +203,32 @@ class GuardTable {
     const extensionIds = extension.size === 0 ? [] : this.#extensionsOf(call)
     for (const id of extensionIds) add(extension.get(id))
     for (const id of call.tenantIds) add(tenant.get(id))
-    if (sets.length === 0) return noGuards
+    if (sets.length === 0) return noCaps
     const numbers = [call.callee, ...(call.sentAs?.() ?? [])]
     const spellings = new Set(numbers.flatMap((number) => spellingsOf(number, this.#exitCodes)))
-    const found = new Set<SpendGuard>()
+    const found = new Set<SpendingCap>()
     for (const set of sets) for (const digits of spellings) set.find(digits, at, found)
-    return found.size === 0 ? noGuards : [...found]
+    return found.size === 0 ? noCaps : [...found]
   }
 
-  #extensionsOf({ extensionId, tenantIds, caller }: GuardedCall): readonly number[] {
+  #extensionsOf({ extensionId, tenantIds, caller }: CappedCall): readonly number[] {
     if (extensionId !== null) return [extensionId]
     if (caller === null) return []
     return tenantIds.flatMap((id) => this.#extensions.get(keyOf(id, caller)) ?? [])
   }
 }
 
-const noGuards: readonly SpendGuard[] = []
+const noCaps: readonly SpendingCap[] = []
 
 const keyOf = (tenantId: number, extension: string): string =>
   `${tenantId} ${extension.replace(/^\+/, '')}`
 
 class Prefixes {
-  readonly #byPrefix = new Map<string, SpendGuard[]>()
+  readonly #byPrefix = new Map<string, SpendingCap[]>()
   /** The longest first. */
   #lengths: readonly number[] = []
 
-  add(guard: SpendGuard, prefix: string): void {
+  add(guard: SpendingCap, prefix: string): void {
     const others = this.#byPrefix.get(prefix)
     if (others === undefined) this.#byPrefix.set(prefix, [guard])
     else others.push(guard)
@@ -236,7 +236,7 @@ class Prefixes {
       this.#lengths = [...this.#lengths, prefix.length].toSorted((a, b) => b - a)
   }
 
-  find(digits: string, at: number, into: Set<SpendGuard>): void {
+  find(digits: string, at: number, into: Set<SpendingCap>): void {
     for (const length of this.#lengths) {
       if (length > digits.length) continue
       for (const guard of this.#byPrefix.get(digits.slice(0, length)) ?? [])

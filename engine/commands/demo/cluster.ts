@@ -14,7 +14,7 @@ import { placeCalls } from './caller.ts'
 import { callerNumber, demoSeed } from './demo-data.ts'
 import {
   findPostgres,
-  type NodeProcess,
+  type InstanceProcess,
   startNode,
   TemporaryPostgres,
 } from './temporary-postgres.ts'
@@ -23,7 +23,7 @@ import { reportCalls } from './report.ts'
 const MAX_NODES = 9
 
 /** @throws {WrongUsage} it is no such number. */
-export function nodeCountOf(text: string): number {
+export function instanceCountOf(text: string): number {
   const count = Number(text)
   if (Number.isInteger(count) && count >= 2 && count <= MAX_NODES) return count
   throw new WrongUsage(`--nodes ${text}: allowed is a number from 2 to ${MAX_NODES}`)
@@ -115,7 +115,7 @@ async function startCluster(
     DATABASE_URL: postgres.url,
     SECRET_KEY: secretKey,
   }
-  const startOne = async (name: string, index: number): Promise<NodeProcess> => {
+  const startOne = async (name: string, index: number): Promise<InstanceProcess> => {
     const environment = { ...shared, ...addressesOf(index, context) }
     const node = await startNode({ name, folder }, environment, context)
     closers.push(() => node.stop())
@@ -142,7 +142,11 @@ async function startCluster(
   return { allEnded: Promise.all(ends) }
 }
 
-function printSummary(nodes: readonly NodeProcess[], url: string, context: CommandContext): void {
+function printSummary(
+  nodes: readonly InstanceProcess[],
+  url: string,
+  context: CommandContext,
+): void {
   context.print(
     `demo: ${nodes.length} nodes, three PBX nodes and callers; database ${url}; Ctrl-C stops it`,
   )

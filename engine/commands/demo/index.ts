@@ -10,7 +10,7 @@ import { withStore } from '../with-store.ts'
 import { incidentEnvironment, runIncidents } from './incidents/index.ts'
 import { startEndpoint, startPbxNode } from '../../endpoint.ts'
 import { placeCalls } from './caller.ts'
-import { nodeCountOf, runCluster } from './cluster.ts'
+import { instanceCountOf, runCluster } from './cluster.ts'
 import { demoSeed } from './demo-data.ts'
 import { reportCalls } from './report.ts'
 
@@ -33,7 +33,7 @@ export const demo: Command = {
   run: async ({ options: { nodes, incidents } }, context) => {
     if (nodes !== undefined && incidents !== undefined)
       throw new WrongUsage('--incidents is for a demo of one node')
-    if (nodes !== undefined) return runCluster(nodeCountOf(nodes), context)
+    if (nodes !== undefined) return runCluster(instanceCountOf(nodes), context)
     const folder = mkdtempSync(join(tmpdir(), 'tollgate-demo-'))
     const environment = demoEnvironment(context, join(folder, 'demo.db'))
     try {

@@ -180,7 +180,7 @@ export function endWith(
 }
 
 /** One node of a demo with several: a process of this program that serves. */
-export interface NodeProcess {
+export interface InstanceProcess {
   readonly name: string
   readonly pid: number
   /** `host:port`. */
@@ -197,7 +197,7 @@ export async function startNode(
   { name, folder }: { readonly name: string; readonly folder: string },
   environment: Readonly<Record<string, string | undefined>>,
   context: Pick<CommandContext, 'pid' | 'print'>,
-): Promise<NodeProcess> {
+): Promise<InstanceProcess> {
   const { execPath, execArgv, argv } = process
   const child = spawn(execPath, [...execArgv, resolve(argv[1] ?? ''), 'serve'], {
     env: { ...environment, NODE_NAME: name, DATABASE_PATH: join(folder, `${name}.db`) },

@@ -72,8 +72,8 @@ export class MediaGate implements Legs {
     return leg
   }
 
-  receive(legId: string, request: ReceivedRequest, isOtherNode?: boolean): void {
-    const leg = this.#add(legId, this.#deps.parties.caller(request, isOtherNode))
+  receive(legId: string, request: ReceivedRequest, isOtherInstance?: boolean): void {
+    const leg = this.#add(legId, this.#deps.parties.caller(request, isOtherInstance))
     leg.offer = request.body
     leg.hasOffered = request.body !== ''
     this.#inner.receive(legId, request)

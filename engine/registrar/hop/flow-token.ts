@@ -35,14 +35,14 @@ export interface ToPhoneToken extends Home {
 }
 
 /** Requests of the phone in that dialog, on their way to the node. For one Call-ID. */
-export interface ToNodeToken extends Home {
+export interface ToInstanceToken extends Home {
   readonly kind: 'to-node'
   readonly node: string
   /** Of the phone when the dialog began. */
   readonly address: string
 }
 
-export type FlowToken = CallToken | ToPhoneToken | ToNodeToken
+export type FlowToken = CallToken | ToPhoneToken | ToInstanceToken
 
 /** The node and the request that a token is bound to. */
 export interface TokenUse {

@@ -3,7 +3,7 @@ import type { Log } from '../../../schema/contracts/log.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import type { Binding, BindingSource } from '../bindings.ts'
 import type { Home } from './flow-token.ts'
-import { type PeerNode, PhoneHop } from './phone-hop.ts'
+import { type PeerInstance, PhoneHop } from './phone-hop.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 
 /** The installation that a process is a node of. */
@@ -12,7 +12,7 @@ export interface Installation {
   readonly self: string
   /** 32 bytes that all nodes have, and nothing else. */
   readonly key: Buffer
-  readonly nodes: () => readonly KnownNode[]
+  readonly nodes: () => readonly KnownInstance[]
 }
 
 /** Parts of the engine, asked when they are needed. */
@@ -21,7 +21,7 @@ interface EngineParts {
   readonly guard: { unknownSource(source: BindingSource): unknown }
 }
 
-export interface CreateHopDeps extends Pick<PeerNodesDeps, 'now' | 'hosts'> {
+export interface CreateHopDeps extends Pick<PeerInstancesDeps, 'now' | 'hosts'> {
   readonly wallNow: () => number
   readonly log: Log
 }
@@ -32,7 +32,7 @@ export function createHop(
   deps: CreateHopDeps,
 ) {
   const { now, wallNow, hosts, log } = deps
-  const peers = new PeerNodes({ self, nodes, now, hosts, log })
+  const peers = new PeerInstances({ self, nodes, now, hosts, log })
   const hop = new PhoneHop({
     self,
     key,
@@ -47,7 +47,7 @@ export function createHop(
 }
 
 /** A node in the registry of the installation. */
-export interface KnownNode {
+export interface KnownInstance {
   /** `NODE_NAME` */
   readonly name: string
   /** A SIP URI without a user, by which other nodes reach it; null: by none. */
@@ -65,11 +65,11 @@ export interface KnownNode {
   readonly epoch?: number
 }
 
-export interface PeerNodesDeps {
+export interface PeerInstancesDeps {
   /** The name of this node. */
   readonly self: string
   /** All nodes, this one too. From memory. */
-  readonly nodes: () => readonly KnownNode[]
+  readonly nodes: () => readonly KnownInstance[]
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly hosts: {
@@ -103,12 +103,12 @@ const SUSPECT_MS = 10_000
 const PROVEN_MS = 600_000
 const DEFAULT_PORTS = { udp: 5_060, tcp: 5_060, tls: 5_061 } as const
 
-export class PeerNodes {
-  readonly #deps: PeerNodesDeps
+export class PeerInstances {
+  readonly #deps: PeerInstancesDeps
   #readAt = -Infinity
   #version = -1
   #watched = ''
-  #byName: ReadonlyMap<string, PeerNode> = new Map<string, PeerNode>()
+  #byName: ReadonlyMap<string, PeerInstance> = new Map<string, PeerInstance>()
   /** Addresses of the SIP URIs of other nodes. */
   #addresses: ReadonlySet<string> = new Set<string>()
   /** Addresses of the SIP URI of this node that no other node announces. */
@@ -119,12 +119,12 @@ export class PeerNodes {
   readonly #provenUntil = new Map<string, number>()
   readonly #suspects = new Map<string, Suspicion>()
 
-  constructor(deps: PeerNodesDeps) {
+  constructor(deps: PeerInstancesDeps) {
     this.#deps = deps
   }
 
   /** Undefined: there is no such node, or it has no usable SIP URI. */
-  find(name: string): PeerNode | undefined {
+  find(name: string): PeerInstance | undefined {
     this.#follow()
     return this.#byName.get(name)
   }
@@ -192,7 +192,7 @@ export class PeerNodes {
     this.#readAt = -Infinity
   }
 
-  #isSuspect({ name, heartbeatAt }: KnownNode): boolean {
+  #isSuspect({ name, heartbeatAt }: KnownInstance): boolean {
     const suspicion = this.#suspects.get(name)
     if (suspicion === undefined) return false
     const isProven = heartbeatAt - suspicion.heartbeatAt >= PROOF_MS
@@ -217,7 +217,7 @@ export class PeerNodes {
     const announced = new Map<string, number>()
     const announcedByOthers = new Set<string>()
     const [ofSelf, ofUris] = [new Set<string>(), new Set<string>()]
-    const byName = new Map<string, PeerNode>()
+    const byName = new Map<string, PeerInstance>()
     for (const { name, isAlive, sip, addresses, epoch } of places) {
       const own = hosts.addressesOf(sip.host).map(canonicalAddress)
       const others = new Set(addresses.map(canonicalAddress))
@@ -237,7 +237,7 @@ export class PeerNodes {
   }
 }
 
-function placeOf(sipUri: string | null): PeerNode['sip'] | undefined {
+function placeOf(sipUri: string | null): PeerInstance['sip'] | undefined {
   const target = sipUri === null ? undefined : sipTarget(sipUri)
   if (target === undefined) return undefined
   const { host, port, transport = target.isSecure ? 'tls' : 'udp' } = target

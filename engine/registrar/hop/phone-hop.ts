@@ -25,12 +25,12 @@ import {
   FlowTokens,
   type CallToken,
   type Home,
-  type ToNodeToken,
+  type ToInstanceToken,
   type ToPhoneToken,
 } from './flow-token.ts'
 
 /** A node as the others see it. */
-export interface PeerNode {
+export interface PeerInstance {
   /** The SIP address for requests of other nodes. */
   readonly sip: {
     /** IPv6 without brackets. */
@@ -50,7 +50,7 @@ export interface PhoneHopDeps {
   /** The name of this node. */
   readonly self: string
   /** Undefined: there is no such node, or it cannot be reached. */
-  readonly peer: (name: string) => PeerNode | undefined
+  readonly peer: (name: string) => PeerInstance | undefined
   /** 32 bytes that all nodes of the installation have, and nothing else. */
   readonly key: Buffer
   /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
@@ -155,7 +155,7 @@ export class PhoneHop {
   }
 
   #verdictOn(
-    token: CallToken | ToPhoneToken | ToNodeToken,
+    token: CallToken | ToPhoneToken | ToInstanceToken,
     request: HopRequest,
   ): HopVerdict | undefined {
     switch (token.kind) {
@@ -165,7 +165,7 @@ export class PhoneHop {
         return this.#toPhone(token, request)
       case 'to-node':
       default:
-        return this.#toNode(token, request)
+        return this.#toInstance(token, request)
     }
   }
 
@@ -209,7 +209,7 @@ export class PhoneHop {
    * From the address of the phone when the dialog began, or where it has registered since. A node
    * without a heartbeat may go on with its calls: it gets the request all the same.
    */
-  #toNode(token: ToNodeToken, request: HopRequest): HopVerdict | undefined {
+  #toInstance(token: ToInstanceToken, request: HopRequest): HopVerdict | undefined {
     if (!request.isInDialog) return undefined
     const source = canonicalAddress(request.sourceAddress)
     const isThere = ({ source: { address } }: Binding): boolean => address === source
@@ -241,7 +241,7 @@ export class PhoneHop {
 }
 
 /** With a token as its user part. */
-export function uriOfPeer({ sip: { host, port, protocol } }: PeerNode, token?: string): string {
+export function uriOfPeer({ sip: { host, port, protocol } }: PeerInstance, token?: string): string {
   const place = hostPort(host, port)
   // By UDP without a transport: what is too large for a datagram may go by TCP (RFC 3261 §18.1.1).
   const way = protocol === 'udp' ? '' : `;transport=${protocol}`

@@ -7,8 +7,8 @@ import { Hono } from 'hono'
 import { readBody } from '../../../control/http/body.ts'
 import type { ControlEnv } from '../../../control/http/control-env.ts'
 import { Idempotency, repeatable } from '../../../control/auth/idempotency.ts'
-import type { NodeIdentity } from '../../../schema/contracts/instances.ts'
-import { registerNode } from '../../../schema/instances/instance-registry.ts'
+import type { InstanceIdentity } from '../../../schema/contracts/instances.ts'
+import { registerInstance } from '../../../schema/instances/instance-registry.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import { all, execute } from '../../../schema/sql/query.ts'
 import { deferred } from '../../support/deferred.ts'
@@ -170,7 +170,7 @@ test.each(['', ' ', 'x'.repeat(256)])('the Idempotency-Key "%s" is 400', async (
 
 const minute = 60_000
 
-const anyRun: NodeIdentity = { name: 'sbc-9', epoch: 1 }
+const anyRun: InstanceIdentity = { name: 'sbc-9', epoch: 1 }
 
 function nodeOn(store: Store, work: () => Promise<number> = async () => 201, run = anyRun) {
   const clock = { now: 0 }
@@ -260,8 +260,8 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
   test('starts of other nodes, and of one with another disk that takes its name, do not end it', async () => {
     const database = await sharedDatabase()
     const store = await database.open()
-    const start = (name: string, installId: string): Promise<NodeIdentity> =>
-      registerNode(store, { name, installId, address: '', version: '' })
+    const start = (name: string, installId: string): Promise<InstanceIdentity> =>
+      registerInstance(store, { name, installId, address: '', version: '' })
     const run = await start('sbc-1', 'disk 1')
     const dead = nodeOn(await database.open(), () => new Promise(() => undefined), run)
     const alive = nodeOn(store, undefined, await start('sbc-2', 'disk 2'))
@@ -281,11 +281,11 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     const dead = nodeOn(
       await database.open(),
       () => new Promise(() => undefined),
-      await registerNode(store, node),
+      await registerInstance(store, node),
     )
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
-    const next = nodeOn(store, undefined, await registerNode(store, node))
+    const next = nodeOn(store, undefined, await registerInstance(store, node))
     expect((await next.post()).status).toBe(201)
     expect(next.carried).toEqual(['a'])
   })

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
-import { joinNodes, type JoinedNode, type JoinedNodes } from '../../support/joined-nodes.ts'
+import {
+  joinInstances,
+  type JoinedInstance,
+  type JoinedInstances,
+} from '../../support/joined-nodes.ts'
 
 interface Told {
   readonly id: string | undefined
@@ -9,8 +13,8 @@ interface Told {
 
 /** Reads the stream of a node. */
 async function read(
-  { after }: Pick<JoinedNodes, 'after'>,
-  node: JoinedNode,
+  { after }: Pick<JoinedInstances, 'after'>,
+  node: JoinedInstance,
   token: string,
   lastId?: string,
 ) {
@@ -61,13 +65,13 @@ async function read(
 
 const sorted = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b)
 
-const happens = (node: JoinedNode, setId: number, tenantId: number | null = null) => {
+const happens = (node: JoinedInstance, setId: number, tenantId: number | null = null) => {
   node.events.add({ type: 'node.down', tenantId, setId, destination: 'sip:n', state: 'probing' })
 }
 
 async function three() {
-  const joined = await joinNodes(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const joined = await joinInstances(['a', 'b', 'c'])
+  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
   const flush = (): void => {
     for (const { feed, hub } of joined.nodes) {
       feed.flush()

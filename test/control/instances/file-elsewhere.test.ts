@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { execute } from '../../../schema/sql/query.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
-import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+import { joinInstances, type JoinedInstance } from '../../support/joined-nodes.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 import { Readable } from 'node:stream'
 import { streamedBody } from '../../../control/instances/peer-answers.ts'
@@ -27,14 +27,14 @@ const ignored = (): void => undefined
 async function three() {
   const root = temporaryFolder()
   const control = await openControl()
-  const joined = await joinNodes(['a', 'b', 'c'], {
+  const joined = await joinInstances(['a', 'b', 'c'], {
     control,
     depsOf: (name) => {
       mkdirSync(join(root, name), { recursive: true })
       return { settings: { ...control.deps.settings, recordingsPath: join(root, name) } }
     },
   })
-  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
   const file = join(root, 'c', `${uuid}.wav`)
   writeFileSync(file, audio)
   const { store } = control
@@ -45,7 +45,7 @@ async function three() {
   }
   await add(uuid, audio.length)
   const token = await control.key()
-  const get = async (node: JoinedNode, headers: Record<string, string> = {}) => {
+  const get = async (node: JoinedInstance, headers: Record<string, string> = {}) => {
     const all = { authorization: `Bearer ${token}`, ...headers }
     const response = await node.app.request(path, { headers: all })
     return { response, bytes: Buffer.from(await response.arrayBuffer()) }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { openControl, startOfTime } from '../../support/control.ts'
-import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+import { joinInstances, type JoinedInstance } from '../../support/joined-nodes.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { readColumn } from '../../support/stored.ts'
 
@@ -22,8 +22,8 @@ const callOf = (index: number, more: Partial<ActiveCall> = {}) =>
 const active = '/api/v1/pbx/calls/active'
 
 async function three() {
-  const joined = await joinNodes(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const joined = await joinInstances(['a', 'b', 'c'])
+  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
   a.engine.activeCalls.push(callOf(1), callOf(4))
   b.engine.activeCalls.push(callOf(2), callOf(5))
   c.engine.activeCalls.push(callOf(3))
@@ -188,8 +188,8 @@ test.each(['session', 'link'])(
   'an agent proposes to end a call of another node, and a person who approves it at a third one ends it there: by %s',
   async (way) => {
     const control = await openControl({ publicUrl: 'https://sbc.example' })
-    const joined = await joinNodes(['a', 'b', 'c'], { control })
-    const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+    const joined = await joinInstances(['a', 'b', 'c'], { control })
+    const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
     const tenantId = await control.tenant('acme')
     b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7))
     const ended: unknown[] = []

@@ -2,10 +2,14 @@ import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { MAX_SKEW_MS } from '../../../control/instances/admit-instance.ts'
 import { UsedNonces } from '../../../control/instances/used-nonces.ts'
-import { bodyHash, type NodeClaims, sealToken } from '../../../control/instances/instance-token.ts'
+import {
+  bodyHash,
+  type InstanceClaims,
+  sealToken,
+} from '../../../control/instances/instance-token.ts'
 import { startOfTime } from '../../support/control.ts'
 import { activeCall } from '../../support/engine-views.ts'
-import { joinNodes, type JoinedNode, sharedKey } from '../../support/joined-nodes.ts'
+import { joinInstances, type JoinedInstance, sharedKey } from '../../support/joined-nodes.ts'
 import type { InstanceStatus } from '../../../schema/contracts/instances.ts'
 import { membershipOf } from '../../../control/instances/membership.ts'
 
@@ -21,8 +25,8 @@ const call = activeCall({
 })
 
 async function two() {
-  const joined = await joinNodes(['a', 'b'])
-  const [a, b] = joined.nodes as [JoinedNode, JoinedNode]
+  const joined = await joinInstances(['a', 'b'])
+  const [a, b] = joined.nodes as [JoinedInstance, JoinedInstance]
   b.engine.activeCalls.push(call)
   return { ...joined, a, b }
 }
@@ -38,7 +42,7 @@ const randomBytes = (size: number): Buffer =>
 /** A token as `a` makes it for `b`, but for what `made` says. */
 function tokenFor(
   target: string,
-  made: Partial<NodeClaims> = {},
+  made: Partial<InstanceClaims> = {},
   { method = 'GET', key = sharedKey, body = '' } = {},
 ): string {
   const hash = bodyHash(Buffer.from(body))
@@ -96,7 +100,7 @@ test('a captured request is answered once, on its node, with its method, path an
   expect(changed.status).toBe(401)
 })
 
-const sealed = (target: string, body: string, made: Partial<NodeClaims>) => ({
+const sealed = (target: string, body: string, made: Partial<InstanceClaims>) => ({
   'X-Tollgate-Node': tokenFor(target, made, { method: 'POST', body }),
 })
 
@@ -163,8 +167,8 @@ test('a request that nodes make for themselves has no rights of a client', async
 })
 
 test('a node that is asked by a node asks no further, so nothing goes round', async () => {
-  const { nodes, control } = await joinNodes(['a', 'b', 'c'])
-  const [a, b, c] = nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const { nodes, control } = await joinInstances(['a', 'b', 'c'])
+  const [a, b, c] = nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
   const token = await control.key()
   await a.request(active, { token })
   await a.request(`/api/v1/pbx/calls/${uuid}`, { token })
@@ -184,10 +188,10 @@ test('the rate limit of a key counts a request once, however many nodes it asks'
 })
 
 test('a server that took the address of a node is not heard and learns nothing', async () => {
-  const joined = await joinNodes(['a', 'b'], {
+  const joined = await joinInstances(['a', 'b'], {
     keyOf: (name) => (name === 'b' ? Buffer.alloc(32, 9) : sharedKey),
   })
-  const [a, b] = joined.nodes as [JoinedNode, JoinedNode]
+  const [a, b] = joined.nodes as [JoinedInstance, JoinedInstance]
   b.engine.activeCalls.push(call)
   const token = await joined.control.key()
   const { body, headers } = await a.request(active, { token })

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { ActiveCall } from '../../../schema/contracts/calls.ts'
 import { activeCall, nodeStatus } from '../../support/engine-views.ts'
-import { joinNodes, type JoinedNode } from '../../support/joined-nodes.ts'
+import { joinInstances, type JoinedInstance } from '../../support/joined-nodes.ts'
 
 const destination = 'sip:10.0.0.1:5060;transport=udp'
 
@@ -21,8 +21,8 @@ interface SetView {
 
 /** A set with one node, which has one call of `a`, two of `b` and four of `c`. */
 async function three() {
-  const joined = await joinNodes(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedNode, JoinedNode, JoinedNode]
+  const joined = await joinInstances(['a', 'b', 'c'])
+  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
   const token = await joined.control.key()
   const body = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
   const created = await a.request('/api/v1/dispatcher', { token, body })

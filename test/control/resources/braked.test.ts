@@ -5,7 +5,7 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { customers } from '../../../control/resources/customers.ts'
 import { extensions } from '../../../control/resources/extensions.ts'
-import { GuardStore } from '../../../control/resources/spending-cap-store.ts'
+import { SpendingCapStore } from '../../../control/resources/spending-cap-store.ts'
 import { storeOf } from '../../../control/resources/resource.ts'
 import { transaction } from '../../../schema/sql/query.ts'
 import { hasPostgres } from '../../support/postgres.ts'
@@ -68,10 +68,12 @@ test('a guard is not set on an extension that was deleted since it was looked up
   await world.tenant('acme', ['acme.example'])
   const phone = { extension: '101', password: 'long enough', display_name: 'x', tenant: 'acme' }
   expect((await world.call('POST', '/pbx/extensions', phone)).status).toBe(201)
-  const lookedUp = vi.spyOn(GuardStore.prototype, 'present').mockImplementationOnce(async () => {
-    await runSql(world.store, 'DELETE FROM extension')
-    return undefined
-  })
+  const lookedUp = vi
+    .spyOn(SpendingCapStore.prototype, 'present')
+    .mockImplementationOnce(async () => {
+      await runSql(world.store, 'DELETE FROM extension')
+      return undefined
+    })
   onTestFinished(() => lookedUp.mockRestore())
   const guard = { extension: '101', prefix: '1900', action: 'block', reason: 'too dear' }
   const refused = await world.call('POST', '/spend-guards', guard)

@@ -8,7 +8,7 @@ import { execute } from '../../../schema/sql/query.ts'
 import { endedCall } from '../../support/books.ts'
 import { storeCall } from '../../support/stored-calls.ts'
 import { readRows } from '../../support/stored.ts'
-import type { SpendGuardTable } from '../../../schema/tables/money.ts'
+import type { SpendingCapTable } from '../../../schema/tables/money.ts'
 
 let world: TestResources
 
@@ -182,7 +182,7 @@ test('undoing removals brings back no more guards than a tenant may have', async
   const { guard } = await set(block, (body) => asAcme('POST', '/spend-guards', body))
   const removal = await asAcme('DELETE', `/spend-guards/${guard.guard_id}`)
   const { store } = world
-  const [row] = await readRows<Selectable<SpendGuardTable>>(store, 'SELECT * FROM spend_guard')
+  const [row] = await readRows<Selectable<SpendingCapTable>>(store, 'SELECT * FROM spend_guard')
   if (row === undefined) throw new Error('there is no guard')
   for (let index = 0; index < 1_000; index += 1) {
     const other = { guard_uuid: `other ${index}`, prefix: String(10_000 + index) }

@@ -2,11 +2,11 @@
 import { expect, test } from 'vitest'
 import { sampleNode, sampleSet, simulate, uriOf } from './samples.ts'
 
-const twoNodes = [sampleSet([sampleNode(1, { priority: 1 }), sampleNode(2, { priority: 2 })])]
+const twoInstances = [sampleSet([sampleNode(1, { priority: 1 }), sampleNode(2, { priority: 2 })])]
 
 /** Milliseconds from the death of node 1 at `diesAt` to its leaving the candidates. */
 async function detectionMs(diesAt: number): Promise<number> {
-  const { clock, nodes, dispatcher, changes } = simulate(twoNodes)
+  const { clock, nodes, dispatcher, changes } = simulate(twoInstances)
   dispatcher.start()
   await clock.advanceTo(diesAt)
   nodes.dead.add(uriOf(1))
@@ -23,7 +23,7 @@ test('a node that dies at any phase of the schedule is out within 1900 ms', asyn
 })
 
 test('losing every second datagram takes no node out', async () => {
-  const { clock, nodes, dispatcher, changes } = simulate(twoNodes)
+  const { clock, nodes, dispatcher, changes } = simulate(twoInstances)
   dispatcher.start()
   nodes.isLost = (_, count) => count % 2 === 0
   await clock.advance(60_000)
@@ -32,7 +32,7 @@ test('losing every second datagram takes no node out', async () => {
 })
 
 test('after three answers in a row a dead node takes calls again', async () => {
-  const { clock, nodes, dispatcher, stateOf } = simulate(twoNodes)
+  const { clock, nodes, dispatcher, stateOf } = simulate(twoInstances)
   dispatcher.start()
   nodes.dead.add(uriOf(1))
   await clock.advance(3_000)
@@ -47,7 +47,7 @@ test('after three answers in a row a dead node takes calls again', async () => {
 })
 
 test('failed calls take a node out sooner: one failure asks at once', async () => {
-  const { clock, nodes, dispatcher, changes } = simulate(twoNodes)
+  const { clock, nodes, dispatcher, changes } = simulate(twoInstances)
   dispatcher.start()
   await clock.advance(1_100)
   nodes.dead.add(uriOf(1))
@@ -59,14 +59,14 @@ test('failed calls take a node out sooner: one failure asks at once', async () =
 })
 
 test('three failed calls in a row take a node out without any probe', () => {
-  const { dispatcher, changes } = simulate(twoNodes)
+  const { dispatcher, changes } = simulate(twoInstances)
   for (let call = 0; call < 3; call += 1) dispatcher.reportOutcome(1, 'failed')
   expect(changes).toMatchObject([{ nodeId: 1, to: 'probing', cause: 'call' }])
 })
 
 test('failed calls at any rate do not delay detection of a later death', async () => {
   for (let phase = 0; phase < 500; phase += 20) {
-    const { clock, nodes, dispatcher, changes } = simulate(twoNodes)
+    const { clock, nodes, dispatcher, changes } = simulate(twoInstances)
     dispatcher.start()
     await clock.advanceTo(5_000.5 + phase)
     dispatcher.reportOutcome(1, 'failed')

@@ -1,9 +1,9 @@
 /** Several nodes, each as a process of its own, share the limits of a carrier on one PostgreSQL. */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { CallLimit } from '../../../engine/shares/call-limit.ts'
-import { limitShares, NodeShares } from '../../../engine/shares/instance-shares.ts'
+import { limitShares, InstanceShares } from '../../../engine/shares/instance-shares.ts'
 import { CarrierLimits } from '../../../engine/routing/carrier-limits.ts'
-import type { NodeIdentity } from '../../../schema/contracts/instances.ts'
+import type { InstanceIdentity } from '../../../schema/contracts/instances.ts'
 import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
 import { EndingTimers } from '../../support/ending-timers.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
@@ -15,7 +15,7 @@ import { eventually, turnOfEventLoop } from '../../support/waiting.ts'
 
 interface Node {
   readonly name: string
-  readonly limits: NodeShares
+  readonly limits: InstanceShares
   /** Live calls of the carrier here. */
   calls: number
   /** Other nodes may take it for gone. */
@@ -37,7 +37,7 @@ class Carrier {
   mostCalls = 0
   /** When calls have started, on any node, in milliseconds. */
   readonly starts: number[] = []
-  gone: readonly NodeIdentity[] = []
+  gone: readonly InstanceIdentity[] = []
   #processes = 0
 
   readonly url: string
@@ -65,7 +65,7 @@ class Carrier {
     const now = (): number => performance.now()
     this.#processes += 1
     const log: string[] = []
-    const limits = new NodeShares(limitShares, {
+    const limits = new InstanceShares(limitShares, {
       store,
       now,
       schedule,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type InstanceChange, NodeNews } from '../../../engine/stores/instance-news.ts'
+import { type InstanceChange, InstanceNews } from '../../../engine/stores/instance-news.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
-import { registerNode } from '../../../schema/instances/instance-registry.ts'
+import { registerInstance } from '../../../schema/instances/instance-registry.ts'
 import { type ServerStore } from '../../../schema/postgres/open.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
@@ -20,7 +20,7 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
     const database = await sharedDatabase()
     const store = await database.open()
     const node = { name: 'sbc-9', installId: 'nine', address: lost.address, version: '1.0.0' }
-    await registerNode(store, node)
+    await registerInstance(store, node)
     const silent = (ms: number) =>
       store.statements.execute(
         `UPDATE node SET heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000) - ${ms}`,
@@ -31,7 +31,7 @@ describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
   /** One that lives. */
   function teller(store: ServerStore) {
     const [delivered, shown]: [string[], string[]] = [[], []]
-    const news = new NodeNews({
+    const news = new InstanceNews({
       store,
       now: () => 0,
       log: () => undefined,

@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
 import {
-  nodeNameOf,
-  nodeSipAddressesOf,
-  nodeSipUriOf,
-  nodeUrlOf,
+  instanceNameOf,
+  instanceSipAddressesOf,
+  instanceSipUriOf,
+  instanceUrlOf,
 } from '../../../engine/stores/instance-place.ts'
 
 const unset = {
@@ -12,9 +12,9 @@ const unset = {
 }
 
 test('a node has the name of its host, unless it is given another one', () => {
-  expect(nodeNameOf(unset, 'sbc-1.example.com')).toBe('sbc-1.example.com')
-  expect(nodeNameOf({ node: { ...unset.node, name: 'a' } }, 'sbc-1')).toBe('a')
-  expect(() => nodeNameOf(unset, 'sbc 1')).toThrow('NODE_NAME is not set')
+  expect(instanceNameOf(unset, 'sbc-1.example.com')).toBe('sbc-1.example.com')
+  expect(instanceNameOf({ node: { ...unset.node, name: 'a' } }, 'sbc-1')).toBe('a')
+  expect(() => instanceNameOf(unset, 'sbc 1')).toThrow('NODE_NAME is not set')
 })
 
 test.each([
@@ -23,11 +23,11 @@ test.each([
   [{ host: '::', port: 8080 }, 'http://sbc-1:8080'],
   [{ host: '2001:db8::1', port: 80 }, 'http://[2001:db8::1]:80'],
 ])('other nodes reach %o at %s', (place, url) => {
-  expect(nodeUrlOf(unset, place, 'sbc-1')).toBe(url)
+  expect(instanceUrlOf(unset, place, 'sbc-1')).toBe(url)
   const apiTls = { certFile: 'api.pem', keyFile: 'api.key' }
-  expect(nodeUrlOf({ ...unset, apiTls }, place, 'sbc-1')).toBe(url.replace('http:', 'https:'))
+  expect(instanceUrlOf({ ...unset, apiTls }, place, 'sbc-1')).toBe(url.replace('http:', 'https:'))
   const given = { apiTls: undefined, node: { ...unset.node, url: 'https://sbc.example.com' } }
-  expect(nodeUrlOf(given, place, 'sbc-1')).toBe('https://sbc.example.com')
+  expect(instanceUrlOf(given, place, 'sbc-1')).toBe('https://sbc.example.com')
 })
 
 const udp = { protocol: 'udp', host: '10.0.0.1', port: 5_060 }
@@ -35,26 +35,26 @@ const tcp = { protocol: 'tcp', host: '2001:db8::1', port: 5_070 }
 const page = { protocol: 'wss', host: '10.0.0.1', port: 443 }
 
 test('other nodes send SIP to the first listener that is no WebSocket, unless another address is given', () => {
-  expect(nodeSipUriOf(unset, [page, udp, tcp])).toBe('sip:10.0.0.1:5060')
-  expect(nodeSipUriOf(unset, [tcp, udp])).toBe('sip:[2001:db8::1]:5070;transport=tcp')
-  expect(nodeSipUriOf(unset, [page])).toBe('')
+  expect(instanceSipUriOf(unset, [page, udp, tcp])).toBe('sip:10.0.0.1:5060')
+  expect(instanceSipUriOf(unset, [tcp, udp])).toBe('sip:[2001:db8::1]:5070;transport=tcp')
+  expect(instanceSipUriOf(unset, [page])).toBe('')
   const given = { node: { ...unset.node, sipUri: 'sip:10.9.0.1;transport=tls' } }
-  expect(nodeSipUriOf(given, [udp])).toBe('sip:10.9.0.1;transport=tls')
+  expect(instanceSipUriOf(given, [udp])).toBe('sip:10.9.0.1;transport=tls')
 })
 
 test('requests of a node come from where its sockets are bound, or from any address that the machine shows', () => {
   const ofMachine = ['10.0.0.1', '192.168.7.1', 'fe80::1', '2001:db8::1']
-  expect(nodeSipAddressesOf([udp, tcp, page], ofMachine)).toEqual(['10.0.0.1', '2001:db8::1'])
-  expect(nodeSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }, udp], ofMachine)).toEqual([
+  expect(instanceSipAddressesOf([udp, tcp, page], ofMachine)).toEqual(['10.0.0.1', '2001:db8::1'])
+  expect(instanceSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }, udp], ofMachine)).toEqual([
     '10.0.0.1',
     '192.168.7.1',
   ])
-  expect(nodeSipAddressesOf([{ protocol: 'tcp', host: '::' }], ofMachine)).toEqual([
+  expect(instanceSipAddressesOf([{ protocol: 'tcp', host: '::' }], ofMachine)).toEqual([
     '10.0.0.1',
     '192.168.7.1',
     '2001:db8::1',
   ])
-  expect(nodeSipAddressesOf([{ protocol: 'wss', host: '0.0.0.0' }], ofMachine)).toEqual([])
+  expect(instanceSipAddressesOf([{ protocol: 'wss', host: '0.0.0.0' }], ofMachine)).toEqual([])
   const many = Array.from({ length: 100 }, (_, index) => `10.0.1.${index}`)
-  expect(nodeSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }], many)).toHaveLength(32)
+  expect(instanceSipAddressesOf([{ protocol: 'udp', host: '0.0.0.0' }], many)).toHaveLength(32)
 })

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
-import type { NodeCondition, InstanceStatus } from '../../../schema/contracts/instances.ts'
-import { LostNodes } from '../../../engine/stores/lost-instances.ts'
+import type { InstanceCondition, InstanceStatus } from '../../../schema/contracts/instances.ts'
+import { LostInstances } from '../../../engine/stores/lost-instances.ts'
 
 function watched() {
   const world = { now: 0, state: 'serving' as InstanceStatus['state'], isThis: false, epoch: 1 }
   const nodes: {
-    condition: NodeCondition
+    condition: InstanceCondition
     heartbeatAgeMs: number
     list(): readonly InstanceStatus[]
   } = {
@@ -30,7 +30,7 @@ function watched() {
   }
   const logged: string[] = []
   const told: string[] = []
-  const lost = new LostNodes({
+  const lost = new LostInstances({
     nodes,
     now: () => world.now,
     log: (level, message): void => void logged.push(`${level} ${message.split(':')[0] ?? ''}`),

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import type { NodeIdentity } from '../../../schema/contracts/instances.ts'
+import type { InstanceIdentity } from '../../../schema/contracts/instances.ts'
 import { Heartbeat, type HeartbeatDeps } from '../../../schema/instances/heartbeat.ts'
-import { registerNode } from '../../../schema/instances/instance-registry.ts'
+import { registerInstance } from '../../../schema/instances/instance-registry.ts'
 import { ServerClock } from '../../../schema/instances/server-clock.ts'
 import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { openStore, type ServerStore } from '../../../schema/postgres/open.ts'
@@ -36,7 +36,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   })
 
   const beating = (
-    identity: NodeIdentity,
+    identity: InstanceIdentity,
     offlineMs?: number,
     clocks?: HeartbeatDeps['clocks'],
   ): Heartbeat =>
@@ -64,13 +64,13 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     store.statements.execute(`UPDATE node SET heartbeat_at = heartbeat_at - ${ms}`)
 
   test('a start on the same disk is the next epoch, at once', async () => {
-    expect(await registerNode(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 1 })
-    expect(await registerNode(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 2 })
+    expect(await registerInstance(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 1 })
+    expect(await registerInstance(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 2 })
   })
 
   test('another disk under the name of a node that is heard is refused, and told what to do', async () => {
-    await registerNode(store, sbc1)
-    await expect(registerNode(store, { ...sbc1, installId: 'two' })).rejects.toThrow(
+    await registerInstance(store, sbc1)
+    await expect(registerInstance(store, { ...sbc1, installId: 'two' })).rejects.toThrow(
       /cannot serve as node sbc-1: .*10\.0\.0\.1.* set another NODE_NAME; .* in 10 s/,
     )
     expect(await row()).toMatchObject({ epoch: 1, install_id: 'one' })
@@ -80,9 +80,9 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     ['is silent for ten seconds', () => silence(10_000)],
     ['has stopped', () => store.statements.execute("UPDATE node SET state = 'stopped'")],
   ])('another disk may have the name of a node that %s', async (_, become) => {
-    await registerNode(store, sbc1)
+    await registerInstance(store, sbc1)
     await become()
-    expect(await registerNode(store, { ...sbc1, installId: 'two' })).toMatchObject({ epoch: 2 })
+    expect(await registerInstance(store, { ...sbc1, installId: 'two' })).toMatchObject({ epoch: 2 })
   })
 
   test.each([10_000, 45_000])(
@@ -91,7 +91,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
       // Ten seconds are what is not set.
       const set = offlineMs === 10_000 ? undefined : offlineMs
       const node = beating(
-        await registerNode(store, { ...sbc1, ...(set && { offlineMs: set }) }),
+        await registerInstance(store, { ...sbc1, ...(set && { offlineMs: set }) }),
         set,
       )
       node.grantsFor(() => 60)
@@ -102,16 +102,16 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
       expect([node.condition, node.isHoldingMoney()]).toEqual(['valid', true])
       await silence(offlineMs - 1_000)
       const other = { ...sbc1, installId: 'two' }
-      await expect(registerNode(store, other)).rejects.toThrow(/cannot serve as node sbc-1/)
+      await expect(registerInstance(store, other)).rejects.toThrow(/cannot serve as node sbc-1/)
       time.advance(1_000)
       expect([node.condition, node.isHoldingMoney()]).toEqual(['unheard', false])
       await silence(1_000)
-      expect(await registerNode(store, other)).toMatchObject({ epoch: 2 })
+      expect(await registerInstance(store, other)).toMatchObject({ epoch: 2 })
     },
   )
 
   test('a node tells every second that it lives, what it does and how many calls it has', async () => {
-    const node = beating(await registerNode(store, sbc1))
+    const node = beating(await registerInstance(store, sbc1))
     node.countCalls(() => 3)
     const sipAddresses = ['10.0.0.1', '192.168.7.1']
     await node.become('serving', 'http://10.0.0.1:9000', 'sip:10.0.0.1:5060', sipAddresses)
@@ -122,7 +122,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
       sip_uri: 'sip:10.0.0.1:5060',
     })
     expect(node.list()).toMatchObject([{ sipUri: 'sip:10.0.0.1:5060', sipAddresses }])
-    await registerNode(store, { ...sbc1, name: 'sbc-0', installId: 'two' })
+    await registerInstance(store, { ...sbc1, name: 'sbc-0', installId: 'two' })
     await silence(60_000)
     const before = (await row())?.['heartbeat_at']
     const asked = vi.spyOn(notices, 'query')
@@ -146,8 +146,10 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     const clock = new ServerClock(time.now, start)
     const ofMachine = (): number => clock.now() + aheadMs
     const clocks = { ofMachine, ofServer: clock }
-    const node = beating(await registerNode(store, sbc1), undefined, clocks)
-    const other = beating(await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' }))
+    const node = beating(await registerInstance(store, sbc1), undefined, clocks)
+    const other = beating(
+      await registerInstance(store, { ...sbc1, name: 'sbc-2', installId: 'two' }),
+    )
     await node.become('serving')
     expect(node.clockDifferenceMs).toBe(90_000)
     expect(log).toEqual(['warn'])
@@ -166,9 +168,9 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   })
 
   test('a node whose name another process has taken is fenced for good', async () => {
-    const node = beating(await registerNode(store, sbc1))
+    const node = beating(await registerInstance(store, sbc1))
     await silence(10_000)
-    await registerNode(store, { ...sbc1, installId: 'two' })
+    await registerInstance(store, { ...sbc1, installId: 'two' })
     await node.become('serving')
     expect([node.condition, node.isHoldingMoney(), log]).toEqual(['fenced', false, ['error']])
     await node.become('serving')
@@ -176,8 +178,10 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   })
 
   test('a node that is silent for long is fenced by another one, and only then gone', async () => {
-    const silent = beating(await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' }))
-    const node = beating(await registerNode(store, sbc1))
+    const silent = beating(
+      await registerInstance(store, { ...sbc1, name: 'sbc-2', installId: 'two' }),
+    )
+    const node = beating(await registerInstance(store, sbc1))
     await store.statements.execute(
       "UPDATE node SET heartbeat_at = heartbeat_at - 131000 WHERE name = 'sbc-2'",
     )
@@ -191,13 +195,15 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   })
 
   test('a node that has granted for an hour is not gone before that is over', async () => {
-    const silent = beating(await registerNode(store, { ...sbc1, name: 'sbc-2', installId: 'two' }))
+    const silent = beating(
+      await registerInstance(store, { ...sbc1, name: 'sbc-2', installId: 'two' }),
+    )
     silent.grantsFor(() => 3_600)
     await silent.become('serving')
     silent.grantsFor(() => 60)
     await silent.become('serving')
     silent.stop()
-    const node = beating(await registerNode(store, sbc1))
+    const node = beating(await registerInstance(store, sbc1))
     const silence2 = (ms: number) =>
       store.statements.execute(
         `UPDATE node SET heartbeat_at = heartbeat_at - ${ms} WHERE name = 'sbc-2'`,

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { registerNode } from '../../../schema/instances/instance-registry.ts'
+import { registerInstance } from '../../../schema/instances/instance-registry.ts'
 import {
   type CommonSettings,
   differencesOf,
   settingsOfLiving,
-  SettingsOfNodes,
+  SettingsOfInstances,
 } from '../../../schema/instances/settings-of-instances.ts'
 import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { ManualTime } from '../../support/manual-time.ts'
@@ -29,7 +29,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     const store = await database.open()
     const node = async (name: string, own: CommonSettings) => {
       const place = { address: `http://${name}`, version: '1.0.0' }
-      const identity = await registerNode(store, { name, installId: name, ...place })
+      const identity = await registerInstance(store, { name, installId: name, ...place })
       const time = new ManualTime(0)
       const log: { level: string; message: string; fields: unknown }[] = []
       const deps = {
@@ -40,7 +40,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
       const notices = new ServerNotices({ url: database.url, ...deps })
       onTestFinished(() => notices.stop())
       await notices.start()
-      const settings = new SettingsOfNodes({ identity, own, connection: notices, ...deps })
+      const settings = new SettingsOfInstances({ identity, own, connection: notices, ...deps })
       /** As `Heartbeat` tells it. */
       const become = (state: string) =>
         store.statements.execute(`UPDATE node SET state = '${state}' WHERE name = '${name}'`)

@@ -266,7 +266,7 @@ class History implements Line, Scene {
       case 'takeRoom':
       case 'transfer':
         return this.#control.perform(command)
-      case 'nodeSilent':
+      case 'instanceSilent':
       case 'goesOn':
       case 'checkHolder':
       case 'findPhones':

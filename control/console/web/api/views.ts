@@ -19,7 +19,7 @@ export type { ErrorBody, PageMeta } from '../../../http/envelope.ts'
 export type { WalletView as Wallet } from '../../../money/customer-routes.ts'
 export type { AlertView as BillingAlert } from '../../../money/alert-store.ts'
 export type { LedgerEntryView as LedgerEntry } from '../../../money/ledger-store.ts'
-export type { ProcessNodeView as ProcessNode } from '../../../instances/membership.ts'
+export type { InstanceView as ProcessNode } from '../../../instances/membership.ts'
 export type {
   HistoryView as TelemetryHistory,
   NodeHistoryView as NodeHistory,
@@ -42,7 +42,7 @@ export type { InboundRouteView as InboundRoute } from '../../../resources/inboun
 export type { OutboundRouteView as OutboundRoute } from '../../../resources/outbound-routes.ts'
 export type { ImportReport } from '../../../resources/rate-import.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
-export type { GuardView as SpendGuard } from '../../../resources/spending-cap-view.ts'
+export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'
 export type { PriceExplanation as Price } from '../../../resources/rate-routes.ts'
 export type { RatePlanView as RatePlan } from '../../../resources/rate-plans.ts'
 export type { RateView as Rate } from '../../../resources/rates.ts'

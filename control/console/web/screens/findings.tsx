@@ -22,7 +22,7 @@ import {
 } from './finding-words.ts'
 import { denialPhrase } from './denial-words.ts'
 import { actorText } from './ledger-words.ts'
-import { nameOfNode, useNodeNames } from './names.ts'
+import { nameOfNode, useInstanceNames } from './names.ts'
 
 /** They are found in the records of two weeks. */
 const REFRESH_MS = 30_000
@@ -60,7 +60,7 @@ interface FindingsProps {
 }
 
 export function Findings({ telemetry, findings: { data, problem, reload } }: FindingsProps) {
-  const names = useNodeNames()
+  const names = useInstanceNames()
   const silent = silentNodes(telemetry)
   // A node that has fallen silent is a finding: it is not waited for.
   useEffect(() => void (data.value !== undefined && reload()), [silent.join()])

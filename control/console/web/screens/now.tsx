@@ -39,7 +39,7 @@ export function NowScreen() {
       {may('cdrs:read') && <Refusals />}
       <h2>The last ten minutes</h2>
       <Figures telemetry={telemetry.data.value} history={known} charts={charts} />
-      <PlatformNodes />
+      <PlatformInstances />
       <div class="charts">
         <Chart title="Calls per second" {...charts.perSecond} />
         <Chart title="Live calls" {...charts.active} />
@@ -135,7 +135,7 @@ const columns: readonly ShownColumn<ProcessNode>[] = [
 ]
 
 /** The processes that share the database, where there are several. */
-function PlatformNodes() {
+function PlatformInstances() {
   const { data } = useView<readonly ProcessNode[]>('/nodes', { everyMs: NODES_REFRESH_MS })
   const rows = data.value ?? []
   if (rows.length < 2) return null

@@ -9,7 +9,7 @@ import { durationText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
 import { DenialCode } from './denial-code.tsx'
-import { nameOfNode, useNodeNames } from './names.ts'
+import { nameOfNode, useInstanceNames } from './names.ts'
 import {
   orderText,
   payerText,
@@ -172,7 +172,7 @@ function OtherSources({ names }: { names: readonly string[] }) {
 }
 
 function Candidates({ simulation: { candidates, order, payment } }: { simulation: Simulation }) {
-  const nodes = useNodeNames()
+  const nodes = useInstanceNames()
   const currency = payment.rate?.currency ?? null
   // A tenant sees no costs, and a node of the platform has none.
   const hasCosts = candidates.some((each) => each.carrier_price_exact !== null)

@@ -4,7 +4,7 @@
  */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
-import type { SpendGuard } from '../api/views.ts'
+import type { SpendingCap } from '../api/views.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Reason, textIn, words } from '../parts/form.tsx'
 import { moneyText } from '../parts/format.ts'
@@ -12,20 +12,20 @@ import { ListScreen, type Action } from '../parts/list.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 
-const nameOf = ({ scope, scope_id, name }: SpendGuard): string =>
+const nameOf = ({ scope, scope_id, name }: SpendingCap): string =>
   `${scope} ${name ?? `#${scope_id}`}`
 
-const prefixOf = ({ prefix }: SpendGuard): string => (prefix === '' ? 'all numbers' : `${prefix}…`)
+const prefixOf = ({ prefix }: SpendingCap): string => (prefix === '' ? 'all numbers' : `${prefix}…`)
 
 const periods = { duration: 'in all', day: 'each day (UTC)' } as const
 
-function effectOf({ action, amount_exact, currency, per }: SpendGuard): string {
+function effectOf({ action, amount_exact, currency, per }: SpendingCap): string {
   if (action === 'block') return 'blocked'
   const amount = moneyText(amount_exact, currency)
   return per === null ? `at most ${amount}` : `at most ${amount} ${periods[per]}`
 }
 
-const columns: readonly ShownColumn<SpendGuard>[] = [
+const columns: readonly ShownColumn<SpendingCap>[] = [
   textColumn('who', 'Calls of', nameOf, { max: 80 }),
   textColumn('prefix', 'To', prefixOf, { show: prefixOf }),
   textColumn('effect', 'Guard', effectOf, {
@@ -39,7 +39,7 @@ const columns: readonly ShownColumn<SpendGuard>[] = [
 ]
 
 export const SpendGuardsScreen = () => (
-  <ListScreen<SpendGuard>
+  <ListScreen<SpendingCap>
     label="Spend guards"
     path="/spend-guards?limit=200"
     columns={columns}
@@ -52,7 +52,7 @@ export const SpendGuardsScreen = () => (
   />
 )
 
-const remove = (guard: SpendGuard): Action => ({
+const remove = (guard: SpendingCap): Action => ({
   text: 'Remove',
   title: 'Remove this guard?',
   ask: (

@@ -18,7 +18,7 @@ const START_MS = 60_000
 export const SIP_PORT = 5_060
 const API_PORT = 8_080
 
-export class ClusterNode {
+export class ClusterInstance {
   readonly machine: Machine
   /** Not by this bench. */
   endsByItself = 0

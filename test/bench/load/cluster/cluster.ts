@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PostgresStatements } from '../../../../schema/sql/postgres-statements.ts'
 import { provision } from '../../../support/commands-here.ts'
-import { ClusterNode } from './cluster-node.ts'
+import { ClusterInstance } from './cluster-node.ts'
 import { DatabaseServer } from './database-server.ts'
 import { type Machine, Network, whyNoNetwork } from './network.ts'
 
@@ -22,7 +22,7 @@ export interface Cluster {
   readonly databaseMachine: Machine
   /** Where calls come from and go to. */
   readonly load: Machine
-  readonly nodes: readonly ClusterNode[]
+  readonly nodes: readonly ClusterInstance[]
   /** Statements of this process, which no cut link concerns. */
   readonly statements: PostgresStatements
   /** Starts the nodes: what they look for at their start is there already. */
@@ -61,7 +61,8 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       TRUSTED_SOURCES: `127.0.0.0/8,::1/128,${load.address}/32`,
     }
     const nodes = names.map(
-      (name) => new ClusterNode(network.machine(name), environment, { parent: folder, logFolder }),
+      (name) =>
+        new ClusterInstance(network.machine(name), environment, { parent: folder, logFolder }),
     )
     const statements = new PostgresStatements({ url: database.localUrl, connections: 2 })
     return {

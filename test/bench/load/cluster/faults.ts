@@ -1,7 +1,7 @@
 /** The faults of a cluster, and their times: a plan from a seed, and its execution. */
 import { setTimeout as later } from 'node:timers/promises'
 import { seededRandom } from '../../../support/seeded-random.ts'
-import type { ClusterNode } from './cluster-node.ts'
+import type { ClusterInstance } from './cluster-node.ts'
 import type { DatabaseServer } from './database-server.ts'
 import type { Machine, Network } from './network.ts'
 
@@ -70,7 +70,7 @@ function lengthOf(kind: FaultKind, { pauseMs, cutMs }: FaultOptions, random: num
 
 interface Parts {
   readonly network: Network
-  readonly nodes: readonly ClusterNode[]
+  readonly nodes: readonly ClusterInstance[]
   readonly database: DatabaseServer
   readonly databaseMachine: Machine
 }

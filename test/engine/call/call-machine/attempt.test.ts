@@ -1,9 +1,9 @@
 /** The health that an attempt without success shows of the node of the installation. */
 import { expect, test } from 'vitest'
-import type { OtherNodeCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
+import type { OtherInstanceCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { CallMachine, response } from '../../../support/call-machine.ts'
 
-const otherNode: OtherNodeCandidate = {
+const otherInstance: OtherInstanceCandidate = {
   kind: 'other-node',
   uri: 'sip:10.0.0.9',
   holder: 'b',
@@ -17,10 +17,10 @@ const otherNode: OtherNodeCandidate = {
 function asked() {
   const machine = new CallMachine()
   machine.invited(null, 'u', 'offer')
-  machine.dial([otherNode], 'u', 'offer')
+  machine.dial([otherInstance], 'u', 'offer')
   const legId = machine.call().dialing?.attempts[0]?.legId ?? ''
   const silent = (): readonly string[] =>
-    machine.commands.flatMap((command) => (command.type === 'nodeSilent' ? [command.name] : []))
+    machine.commands.flatMap((command) => (command.type === 'instanceSilent' ? [command.name] : []))
   const sent = () => machine.event({ type: 'sent', legId, callId: 'x' })
   return { machine, legId, silent, sent }
 }

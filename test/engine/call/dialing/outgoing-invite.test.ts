@@ -157,7 +157,7 @@ test('without an offer 100rel is not offered: PRACK would have to carry the answ
 })
 
 test('another node is asked with the called user as it is written, whatever it means elsewhere', () => {
-  const otherNode: Callee = {
+  const otherInstance: Callee = {
     kind: 'other-node',
     uri: 'sip:192.0.2.9:5070',
     holder: 'b',
@@ -165,7 +165,7 @@ test('another node is asked with the called user as it is written, whatever it m
     replaces: 'c;to-tag=t;from-tag=f',
   }
   const calledUser = "$'1$&$$"
-  const { uri, headers } = inviteFor(otherNode, announced(undefined, { calledUser }), filter)
+  const { uri, headers } = inviteFor(otherInstance, announced(undefined, { calledUser }), filter)
   expect(uri).toBe("sip:$'1$&$$@192.0.2.9:5070")
   expect(headers['To']).toBe("<sip:$'1$&$$@192.0.2.9:5070>")
 })

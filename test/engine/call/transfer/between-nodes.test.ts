@@ -15,13 +15,13 @@ import {
   type Pair,
   notified,
 } from '../../../support/transfer-rig.ts'
-import { startTwoNodes, type TwoNodes } from '../../../support/two-nodes.ts'
+import { startTwoInstances, type TwoInstances } from '../../../support/two-nodes.ts'
 import { infoPasses, hangUp, extensionRecord } from '../steps.ts'
 
-let nodes: TwoNodes
+let nodes: TwoInstances
 
 beforeEach(async () => {
-  nodes = await startTwoNodes()
+  nodes = await startTwoInstances()
 })
 afterEach(() => nodes.stop())
 

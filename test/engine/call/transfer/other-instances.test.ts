@@ -32,7 +32,7 @@ function cluster() {
       },
       isRecording: (callUuid) => callUuid === world.recorded,
       onRefused: () => void (world.refused += 1),
-      onNodeAt: (address) => void nodeAddresses?.push(address),
+      onInstanceAt: (address) => void nodeAddresses?.push(address),
       log: (level, message) => void logged?.push(`${level} ${message}`),
     })
   return { world, logged, nodeAddresses, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }

@@ -128,7 +128,7 @@ test('another call does not take what one has obtained that still waits for room
 
 test('another call does not take the part of a cap that one has obtained', async () => {
   const guard = {
-    guardUuid: 'guard',
+    capUuid: 'guard',
     scope: 'customer' as const,
     scopeId: 1,
     prefix: '',

@@ -42,17 +42,17 @@ const end = (books: Books, uuid: string, billsec: number) =>
 async function guarded(more: Parameters<typeof addGuard>[2], terms = {}) {
   const books = await customerWith(oneUnit, terms)
   await addGuard(books.store, 'guard', { customer_id: books.customerId, ...more })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   return books
 }
 
-const braked = { kind: 'denied', code: 'spend_guard', guardUuid: 'guard' }
+const braked = { kind: 'denied', code: 'spend_guard', capUuid: 'guard' }
 
 test('the next call is refused, however its number is spelled, and says which guard it was', async () => {
   const books = await guarded({})
   const other = await addCustomer(books.store, { name: 'beta' })
   await addGuard(books.store, 'of another', { customer_id: other, prefix: '16' })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   expect(await dial(books, 'a', '*31#001555')).toMatchObject(braked)
   expect(books.ocs.foresee(question('a', '155512'))).toMatchObject({
     verdict: braked,
@@ -81,10 +81,10 @@ test('a guard brakes until it expires, and a removed one at once no more', async
   books.time.advance(1_000)
   expect(await dial(books, 'b')).toMatchObject({ kind: 'granted' })
   await addGuard(books.store, 'other', { customer_id: 1, prefix: '16' })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   expect(await dial(books, 'c', '1666')).toMatchObject({ code: 'spend_guard' })
   await runSql(books.store, "UPDATE spend_guard SET ended_at = 1 WHERE guard_uuid = 'other'")
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   expect(await dial(books, 'd', '1666')).toMatchObject({ kind: 'granted' })
 })
 
@@ -97,7 +97,7 @@ test('a call without a payer is stopped by a block of its extension or tenant, a
   const books = await ocsOn(store, undefined, 'allow')
   const phone = { extensionId: 5, payerTenantId: 3 }
   expect(await dial(books, 'a', '1555', phone)).toMatchObject({ ...braked, account: null })
-  expect(await dial(books, 'b', '1666', phone)).toMatchObject({ guardUuid: 'tenant' })
+  expect(await dial(books, 'b', '1666', phone)).toMatchObject({ capUuid: 'tenant' })
   expect(await dial(books, 'c', '1777', phone)).toMatchObject({ kind: 'granted' })
   const pbx = { caller: '101', payerTenantId: 3 }
   expect(await dial(books, 'd', '1555', pbx)).toMatchObject(braked)
@@ -142,7 +142,7 @@ test('what a live call has left of its grant counts on a cap that is set meanwhi
   await dial(books, 'a')
   await extend(books, 'a', 50)
   await addGuard(books.store, 'guard', { customer_id: 1, ...capOf(100_000) })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   // It had talked for 50 s at least of 110, so 60 s of it count, and 40 are left.
   expect(await dial(books, 'b')).toMatchObject({ kind: 'granted', grantedSeconds: 40 })
   expect(await extend(books, 'a', 100)).toMatchObject({ kind: 'denied', code: 'spend_guard' })
@@ -157,11 +157,11 @@ test('a block lets live calls go on, and ends those that it is told to end', asy
   await dial(books, 'b', '1666')
   void books.ocs.answered(openCall('a', start), '{}')
   await addGuard(books.store, 'guard', { customer_id: 1 })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   expect(await extend(books, 'a', 50)).toMatchObject({ kind: 'granted' })
   expect(books.ocs.alive(['a', 'b'], books.time.now())).toEqual([])
   await runSql(books.store, `UPDATE spend_guard SET ends_calls_before = ${start + 1}`)
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   expect(books.ocs.alive(['a', 'b'], books.time.now())).toEqual([
     { callUuid: 'a', code: 'spend_guard' },
   ])
@@ -175,13 +175,13 @@ test('a cap that is removed while calls hold more than it is asked for no more',
   const { statements } = books.store
   await dial(books, 'a')
   await addGuard(books.store, 'guard', { customer_id: 1, ...capOf(10_000) })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   const stored = () =>
     statements.prepare("SELECT amount, version FROM share WHERE kind = 'cap'").all([])
   await books.pass(1_000)
   expect(await stored()).toMatchObject([{ amount: 60_000 }])
   await runSql(books.store, 'UPDATE spend_guard SET ended_at = 1')
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   const before = await stored()
   for (let second = 0; second < 15; second += 1) await books.pass(1_000)
   expect(await stored()).toEqual(before)
@@ -201,12 +201,12 @@ test('a cap of a day begins again at midnight UTC, with what calls are granted f
 test('a call counts on every cap that covers it: the least of them decides', async () => {
   const books = await guarded({ ...capOf(90_000) })
   await addGuard(books.store, 'wide', { customer_id: 1, prefix: '1', ...capOf(120_000) })
-  await books.ocs.reloadSpendGuards()
+  await books.ocs.reloadSpendingCaps()
   expect(await dial(books, 'a')).toMatchObject({ grantedSeconds: 60 })
   expect(await dial(books, 'b')).toMatchObject({ grantedSeconds: 30 })
   expect(await dial(books, 'c')).toMatchObject(braked)
   expect(await dial(books, 'd', '1666')).toMatchObject({ grantedSeconds: 30 })
-  expect(await dial(books, 'e', '1666')).toMatchObject({ guardUuid: 'wide' })
+  expect(await dial(books, 'e', '1666')).toMatchObject({ capUuid: 'wide' })
 })
 
 test('a cap in another currency than the wallet stops the call: it cannot be counted', async () => {

@@ -1,9 +1,9 @@
 /** A phone that has registered over TCP at another node: on real sockets. */
 import { onTestFinished, test } from 'vitest'
-import { startTwoNodes } from '../../../support/two-nodes.ts'
+import { startTwoInstances } from '../../../support/two-nodes.ts'
 
 test('is absent at once when its connection is closed: 480', async () => {
-  const nodes = await startTwoNodes({ withTcp: true })
+  const nodes = await startTwoInstances({ withTcp: true })
   onTestFinished(() => nodes.stop())
   const phone = await nodes.phoneByTcp()
   phone.hangUp()

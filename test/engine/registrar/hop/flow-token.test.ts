@@ -12,15 +12,18 @@ const home = { domain: 'acme.example', extension: '101' }
 const call: FlowToken = { kind: 'call', ...home, issuer: 'a', issuedAt: 1_700_000_000_000 }
 const flow = { protocol: 'tls', address: '2001:db8::7', port: 40_001 }
 const toPhone: FlowToken = { kind: 'to-phone', ...home, node: 'a', flow }
-const toNode: FlowToken = { kind: 'to-node', ...home, node: 'a', address: '2001:db8::7' }
+const toInstance: FlowToken = { kind: 'to-node', ...home, node: 'a', address: '2001:db8::7' }
 const use: TokenUse = { holder: 'b', uri: 'sip:101@10.0.0.5:5060', callId: 'c1' }
 
-test.each([call, toPhone, toNode])('a token of kind $kind is read as it was written', (token) => {
-  expect(tokens.read(tokens.write(token, use), use)).toEqual(token)
-})
+test.each([call, toPhone, toInstance])(
+  'a token of kind $kind is read as it was written',
+  (token) => {
+    expect(tokens.read(tokens.write(token, use), use)).toEqual(token)
+  },
+)
 
 test('a token can stand as the user part of a SIP URI, and shows nothing of what it says', () => {
-  for (const token of [call, toPhone, toNode]) {
+  for (const token of [call, toPhone, toInstance]) {
     const text = tokens.write(token, use)
     expect(text).toMatch(/^tg[cd]1\.[\w-]+$/)
     const bytes = Buffer.from(text.slice(5), 'base64url').toString('latin1')
@@ -33,7 +36,7 @@ test.each([
   ['for another Contact', call, { ...use, uri: 'sip:102@10.0.0.5:5060' }],
   ['of a dialog at another node', toPhone, { ...use, holder: 'c' }],
   ['of a dialog in another call', toPhone, { ...use, callId: 'c2' }],
-  ['of a phone in another call', toNode, { ...use, callId: 'c2' }],
+  ['of a phone in another call', toInstance, { ...use, callId: 'c2' }],
 ])('a token is no good %s', (_what, token, elsewhere) => {
   expect(tokens.read(tokens.write(token, use), elsewhere)).toBeUndefined()
 })

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { type KnownNode, PeerNodes } from '../../../../engine/registrar/hop/instance-hop.ts'
+import { type KnownInstance, PeerInstances } from '../../../../engine/registrar/hop/instance-hop.ts'
 
 /** Nodes of which the first list is known, and names that DNS knows. */
-function registry(...known: readonly KnownNode[]) {
+function registry(...known: readonly KnownInstance[]) {
   const state = {
     nodes: known,
     now: 0,
@@ -21,7 +21,7 @@ function registry(...known: readonly KnownNode[]) {
   }
   return {
     state,
-    peers: new PeerNodes({
+    peers: new PeerInstances({
       self: 'self',
       nodes: () => state.nodes,
       now: () => state.now,
@@ -31,7 +31,12 @@ function registry(...known: readonly KnownNode[]) {
   }
 }
 
-const node = (name: string, sipUri: string | null, isAlive = true, heartbeatAt = 0): KnownNode => ({
+const node = (
+  name: string,
+  sipUri: string | null,
+  isAlive = true,
+  heartbeatAt = 0,
+): KnownInstance => ({
   name,
   sipUri,
   isAlive,

@@ -3,7 +3,7 @@ import type { Binding } from '../../../../engine/registrar/bindings.ts'
 import {
   PhoneHop,
   type HopRequest,
-  type PeerNode,
+  type PeerInstance,
 } from '../../../../engine/registrar/hop/phone-hop.ts'
 
 const home = { domain: 'acme.example', extension: '101' }
@@ -25,7 +25,7 @@ const bound = (more: Partial<Binding> = {}): Binding => ({
   node: 'b',
   ...more,
 })
-const peerAt = (address: string, more: Partial<PeerNode> = {}): PeerNode => ({
+const peerAt = (address: string, more: Partial<PeerInstance> = {}): PeerInstance => ({
   sip: { host: address, port: 5_060, protocol: 'udp' },
   addresses: [address],
   isAlive: true,

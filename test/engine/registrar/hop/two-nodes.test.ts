@@ -6,17 +6,17 @@ import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
   home,
   recordAtA,
-  startTwoNodes,
+  startTwoInstances,
   talkAcross,
-  type TwoNodes,
+  type TwoInstances,
 } from '../../../support/two-nodes.ts'
 import { finalNotify, refer, asVersion } from '../../../support/transfer-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 
-let nodes: TwoNodes
+let nodes: TwoInstances
 
 beforeEach(async () => {
-  nodes = await startTwoNodes()
+  nodes = await startTwoInstances()
 })
 afterEach(() => nodes.stop())
 
