@@ -6,7 +6,7 @@ import { z } from 'zod'
 import { urlsOf } from '../schema/net/hosts.ts'
 import { sipTarget } from '../schema/net/sip-target.ts'
 import { parseNetwork } from '../schema/net/ip-address.ts'
-import { bracketed, withoutBrackets } from './sip-server/message/index.ts'
+import { bracketed, withoutBrackets } from '../schema/sip/index.ts'
 
 /** `allowed` completes the sentence "allowed is …". */
 export interface SettingKind<T> {

@@ -4,18 +4,23 @@ import { expect, test } from 'vitest'
 import { codeOf, holds } from './support/source-files.ts'
 
 const onlyNode = /^node:/
-/**
- * SIP grammar, pure: the second public door of the embedded server, for `engine`, `control` and
- * `schema`.
- */
-const sipGrammar = 'engine/sip-server/message/index.ts'
+/** SIP grammar, pure: all planes use it. */
+const sip = 'schema/sip'
 /** The values that pass between the SIP server and an application. */
 const applications = 'engine/sip-server/application.ts'
 const sipServer = (...names: readonly string[]) => names.map((name) => `engine/sip-server/${name}`)
 /** The basics of those layers of the SIP server that do no input and output. */
-const sipBasics = sipServer('flow.ts', 'options.ts', 'errors.ts')
+const sipBasics = [sip, ...sipServer('flow.ts', 'options.ts', 'errors.ts')]
 
-const helpers = ['routing', 'dispatcher', 'registrar', 'guard', 'charging', 'shares', 'trunks']
+const helpers = [
+  'routing',
+  'dispatcher',
+  'registrar',
+  'flood-guard',
+  'charging',
+  'shares',
+  'trunks',
+]
 /** The folders that a helper of call control may import beside the schema. */
 const helpersOf: Readonly<Record<string, readonly string[]>> = {
   // They count calls against limits, or spend from wallets.
@@ -46,57 +51,56 @@ const map: Readonly<Record<string, Rule>> = {
   engine: { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ },
   // Read by Nodes that are too old for the rest.
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
-  'engine/sip-server': { folders: [], packages: onlyNode },
-  'engine/sip-server/program': { folders: sipServer(''), packages: /^(node:|sax$)/ },
+  'engine/sip-server': { folders: [sip], packages: onlyNode },
+  'engine/sip-server/program': { folders: [sip, ...sipServer('')], packages: /^(node:|sax$)/ },
   'engine/sip-server/build.mjs': { folders: [], packages: /^(node:|esbuild$)/ },
-  'engine/sip-server/rules': { folders: sipServer(''), packages: onlyNode },
-  'engine/sip-server/capture': { folders: sipServer(''), packages: onlyNode },
+  'engine/sip-server/rules': { folders: [sip, ...sipServer('')], packages: onlyNode },
+  'engine/sip-server/capture': { folders: [sip, ...sipServer('')], packages: onlyNode },
   // An application of its own: it knows the server by its protocol alone.
   'engine/sip-server/example': { folders: [], packages: /^drachtio-srf$/ },
   // The sans-IO layers look downwards only, and at no package: no socket, timer, clock or random.
-  'engine/sip-server/message': { folders: [], packages: /^(node:buffer|sip-status)$/ },
   'engine/sip-server/transaction': {
-    folders: [...sipBasics, ...sipServer('message')],
+    folders: [...sipBasics],
     packages: /^$/,
   },
   'engine/sip-server/dialog': {
-    folders: [...sipBasics, ...sipServer('message', 'transaction')],
+    folders: [...sipBasics, ...sipServer('transaction')],
     packages: /^$/,
   },
   'engine/sip-server/wire': {
-    folders: [...sipBasics, applications, ...sipServer('message')],
+    folders: [...sipBasics, applications],
     packages: /^node:buffer$/,
   },
   'engine/sip-server/core': {
-    folders: [...sipBasics, applications, ...sipServer('message', 'transaction', 'dialog')],
+    folders: [...sipBasics, applications, ...sipServer('transaction', 'dialog')],
     packages: /^node:net$/,
   },
-  'engine/sip-server/transport': { folders: sipServer(''), packages: /^(node:|ws$)/ },
-  'engine/sip-server/clients': { folders: sipServer(''), packages: onlyNode },
+  'engine/sip-server/transport': { folders: [sip, ...sipServer('')], packages: /^(node:|ws$)/ },
+  'engine/sip-server/clients': { folders: [sip, ...sipServer('')], packages: onlyNode },
   ...Object.fromEntries(
     helpers.map((name) => [
       `engine/${name}`,
       {
-        folders: ['schema', sipGrammar, ...(helpersOf[name] ?? [])],
+        folders: ['schema', ...(helpersOf[name] ?? [])],
         packages: /^(node:|kysely$|better-sqlite3$|lru-cache$)/,
       },
     ]),
   ),
   'engine/call': {
-    folders: ['schema', sipGrammar, applications, ...helpers.map((name) => `engine/${name}`)],
+    folders: ['schema', applications, ...helpers.map((name) => `engine/${name}`)],
     packages: onlyNode,
   },
   // Only a drachtio-server elsewhere is spoken to by the library.
   'engine/call/user-agent/drachtio': {
-    folders: ['engine/call', 'schema', sipGrammar, applications, ...sipServer('index.ts')],
+    folders: ['engine/call', 'schema', applications, ...sipServer('index.ts')],
     packages: /^(node:|drachtio-srf$)/,
   },
   // Stands between call control and its legs: call control does not know of it.
   'engine/media': {
-    folders: ['engine/call', 'engine/flood-guard', 'schema', sipGrammar],
+    folders: ['engine/call', 'engine/flood-guard', 'schema'],
     packages: onlyNode,
   },
-  control: { folders: ['schema', sipGrammar], packages: /^/ },
+  control: { folders: ['schema'], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },
   'control/client/build.mjs': { folders: ['test/support'], packages: /^(node:|esbuild$)/ },
@@ -107,9 +111,10 @@ const map: Readonly<Record<string, Rule>> = {
   'control/console/web/screens': inBrowser('api', 'parts'),
   'control/console/web/app': inBrowser('api', 'parts', 'screens'),
   'control/console/web/api/views.ts': { folders: ['control'], packages: /^$/ },
-  schema: { folders: [sipGrammar], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$|pg$)/ },
+  schema: { folders: [], packages: /^(node:|kysely$|better-sqlite3$|lru-cache$|pg$)/ },
   // The ground: types that both planes speak.
   'schema/contracts': { folders: [], packages: onlyNode },
+  'schema/sip': { folders: [], packages: /^(node:buffer|sip-status)$/ },
 }
 
 const placeOf = (path: string): string =>
@@ -157,7 +162,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   control: [
     'http',
     'auth',
-    'nodes',
+    'instances',
     'changes',
     'resources',
     'reports',
@@ -171,6 +176,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
   ],
   schema: [
     'contracts',
+    'sip',
     '',
     'net',
     'tables',
@@ -181,7 +187,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'changes',
     'journal',
     'rules',
-    'nodes',
+    'instances',
     'migrations',
     'sqlite',
     'postgres',
@@ -203,12 +209,13 @@ test.each(Object.entries(layers))('no folder of %s imports one above it', (plane
   expect(wrong).toEqual([])
 })
 
-test('the embedded SIP server is entered through its doors', () => {
+test('the embedded SIP server and SIP grammar are entered through their doors', () => {
   const wrong = wrongImports(
     (path, imported) =>
       !holds('engine/sip-server', path) &&
-      holds('engine/sip-server', imported) &&
-      ![...sipServer('index.ts'), sipGrammar, applications].includes(imported),
+      !holds(sip, path) &&
+      ['engine/sip-server', sip].some((folder) => holds(folder, imported)) &&
+      ![...sipServer('index.ts'), applications, `${sip}/index.ts`].includes(imported),
   )
   expect(wrong).toEqual([])
 })

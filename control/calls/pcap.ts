@@ -3,7 +3,7 @@
  * has no packets: each message becomes one UDP datagram, whatever carried it, and an address that
  * the trace does not have is 0.0.0.0.
  */
-import { parseHostPort } from '../../engine/sip-server/message/index.ts'
+import { parseHostPort } from '../../schema/sip/index.ts'
 import type { Trace, TraceMessage } from '../../schema/contracts/calls.ts'
 import { parseAddress } from '../../schema/net/ip-address.ts'
 

@@ -1,7 +1,7 @@
 /** Fields that several resources share: names, amounts, hosts, ports and numbers. */
 import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
-import { withoutBrackets } from '../../engine/sip-server/message/index.ts'
+import { withoutBrackets } from '../../schema/sip/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
 import { readNumber, readPrefix, withoutPlus } from '../../schema/rules/numbers.ts'
 

@@ -5,7 +5,7 @@
 import { exampleProbed, count, moment, probed, timeOrNull } from '../http/view-fields.ts'
 import { isIPv4 } from 'node:net'
 import { z } from 'zod'
-import { hostPort } from '../../engine/sip-server/message/index.ts'
+import { hostPort } from '../../schema/sip/index.ts'
 import { timeToText, toFlag } from '../../schema/columns.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { gatewayClaim } from '../../schema/rules/ownership.ts'

@@ -4,7 +4,7 @@
  */
 import { Hono } from 'hono'
 import { z } from 'zod'
-import { hostPort } from '../../engine/sip-server/message/index.ts'
+import { hostPort } from '../../schema/sip/index.ts'
 import { timeToText } from '../../schema/columns.ts'
 import type { ExtensionStatus } from '../../schema/contracts/engine.ts'
 import { readApart } from '../../schema/sql/query.ts'

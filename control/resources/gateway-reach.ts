@@ -29,7 +29,7 @@ import {
   senderOf,
 } from '../../schema/rules/gateways.ts'
 import { all } from '../../schema/sql/query.ts'
-import { hostPort, isNoHost } from '../../engine/sip-server/message/index.ts'
+import { hostPort, isNoHost } from '../../schema/sip/index.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { same } from '../http/rows.ts'

@@ -5,7 +5,7 @@ import https from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
 import type { Schedule } from '../../schema/clock.ts'
 import { isPublicAddress } from '../../schema/net/ip-address.ts'
-import { isNoHost, withoutBrackets } from '../../engine/sip-server/message/index.ts'
+import { isNoHost, withoutBrackets } from '../../schema/sip/index.ts'
 
 export interface SenderDeps {
   readonly resolve: Resolve

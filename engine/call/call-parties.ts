@@ -1,6 +1,6 @@
 /** The parties of a call that is live, or ended a moment ago: they may report its quality. */
 import type { Origin } from '../routing/routing.ts'
-import { bracketed } from '../sip-server/message/index.ts'
+import { bracketed } from '../../schema/sip/index.ts'
 import type { LiveCall, Side } from './call-machine/state.ts'
 
 export interface CallParties extends Pick<LiveCall, 'callIds' | 'legs' | 'peers' | 'origin'> {

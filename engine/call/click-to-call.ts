@@ -18,7 +18,7 @@ import type { Headers } from './signalling.ts'
 import { partyOfNumber } from './sip-headers.ts'
 import type { ExtensionRecord } from '../registrar/extension-directory.ts'
 import type { Registrar } from '../registrar/registrar.ts'
-import { escapeUser } from '../sip-server/message/index.ts'
+import { escapeUser } from '../../schema/sip/index.ts'
 
 /** Resolves before any phone rings. The record has the result of the call. */
 export async function originate(

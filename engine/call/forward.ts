@@ -28,7 +28,7 @@ import {
   readAddress,
   splitList,
   withoutBrackets,
-} from '../sip-server/message/index.ts'
+} from '../../schema/sip/index.ts'
 
 /** How often one call may be forwarded. */
 const MAX_FORWARDS = 5

@@ -39,7 +39,7 @@ import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
-import { escapeUser } from '../sip-server/message/index.ts'
+import { escapeUser } from '../../schema/sip/index.ts'
 import { refusalBy } from './inbound/charging-refusal.ts'
 
 export interface SimulationDeps extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {

@@ -16,7 +16,7 @@ import {
   replaceHosts,
   replaceUsers,
   splitList,
-} from '../sip-server/message/index.ts'
+} from '../../schema/sip/index.ts'
 import { readNumber, type ReadNumber, readUserPart } from '../../schema/rules/numbers.ts'
 
 /** The mark of our own calls towards nodes; never taken from outside. */

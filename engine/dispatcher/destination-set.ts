@@ -5,7 +5,7 @@
  */
 import { type AlgorithmCode, type Entry, type Order, prepareOrder } from './algorithms.ts'
 import type { OperatorState, ProbeThresholds } from './node-health.ts'
-import { hostPort, parseUri, plainHost } from '../sip-server/message/index.ts'
+import { hostPort, parseUri, plainHost } from '../../schema/sip/index.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import type { NodeState } from '../../schema/contracts/engine.ts'
 

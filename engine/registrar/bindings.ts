@@ -3,7 +3,7 @@
  * present bindings and a request go in, the new ones or a refusal come out.
  */
 import { type Contact, type Contacts, isSameUri, contactUri } from './contact.ts'
-import { detachString, hostPort } from '../sip-server/message/index.ts'
+import { detachString, hostPort } from '../../schema/sip/index.ts'
 import { isHiddenFrom } from '../../schema/net/ip-address.ts'
 
 /** The source of a REGISTER: calls go back that way. */

@@ -7,7 +7,7 @@ import {
   sameUri,
   splitList,
   type Uri,
-} from '../sip-server/message/index.ts'
+} from '../../schema/sip/index.ts'
 import { Recent } from './recent.ts'
 
 export interface Contact {

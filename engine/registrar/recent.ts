@@ -1,7 +1,7 @@
 /** Answers that need not be worked out again: those to the last questions, a bounded number. */
 import type { LRUCache } from 'lru-cache'
 import { recentlyUsed } from '../../schema/recently-used.ts'
-import { detachString } from '../sip-server/message/index.ts'
+import { detachString } from '../../schema/sip/index.ts'
 
 /** Longer questions are rare, and are not remembered. */
 const MAX_QUESTION = 1_000

@@ -29,7 +29,7 @@ import {
   readAddress,
   splitList,
   unescapeText,
-} from '../sip-server/message/index.ts'
+} from '../../schema/sip/index.ts'
 import type { ExtensionStatus } from '../../schema/contracts/engine.ts'
 import { contactsOf } from './contact.ts'
 import { numberOrText } from '../../schema/rules/numbers.ts'

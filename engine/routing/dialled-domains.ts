@@ -1,5 +1,5 @@
 import { networkInterfaces } from 'node:os'
-import { plainHost } from '../sip-server/message/index.ts'
+import { plainHost } from '../../schema/sip/index.ts'
 
 interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined

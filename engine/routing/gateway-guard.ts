@@ -11,7 +11,7 @@ import {
 } from '../../schema/rules/gateways.ts'
 import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
 import { isIP } from 'node:net'
-import { plainHost } from '../sip-server/message/index.ts'
+import { plainHost } from '../../schema/sip/index.ts'
 import { gatewayNames } from './routing-records.ts'
 import { NetworkTable } from './network-table.ts'
 

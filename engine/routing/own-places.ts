@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os'
 import { networkCheck } from '../../schema/net/ip-address.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { type OwnListener, type OwnNetwork, usedPort } from '../../schema/rules/gateways.ts'
-import { plainHost } from '../sip-server/message/index.ts'
+import { plainHost } from '../../schema/sip/index.ts'
 
 interface ListenAddress {
   readonly protocol: string

@@ -2,7 +2,7 @@
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
-import { hostPort } from '../sip-server/message/index.ts'
+import { hostPort } from '../../schema/sip/index.ts'
 
 export type GatewayTransport = 'udp' | 'tcp' | 'tls'
 

@@ -52,7 +52,7 @@ import {
 } from '../../schema/rules/numbers.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { DnsAnswers, Sender } from '../../schema/contracts/gateways.ts'
-import { plainHost } from '../sip-server/message/index.ts'
+import { plainHost } from '../../schema/sip/index.ts'
 
 export type { ExtensionOrigin, Origin } from './recognition.ts'
 export type { GatewayCandidate, OutboundDecision } from './outbound-routes.ts'

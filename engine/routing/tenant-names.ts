@@ -1,6 +1,6 @@
 /** Keeps destinations of tenants out of the platform, at each resolution of their names. */
 import { isIP } from 'node:net'
-import { plainHost } from '../sip-server/message/index.ts'
+import { plainHost } from '../../schema/sip/index.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import { renderSpyUri } from '../../schema/rules/media.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'

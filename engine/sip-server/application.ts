@@ -3,7 +3,7 @@
  * application elsewhere sends commands and gets events, which `wire/` writes as text.
  */
 import type { Flow } from './flow.ts'
-import type { SipMessage } from './message/message.ts'
+import type { SipMessage } from '../../schema/sip/message.ts'
 import type { SentRequest } from './transaction/machine.ts'
 import type { SessionTerms } from './dialog/session-timer.ts'
 import type { DialogRole } from './dialog/dialog.ts'

@@ -2,7 +2,7 @@
 import type { AppCommand, AppEvent } from './application.ts'
 import type { Output } from './core/outbox.ts'
 import type { Flow, HopQuestion } from './flow.ts'
-import { decodeMessage } from './message/message.ts'
+import { decodeMessage } from '../../schema/sip/message.ts'
 import type { ServerLog, RequestRoute } from './options.ts'
 
 /** The calls that the driver makes by itself; all others come with `run`. */

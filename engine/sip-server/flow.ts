@@ -3,7 +3,7 @@
  * listeners. A response returns by the flow of its request.
  */
 import { BlockList, isIP, isIPv6 } from 'node:net'
-import type { Protocol } from './message/message.ts'
+import type { Protocol } from '../../schema/sip/message.ts'
 
 /** One bound socket. Compared by identity: there is exactly one object per listening socket. */
 export interface Listener {

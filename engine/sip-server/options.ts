@@ -2,7 +2,7 @@
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import { performance } from 'node:perf_hooks'
 import type { Flow, HopTarget } from './flow.ts'
-import type { Protocol } from './message/message.ts'
+import type { Protocol } from '../../schema/sip/message.ts'
 import type { Timers } from './transaction/machine.ts'
 import type { FrameLength } from './wire/frame.ts'
 

@@ -3,7 +3,7 @@
  * each new call whether there is room for it. Requests inside dialogs are never asked about.
  */
 import type { Flow, Listener } from './flow.ts'
-import type { SipMessage } from './message/message.ts'
+import type { SipMessage } from '../../schema/sip/message.ts'
 import type { ServerLog } from './options.ts'
 import { Backlog } from './backlog.ts'
 import { AdmissionControl } from './admission-control.ts'

@@ -14,7 +14,7 @@ import { NextHopResolver } from './dns/next-hop-resolver.ts'
 import { systemDns } from './dns/system-dns.ts'
 import { Driver, type Ports } from './driver.ts'
 import type { Flow, Listener } from './flow.ts'
-import { decodeMessage } from './message/message.ts'
+import { decodeMessage } from '../../schema/sip/message.ts'
 import { type Machine, randomNumbers, randomTokens, thisMachine } from './machine.ts'
 import {
   adminLimits,

@@ -8,7 +8,7 @@ import {
   parseRetryAfter,
   sameUri,
   splitList,
-} from '../sip-server/message/index.ts'
+} from '../../schema/sip/index.ts'
 
 /** The account at a carrier. */
 export interface CarrierAccount {

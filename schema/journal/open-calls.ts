@@ -1,5 +1,5 @@
 /** Calls that are not stored yet, each with its lines as they are written. */
-import { ReleasingMap } from '../../engine/sip-server/message/index.ts'
+import { ReleasingMap } from '../sip/index.ts'
 import type {
   JournalEntry,
   RestorableState,

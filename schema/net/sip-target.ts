@@ -3,7 +3,7 @@
  */
 import { isIP } from 'node:net'
 import { agree, type Network, parseAddress } from './ip-address.ts'
-import { parseHostPort, plainHost, readUri } from '../../engine/sip-server/message/index.ts'
+import { parseHostPort, plainHost, readUri } from '../sip/index.ts'
 
 export interface SipTarget {
   /** Lower case, IPv6 without brackets, no final dot; `maddr` replaces the host. */

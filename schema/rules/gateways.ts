@@ -13,7 +13,7 @@ import {
   parseNetwork,
 } from '../net/ip-address.ts'
 import { type SipTarget, sipTarget } from '../net/sip-target.ts'
-import { plainHost } from '../../engine/sip-server/message/index.ts'
+import { plainHost } from '../sip/index.ts'
 import type { GatewaySource, CarrierGateway, Sender } from '../contracts/gateways.ts'
 
 /** The source port of a gateway; 0 for any, because connections come from any port. */

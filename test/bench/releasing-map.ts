@@ -5,7 +5,7 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { GCProfiler } from 'node:v8'
-import { ReleasingMap } from '../../engine/sip-server/message/releasing-map.ts'
+import { ReleasingMap } from '../../schema/sip/releasing-map.ts'
 
 export const describe =
   'old generation per value of 10 kB that lives for 200 others: in a Map, and in a ReleasingMap'

@@ -2,7 +2,7 @@
  * One INVITE to one destination, by `attemptTable`: a node, a gateway, an agent, a phone, a domain.
  * It reports its end by `attemptOver`, and its answer by `calleeAnswered` or `pickedUp`.
  */
-import { tagOf } from '../../sip-server/message/index.ts'
+import { tagOf } from '../../../schema/sip/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import { PARTS } from '../multipart.ts'

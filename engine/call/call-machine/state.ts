@@ -13,7 +13,7 @@ import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, Reached, Route } from '../inbound/route.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 
 export type Side = 'caller' | 'callee'

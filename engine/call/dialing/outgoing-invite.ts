@@ -1,6 +1,6 @@
 /** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
 import type { SpySide } from '../../../schema/contracts/calls.ts'
-import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../sip-server/message/index.ts'
+import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../../schema/sip/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'

@@ -15,12 +15,7 @@ import {
   renumbered,
 } from '../sip-headers.ts'
 import type { ExtensionOrigin, Origin, Routing } from '../../routing/routing.ts'
-import {
-  detachString,
-  escapeUser,
-  formatNameAddr,
-  headerNamed,
-} from '../../sip-server/message/index.ts'
+import { detachString, escapeUser, formatNameAddr, headerNamed } from '../../../schema/sip/index.ts'
 
 /** The facts of a call that its beginning fixes. */
 export interface CallStart {

@@ -12,7 +12,7 @@ import type { Headers } from '../signalling.ts'
 import { expectedDirection, refuse, sourceOf, unpaid } from './admission.ts'
 import { readInvite, startOf } from './incoming-invite.ts'
 import { tenantOf } from './route.ts'
-import { hostPort } from '../../sip-server/message/index.ts'
+import { hostPort } from '../../../schema/sip/index.ts'
 
 /** An INVITE that the SIP server has refused, as it reports it. */
 export interface ReportedRefusal {

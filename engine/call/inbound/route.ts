@@ -20,7 +20,7 @@ import type { ContactTarget } from '../../registrar/bindings.ts'
 import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
-import { bracketed, plainHost } from '../../sip-server/message/index.ts'
+import { bracketed, plainHost } from '../../../schema/sip/index.ts'
 import { isName } from '../../../schema/rules/numbers.ts'
 
 export type CallDestination =

@@ -4,7 +4,7 @@
  * supervisor is not charged, and ends with the supervised call.
  */
 import { partyOfNumber } from '../sip-headers.ts'
-import { escapeUser } from '../../sip-server/message/index.ts'
+import { escapeUser } from '../../../schema/sip/index.ts'
 import type { SpyRequest, SpyResult } from '../../../schema/contracts/calls.ts'
 import { canSpy, renderSpyUri } from '../../../schema/rules/media.ts'
 import type { CallDeps } from '../call-deps.ts'

@@ -7,7 +7,7 @@ import {
   escapeUser,
   formatNameAddr,
   withoutBrackets,
-} from '../../sip-server/message/index.ts'
+} from '../../../schema/sip/index.ts'
 import { isIP } from 'node:net'
 import { takeFrom, TokenBuckets } from '../../flood-guard/token-buckets.ts'
 import type { ExtensionOrigin } from '../../routing/routing.ts'

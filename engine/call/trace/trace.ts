@@ -7,7 +7,7 @@ import type { ActiveCalls } from '../active-calls.ts'
 import type { Note } from '../call-machine/state.ts'
 import { denialTextOf } from '../cdr/end-reason.ts'
 import type { CallDestination } from '../inbound/route.ts'
-import { hostPort, readAddress, readUri } from '../../sip-server/message/index.ts'
+import { hostPort, readAddress, readUri } from '../../../schema/sip/index.ts'
 import type { Trace, TraceEntry, TraceMessage, LegPeer } from '../../../schema/contracts/calls.ts'
 import type { LoggedMessage, MessageLog } from './message-log.ts'
 

@@ -2,7 +2,7 @@
  * Attended transfers across the nodes of the installation: which nodes may have a dialog, and
  * requests of other nodes.
  */
-import { headerNamed, parseReplaces, type Replaces } from '../../sip-server/message/index.ts'
+import { headerNamed, parseReplaces, type Replaces } from '../../../schema/sip/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import { type PeerInstance, uriOfPeer } from '../../registrar/hop/phone-hop.ts'

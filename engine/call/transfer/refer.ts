@@ -23,7 +23,7 @@ import {
   readUri,
   type Replaces,
   unescapeText,
-} from '../../sip-server/message/index.ts'
+} from '../../../schema/sip/index.ts'
 
 /** Each failed transfer leaves a record. */
 const MAX_FAILED = 20

@@ -2,7 +2,7 @@
  * INVITE with Replaces (RFC 3891): the caller replaces a party of a call. No destination is called
  * and nothing is charged: the replaced party's call continues, on its own account.
  */
-import { parseReplaces, hostPort, tagOf } from '../../sip-server/message/index.ts'
+import { parseReplaces, hostPort, tagOf } from '../../../schema/sip/index.ts'
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { refused, type CallRefusal } from '../cdr/end-reason.ts'

@@ -13,7 +13,7 @@ import { type IncomingInvite, startOf } from '../inbound/incoming-invite.ts'
 import { asOffer, canBeOffered } from '../sdp.ts'
 import { type Party, partyOfNumber } from '../sip-headers.ts'
 import { type Identity, identityOf } from './identity.ts'
-import { escapeUser } from '../../sip-server/message/index.ts'
+import { escapeUser } from '../../../schema/sip/index.ts'
 
 /** The transfer target (RFC 5589). */
 export interface TransferTarget {

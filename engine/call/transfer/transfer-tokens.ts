@@ -6,7 +6,7 @@
  */
 import { hkdfSync } from 'node:crypto'
 import { SecretBox } from '../../../schema/secrets/secret-box.ts'
-import type { Replaces } from '../../sip-server/message/index.ts'
+import type { Replaces } from '../../../schema/sip/index.ts'
 
 export interface TransferToken {
   /** Who has both calls, as `partyKeyOf` names it. */

@@ -1,5 +1,5 @@
 /** Our own REGISTER to a carrier, sent by call control. */
-import { escapeUser, formatNameAddr, parseAppMessage } from '../../sip-server/message/index.ts'
+import { escapeUser, formatNameAddr, parseAppMessage } from '../../../schema/sip/index.ts'
 import type { SendRegister } from '../../trunks/carrier-registration.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { RequestEnd, UserAgent } from './user-agent.ts'

@@ -2,7 +2,7 @@
  * Connects the legs of call control to the user agent: its callbacks become events, commands become
  * its calls.
  */
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 import type {
   DigestLogin,
   Headers,

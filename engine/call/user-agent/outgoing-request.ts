@@ -9,7 +9,7 @@ import type {
   SentReply,
   SipSender,
 } from '../../sip-server/application.ts'
-import { hostPort } from '../../sip-server/message/index.ts'
+import { hostPort } from '../../../schema/sip/index.ts'
 import { described, describes, isPlain } from '../multipart.ts'
 import type { DigestLogin, Headers, SipResponse } from '../signalling.ts'
 import { Challenges } from './challenges.ts'

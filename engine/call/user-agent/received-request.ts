@@ -7,7 +7,7 @@ import type {
 } from '../../sip-server/application.ts'
 import type { Answer, Headers, SendOptions, SipRequest } from '../signalling.ts'
 import { type Described, described, describes, isPlain } from '../multipart.ts'
-import { knownName } from '../../sip-server/message/index.ts'
+import { knownName } from '../../../schema/sip/index.ts'
 
 /** A sent response. `localTag` is our tag. */
 interface SentResponse {

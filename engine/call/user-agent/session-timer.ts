@@ -2,7 +2,7 @@
  * Session timers (RFC 4028): each leg has its own, which the SIP server runs. So a call also ends
  * when a party vanishes without BYE.
  */
-import { parseMinSE, parseOptionTags, parseSessionExpires } from '../../sip-server/message/index.ts'
+import { parseMinSE, parseOptionTags, parseSessionExpires } from '../../../schema/sip/index.ts'
 import type { SentFields } from '../../sip-server/application.ts'
 import type { Headers } from '../signalling.ts'
 

@@ -23,7 +23,7 @@ import {
   ReleasingMap,
   tagOf,
   withoutUriParams,
-} from '../../sip-server/message/index.ts'
+} from '../../../schema/sip/index.ts'
 import { assembled } from '../multipart.ts'
 import type {
   Answer,

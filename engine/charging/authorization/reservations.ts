@@ -7,7 +7,7 @@ import type { Customer } from '../customers/customer.ts'
 import { type Counted, freeOn, type Meter, recount } from '../spending-caps/meter.ts'
 import type { Cappable } from '../spending-caps/spending-caps.ts'
 import { costMicros } from '../pricing/price.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 
 export interface Reservation {
   readonly callUuid: string

@@ -4,7 +4,7 @@ import https from 'node:https'
 import type { Schedule } from '../../../schema/clock.ts'
 import { parseMoney } from '../../../schema/columns.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
-import { withoutBrackets } from '../../sip-server/message/index.ts'
+import { withoutBrackets } from '../../../schema/sip/index.ts'
 
 export interface OcsClientOptions {
   /** Base of `/api/ocs/…`; requests keep its path, such as `https://billing.example/tenant-a`. */

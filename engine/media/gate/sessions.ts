@@ -9,7 +9,7 @@ import { deleteWithStatistics, deleteOf } from './offer-answer.ts'
 import { type QueuedRequest, newSession, type RelaySession } from './session.ts'
 import type { Parties } from '../parties.ts'
 import type { NgAnswer, NgDictionary, NgRequest, Relay, Relays } from '../relay/relays.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 
 export interface SessionsDeps {
   readonly calls: Pick<ActiveCalls, 'call'>

@@ -6,7 +6,7 @@
 import type { CallDeadline, CallDeadlines } from '../../call/deadlines.ts'
 import type { LiveCall } from '../../call/call-machine/state.ts'
 import { isHold } from '../../call/sdp.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 import type { CallMedia, MediaSession } from '../call-media.ts'
 import { lastPacketOf } from './statistics.ts'
 

@@ -8,7 +8,7 @@ import { isIPv6 } from 'node:net'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
 import { decodeBencode, encodeBencode, isDictionary } from './bencode.ts'
 import type { NgAnswer, NgRequest } from './relays.ts'
-import { ReleasingMap } from '../../sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 
 /** A socket that is connected to one relay: nothing else reaches it. */
 export interface NgSocket {

@@ -3,7 +3,7 @@
  * computed and compared; which nonce is good is decided in `authenticator.ts`.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import { endOfQuoted, skipBlanks, unquote } from '../../sip-server/message/index.ts'
+import { endOfQuoted, skipBlanks, unquote } from '../../../schema/sip/index.ts'
 import { Recent } from '../recent.ts'
 
 export type Algorithm = 'MD5' | 'SHA-256'

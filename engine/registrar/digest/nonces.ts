@@ -1,6 +1,6 @@
 import type { ExtensionDirectory } from '../extension-directory.ts'
 import { hash, timingSafeEqual } from 'node:crypto'
-import { detachString } from '../../sip-server/message/index.ts'
+import { detachString } from '../../../schema/sip/index.ts'
 
 export interface DigestDeps {
   readonly directory: Pick<ExtensionDirectory, 'find'>

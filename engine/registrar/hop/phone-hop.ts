@@ -10,7 +10,7 @@
  * whatever else the request says, and only for one Call-ID. Tokens of dialogs have no end: a route
  * set never changes (RFC 3261 §12.2), and the longest call must be able to end.
  */
-import { hostPort } from '../../sip-server/message/index.ts'
+import { hostPort } from '../../../schema/sip/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 import {

@@ -2,7 +2,7 @@
 import { isIP } from 'node:net'
 import type { Flow, Listener } from '../flow.ts'
 import type { Machine } from '../machine.ts'
-import { decodeMessage, encodeMessage } from '../message/message.ts'
+import { decodeMessage, encodeMessage } from '../../../schema/sip/message.ts'
 import type { CaptureOptions, ServerLog } from '../options.ts'
 import { hepPacket } from './hep.ts'
 import { openLink, PacketSender } from './packet-sender.ts'

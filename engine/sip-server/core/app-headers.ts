@@ -4,10 +4,10 @@
  * are the stack's. Outside dialogs `request-writer.ts` reads its Route.
  */
 import type { AppMessage } from '../application.ts'
-import { capitalized, splitList } from '../message/headers.ts'
+import { capitalized, splitList } from '../../../schema/sip/headers.ts'
 import type { Flow } from '../flow.ts'
-import { contentLengthLine, type SipMessage } from '../message/message.ts'
-import type { Via } from '../message/fields.ts'
+import { contentLengthLine, type SipMessage } from '../../../schema/sip/message.ts'
+import type { Via } from '../../../schema/sip/fields.ts'
 
 export interface AppHeaders {
   from: string | undefined

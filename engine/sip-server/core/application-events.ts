@@ -4,8 +4,8 @@
  */
 import type { AppEvent, AuthenticatedEvent, CallDetail, SentFields } from '../application.ts'
 import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
-import { parseAppMessage } from '../message/parse.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
+import { parseAppMessage } from '../../../schema/sip/parse.ts'
 import type { Applications } from './applications.ts'
 import type { Outbox, CommandRef } from './outbox.ts'
 

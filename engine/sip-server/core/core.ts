@@ -4,8 +4,8 @@
  */
 import type { AppCommand, PingDone, SipCommand } from '../application.ts'
 import type { Flow, HopTarget } from '../flow.ts'
-import { checkResponse, endsLinesWithLineFeeds, parseMessage } from '../message/parse.ts'
-import { hostPort } from '../message/fields.ts'
+import { checkResponse, endsLinesWithLineFeeds, parseMessage } from '../../../schema/sip/parse.ts'
+import { hostPort } from '../../../schema/sip/fields.ts'
 import type { RequestRoute } from '../options.ts'
 import { sortAppHeaders } from './app-headers.ts'
 import { serverKey } from './transactions.ts'

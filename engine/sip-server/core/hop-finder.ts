@@ -14,9 +14,14 @@ import {
   type HopTarget,
   type Listener,
 } from '../flow.ts'
-import { type Protocol, byteLength, detachString, type SipMessage } from '../message/message.ts'
-import { hostPort, parseUri } from '../message/fields.ts'
-import { isNoHost } from '../message/no-host.ts'
+import {
+  type Protocol,
+  byteLength,
+  detachString,
+  type SipMessage,
+} from '../../../schema/sip/message.ts'
+import { hostPort, parseUri } from '../../../schema/sip/fields.ts'
+import { isNoHost } from '../../../schema/sip/no-host.ts'
 import type { Identifiers } from './identifiers.ts'
 import type { Outbox } from './outbox.ts'
 import type { ForwardTarget } from './proxy/forwarded-text.ts'

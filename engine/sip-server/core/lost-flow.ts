@@ -3,7 +3,7 @@ import type { CoreParts } from './parts.ts'
 import { sessionExpired } from './request-writer.ts'
 import type { Dialog } from '../dialog/dialog.ts'
 import { type Flow, isWebSocket } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import { LongDeadline } from '../transaction/deadlines.ts'
 import type { ClientUser } from '../transaction/machine.ts'
 

@@ -3,7 +3,7 @@ import type { AppEvent, PingAnswer, PingDone } from '../application.ts'
 import type { Flow, HopQuestion } from '../flow.ts'
 import type { RequestRoute } from '../options.ts'
 import type { Traffic } from './traffic.ts'
-import { flattened } from '../message/message.ts'
+import { flattened } from '../../../schema/sip/message.ts'
 
 export type Output =
   /**

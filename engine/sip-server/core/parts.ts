@@ -1,7 +1,7 @@
 /** The options of the core and its basic parts, which all other parts share. */
 import { DialogTable } from '../dialog/dialog-table.ts'
 import type { Flow, Listener } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import type { CallLimits, ServerLog, SipServerOptions } from '../options.ts'
 import type { Timers } from '../transaction/machine.ts'
 import { HopFinder } from './hop-finder.ts'

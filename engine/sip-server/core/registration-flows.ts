@@ -4,8 +4,8 @@
  */
 import type { AppMessage } from '../application.ts'
 import { isReliable, type Flow } from '../flow.ts'
-import type { Protocol, SipMessage } from '../message/message.ts'
-import { type NameAddr, parseNameAddr, parseUri, sameUri } from '../message/fields.ts'
+import type { Protocol, SipMessage } from '../../../schema/sip/message.ts'
+import { type NameAddr, parseNameAddr, parseUri, sameUri } from '../../../schema/sip/fields.ts'
 import type { Deadline, Deadlines, TimerTarget } from '../transaction/deadlines.ts'
 
 /** A connection that phones have registered over. */

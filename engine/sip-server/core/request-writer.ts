@@ -16,8 +16,8 @@ import {
 } from './hop-finder.ts'
 import { type Dialog, routeBy, secondsIn, sessionFor } from '../dialog/dialog.ts'
 import { type Flow, isInward, isReliable, isWebSocket, type Listener } from '../flow.ts'
-import { contentLengthLine } from '../message/message.ts'
-import { hostPort, parseUri, tagOf } from '../message/fields.ts'
+import { contentLengthLine } from '../../../schema/sip/message.ts'
+import { hostPort, parseUri, tagOf } from '../../../schema/sip/fields.ts'
 import type { WayToPeer } from '../options.ts'
 import type { SentRequest } from '../transaction/machine.ts'
 

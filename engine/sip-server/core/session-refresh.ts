@@ -11,7 +11,7 @@ import {
 } from '../dialog/dialog.ts'
 import type { SessionTimer } from '../dialog/session-timer.ts'
 import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import { InviteClientTransaction } from '../transaction/client.ts'
 import type { ClientFailure, ClientUser, SentRequest } from '../transaction/machine.ts'
 

@@ -8,7 +8,7 @@ import type { CoreParts } from './parts.ts'
 import { sessionExpired } from './request-writer.ts'
 import { type Dialog, takesUpdate, termsOfResponse } from '../dialog/dialog.ts'
 import { type SessionTerms, SessionTimer } from '../dialog/session-timer.ts'
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import type { SentRequest } from '../transaction/machine.ts'
 import { SOON_MS, SessionRefresh } from './session-refresh.ts'
 

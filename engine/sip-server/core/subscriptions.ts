@@ -7,8 +7,8 @@ import type { OutboundRequest, OutboundRequests } from './uac/outbound-request.t
 import type { DialogTable } from '../dialog/dialog-table.ts'
 import { Dialog } from '../dialog/dialog.ts'
 import { type Flow, isReliable } from '../flow.ts'
-import { parseExpires } from '../message/fields.ts'
-import type { SipMessage } from '../message/message.ts'
+import { parseExpires } from '../../../schema/sip/fields.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import type { Deadlines } from '../transaction/deadlines.ts'
 
 /** RFC 6665 §3.1.1 leaves the default to the event package; an hour is the usual one. */

@@ -1,5 +1,5 @@
 /** How many messages have come and gone, by method and status. */
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import type { CallTimes } from './call-times.ts'
 
 /** Counts of requests by method, and of responses by method and status. */

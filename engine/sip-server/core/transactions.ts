@@ -4,9 +4,9 @@
  */
 import type { Outbox } from './outbox.ts'
 import { type Flow, isReliable } from '../flow.ts'
-import { flattened, type SipMessage } from '../message/message.ts'
-import type { Via } from '../message/fields.ts'
-import { ReleasingMap } from '../message/releasing-map.ts'
+import { flattened, type SipMessage } from '../../../schema/sip/message.ts'
+import type { Via } from '../../../schema/sip/fields.ts'
+import { ReleasingMap } from '../../../schema/sip/releasing-map.ts'
 import { InviteClientTransaction, NonInviteClientTransaction } from '../transaction/client.ts'
 import { Deadlines } from '../transaction/deadlines.ts'
 import {

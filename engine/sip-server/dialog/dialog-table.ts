@@ -2,8 +2,8 @@
  * All dialogs, found by the id that applications quote and by what a request from the network
  * carries.
  */
-import type { SipMessage } from '../message/message.ts'
-import { ReleasingMap } from '../message/releasing-map.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
+import { ReleasingMap } from '../../../schema/sip/releasing-map.ts'
 import { type Dialog, type DialogRole, dialogKey } from './dialog.ts'
 
 export class DialogTable {

@@ -7,14 +7,14 @@ import type { Reliable1xx } from './reliable-1xx.ts'
 import type { Reliable2xx } from './reliable-2xx.ts'
 import type { SessionTimer, SessionTerms } from './session-timer.ts'
 import { type Flow, isReliable, requestFlow } from '../flow.ts'
-import { detachString, flattened, type SipMessage } from '../message/message.ts'
+import { detachString, flattened, type SipMessage } from '../../../schema/sip/message.ts'
 import {
   parseUri,
   parseMinSE,
   parseOptionTags,
   parseSessionExpires,
   type SessionExpires,
-} from '../message/fields.ts'
+} from '../../../schema/sip/fields.ts'
 import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
 import type { Refresher } from '../options.ts'
 

@@ -2,7 +2,7 @@
  * The requests of a dialog that have no final response yet: one INVITE at a time (RFC 3261 §14),
  * one UPDATE at a time, and one offer at a time whatever carries it (RFC 3311 §5).
  */
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 
 /**
  * Why a request must wait: both sides have sent one (491), or the peer's own is unanswered (500).

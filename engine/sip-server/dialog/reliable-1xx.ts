@@ -3,7 +3,7 @@
  * is repeated until its PRACK; those that follow wait for it, and so may the 2xx.
  */
 import type { Flow } from '../flow.ts'
-import type { RAck } from '../message/fields.ts'
+import type { RAck } from '../../../schema/sip/fields.ts'
 import type { Deadline } from '../transaction/deadlines.ts'
 import { type TransactionContext, transactionTimeoutMs } from '../transaction/machine.ts'
 

@@ -2,7 +2,7 @@
  * How long a session may go on without a refresh, and whose part the refresh is: RFC 4028. What a
  * refresh is made of is the core's matter.
  */
-import { detachString } from '../message/message.ts'
+import { detachString } from '../../../schema/sip/message.ts'
 import { type Deadlines, LongDeadline } from '../transaction/deadlines.ts'
 
 export interface SessionTerms {

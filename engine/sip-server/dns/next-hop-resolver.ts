@@ -1,6 +1,6 @@
 /** The addresses of a host name: RFC 3263 §4, NAPTR → SRV → A and AAAA. */
 import { defaultPort, type HopQuestion, type HopTarget, isInward } from '../flow.ts'
-import type { Protocol } from '../message/message.ts'
+import type { Protocol } from '../../../schema/sip/message.ts'
 import type { NaptrRecord, Dns, SrvRecord } from './dns.ts'
 import { CachedDns } from './cached-dns.ts'
 

@@ -3,7 +3,7 @@
  */
 import { isIP, isIPv4 } from 'node:net'
 import { isApplicationUri } from '../clients/dialer.ts'
-import type { Protocol } from '../message/message.ts'
+import type { Protocol } from '../../../schema/sip/message.ts'
 
 export interface OptionKind<T> {
   /** Undefined: not allowed. */

@@ -1,6 +1,6 @@
 /** The SIP server as a program: reads its options, serves, and stops in order. */
 import { OptionError } from '../errors.ts'
-import { bracketed } from '../message/fields.ts'
+import { bracketed } from '../../../schema/sip/fields.ts'
 import type { ServerLog, NewRequest, RouteAnswer, Screening, SipServerOptions } from '../options.ts'
 import { createSipServer, type SipServer } from '../server.ts'
 import { optionHelp, readCommandLine } from './command-line.ts'

@@ -1,7 +1,7 @@
 /** Joins the command line, the environment and the file, in this order. Pure. */
 import { OptionError } from '../errors.ts'
 import { defaultPort } from '../flow.ts'
-import type { Protocol } from '../message/message.ts'
+import type { Protocol } from '../../../schema/sip/message.ts'
 import type { SipServerOptions, TlsOptions } from '../options.ts'
 import { type CommandLineOption, readCommandLine } from './command-line.ts'
 import { flag } from './kinds.ts'

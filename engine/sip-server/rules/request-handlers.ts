@@ -7,7 +7,7 @@ import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { isApplicationUri } from '../clients/dialer.ts'
 import { errorCode } from '../errors.ts'
-import { parseNameAddr, parseUri } from '../message/fields.ts'
+import { parseNameAddr, parseUri } from '../../../schema/sip/fields.ts'
 import type { ServerLog, NewRequest, ProxyRoute, RequestRoute, RouteAnswer } from '../options.ts'
 
 export interface HttpRequestHandler {

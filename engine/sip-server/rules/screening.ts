@@ -6,7 +6,7 @@ import { unwatchFile, watchFile } from 'node:fs'
 import { BlockList, isIP, isIPv4, isIPv6, SocketAddress } from 'node:net'
 import { OptionError } from '../errors.ts'
 import { isReliable } from '../flow.ts'
-import { parseNameAddr, parseUri } from '../message/fields.ts'
+import { parseNameAddr, parseUri } from '../../../schema/sip/fields.ts'
 import type { ServerLog, NewRequest, Screening } from '../options.ts'
 
 export interface ScreeningRules {

@@ -5,7 +5,7 @@
  * has the ACK until timer D would fire.
  */
 import { type Flow, isReliable } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import type { Deadline } from './deadlines.ts'
 import {
   ackOfFailure,

@@ -1,5 +1,5 @@
 import type { Flow } from '../flow.ts'
-import type { SipMessage } from '../message/message.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import type { Deadlines } from './deadlines.ts'
 
 /**

@@ -244,6 +244,6 @@ export class RetransmitCache implements ExpiringEntries {
 
 /**
  * Has characters beyond Latin-1, such as those that stand for bytes that are not UTF-8
- * (`message/message.ts`).
+ * (`schema/sip/message.ts`).
  */
 const wide = /[^\0-\xff]/

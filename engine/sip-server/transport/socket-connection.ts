@@ -3,7 +3,7 @@ import type { Socket } from 'node:net'
 import type { RawData, WebSocket } from 'ws'
 import { errorCode } from '../errors.ts'
 import type { Flow } from '../flow.ts'
-import { decodeMessage, encodeMessage, hasEscapedBytes } from '../message/message.ts'
+import { decodeMessage, encodeMessage, hasEscapedBytes } from '../../../schema/sip/message.ts'
 import { maxWaitingPongs, type StreamLimits } from './sources.ts'
 import type { TransportCallbacks } from './transport.ts'
 

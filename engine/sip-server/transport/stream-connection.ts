@@ -2,8 +2,8 @@
 import type { Socket } from 'node:net'
 import { errorCode } from '../errors.ts'
 import type { Flow } from '../flow.ts'
-import { byteLength, encodeMessage } from '../message/message.ts'
-import { type Frame, maxMessageBytes, StreamFramer } from '../message/stream-framer.ts'
+import { byteLength, encodeMessage } from '../../../schema/sip/message.ts'
+import { type Frame, maxMessageBytes, StreamFramer } from '../../../schema/sip/stream-framer.ts'
 import { maxWaitingPongs, type StreamLimits } from './sources.ts'
 import type { TransportCallbacks } from './transport.ts'
 

@@ -2,7 +2,7 @@
 import { BlockList, isIPv6 } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import type { Flow, Listener } from '../flow.ts'
-import type { Protocol } from '../message/message.ts'
+import type { Protocol } from '../../../schema/sip/message.ts'
 import type { SourceStatus } from '../options.ts'
 import type { BindAddress } from './listen.ts'
 

@@ -1,6 +1,6 @@
 /** Commands of a drachtio application, read from wire payloads, where a field is a position. */
 import type { AppCommand } from '../application.ts'
-import { parseAppMessage } from '../message/parse.ts'
+import { parseAppMessage } from '../../../schema/sip/parse.ts'
 
 /**
  * Reads one wire payload from an application. A payload that cannot be read is a value with its

@@ -10,7 +10,7 @@ import type {
   ResponseEvent,
 } from '../application.ts'
 import { isReliable } from '../flow.ts'
-import { type Protocol, byteLength } from '../message/message.ts'
+import { type Protocol, byteLength } from '../../../schema/sip/message.ts'
 
 /** One event as a payload; `id` is fresh. */
 export function encodeEvent(event: AppEvent, id: string): string {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { calledOf, callerOf, partyOf } from '../../../engine/call/sip-headers.ts'
-import { escapeUser, formatNameAddr } from '../../../engine/sip-server/message/index.ts'
+import { escapeUser, formatNameAddr } from '../../../schema/sip/index.ts'
 
 test.each([
   ['<sip:1555@10.0.0.1>;tag=a', '', '1555', '10.0.0.1'],

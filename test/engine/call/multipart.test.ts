@@ -1,7 +1,7 @@
 /** Bodies of several parts (RFC 2046 §5.1, RFC 5621): what is read out of them, and what leaves. */
 import { expect, test } from 'vitest'
 import { assembled, described, requiredType } from '../../../engine/call/multipart.ts'
-import { decodeMessage, encodeMessage } from '../../../engine/sip-server/message/message.ts'
+import { decodeMessage, encodeMessage } from '../../../schema/sip/message.ts'
 import { sdp } from '../../support/sip-peer.ts'
 
 const isup = decodeMessage(Buffer.from([1, 0, 0x60, 0xff, 0x80, 0x0a, 0xc3, 0x28, 0xe2]))

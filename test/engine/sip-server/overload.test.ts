@@ -1,7 +1,7 @@
 /** Which calls are refused when the process cannot keep up; the measurement of it. */
 import { expect, onTestFinished, test, vi } from 'vitest'
-import { parseMessage } from '../../../engine/sip-server/message/parse.ts'
-import type { SipMessage } from '../../../engine/sip-server/message/message.ts'
+import { parseMessage } from '../../../schema/sip/parse.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
 import { Overload } from '../../../engine/sip-server/overload.ts'
 import { Backlog } from '../../../engine/sip-server/backlog.ts'
 import type { Flow } from '../../../engine/sip-server/flow.ts'

@@ -2,7 +2,7 @@
  * A world as it would be read back from where it was written: nothing that is not plain text
  * survives.
  */
-import { ReleasingMap } from '../../../engine/sip-server/message/index.ts'
+import { ReleasingMap } from '../../../schema/sip/index.ts'
 import type { World } from '../../../engine/call/call-machine/state.ts'
 
 type Tables = {

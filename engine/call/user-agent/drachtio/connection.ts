@@ -16,11 +16,7 @@ import type {
   SipPortEvent,
   SipSender,
 } from '../../../sip-server/application.ts'
-import {
-  parseAppMessage,
-  reasonPhrase,
-  type SipMessage,
-} from '../../../sip-server/message/index.ts'
+import { parseAppMessage, reasonPhrase, type SipMessage } from '../../../../schema/sip/index.ts'
 import type { Schedule } from '../../../../schema/clock.ts'
 import { messageOf } from '../received-request.ts'
 import {

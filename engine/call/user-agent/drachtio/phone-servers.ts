@@ -1,5 +1,5 @@
 /** Remembers which of several drachtio-servers a phone is reached by. */
-import { hostPort } from '../../../sip-server/message/index.ts'
+import { hostPort } from '../../../../schema/sip/index.ts'
 
 /** The oldest are forgotten: calls to them go by any server, until they register again. */
 const MAX_PHONES = 100_000

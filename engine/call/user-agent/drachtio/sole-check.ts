@@ -7,7 +7,7 @@ import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { SipListener } from '../../../sip-server/application.ts'
-import { hostPort, type SipMessage } from '../../../sip-server/message/index.ts'
+import { hostPort, type SipMessage } from '../../../../schema/sip/index.ts'
 import type { Schedule } from '../../../../schema/clock.ts'
 
 /** Calls that come in between may hide another application from one or two of them. */

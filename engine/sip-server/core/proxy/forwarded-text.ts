@@ -2,9 +2,9 @@
 import type { AppMessage } from '../../application.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { contentLengthLine, type SipMessage } from '../../message/message.ts'
-import { parseNameAddr, parseOptionTags, parseUri } from '../../message/fields.ts'
-import { splitList } from '../../message/headers.ts'
+import { contentLengthLine, type SipMessage } from '../../../../schema/sip/message.ts'
+import { parseNameAddr, parseOptionTags, parseUri } from '../../../../schema/sip/fields.ts'
+import { splitList } from '../../../../schema/sip/headers.ts'
 import type { SentRequest } from '../../transaction/machine.ts'
 
 export interface ForwardedParts {

@@ -12,7 +12,7 @@ import { flowTo, hopOf, ownUri } from '../hop-finder.ts'
 import type { CoreOptions } from '../parts.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import { type Flow, isNamed, isReliable, type Listener } from '../../flow.ts'
-import { parseUri } from '../../message/fields.ts'
+import { parseUri } from '../../../../schema/sip/fields.ts'
 
 /** The meaning of one of our Route values. */
 export interface OwnRoute {

@@ -4,8 +4,8 @@
  */
 import { bareUri, routeBy } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import type { SipMessage } from '../../message/message.ts'
-import { parseOptionTags } from '../../message/fields.ts'
+import type { SipMessage } from '../../../../schema/sip/message.ts'
+import { parseOptionTags } from '../../../../schema/sip/fields.ts'
 import type { ProxyCommand } from '../../application.ts'
 import type { RecordRouteTokens, Refusal } from '../../options.ts'
 import type { CommandRef } from '../outbox.ts'

@@ -8,8 +8,8 @@ import { type HopFinder, namesOneOf } from '../hop-finder.ts'
 import type { ForwardTarget } from './forwarded-text.ts'
 import { bareUri } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import type { SipMessage } from '../../message/message.ts'
-import { parseUri } from '../../message/fields.ts'
+import type { SipMessage } from '../../../../schema/sip/message.ts'
+import { parseUri } from '../../../../schema/sip/fields.ts'
 import type { RecordRouteTokens, Refusal, SipServerOptions } from '../../options.ts'
 
 interface TokenTarget {

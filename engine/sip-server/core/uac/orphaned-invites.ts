@@ -7,8 +7,8 @@ import type { CoreParts } from '../parts.ts'
 import { viaOf } from '../request-writer.ts'
 import { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { hostPort } from '../../message/index.ts'
-import type { SipMessage } from '../../message/message.ts'
+import { hostPort } from '../../../../schema/sip/index.ts'
+import type { SipMessage } from '../../../../schema/sip/message.ts'
 import { ackOfFailure, type SentRequest, transactionTimeoutMs } from '../../transaction/machine.ts'
 
 /** Far more responses than ringing callees send within one second after a crash. */

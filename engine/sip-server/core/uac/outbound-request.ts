@@ -9,9 +9,9 @@ import {
   type Dialog,
 } from '../../dialog/dialog.ts'
 import type { Flow, Listener } from '../../flow.ts'
-import { tagOf } from '../../message/fields.ts'
-import { detachString, flattened, type SipMessage } from '../../message/message.ts'
-import { ReleasingMap } from '../../message/releasing-map.ts'
+import { tagOf } from '../../../../schema/sip/fields.ts'
+import { detachString, flattened, type SipMessage } from '../../../../schema/sip/message.ts'
+import { ReleasingMap } from '../../../../schema/sip/releasing-map.ts'
 import {
   type ClientFailure,
   type ClientUser,

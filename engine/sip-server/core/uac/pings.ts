@@ -5,8 +5,8 @@
  * than shows what it answers.
  */
 import type { Flow } from '../../flow.ts'
-import { composeRequest, type SipMessage } from '../../message/message.ts'
-import { ReleasingMap } from '../../message/releasing-map.ts'
+import { composeRequest, type SipMessage } from '../../../../schema/sip/message.ts'
+import { ReleasingMap } from '../../../../schema/sip/releasing-map.ts'
 import type { PingAnswer, PingDone } from '../../application.ts'
 import type { ClientFailure, ClientUser } from '../../transaction/machine.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'

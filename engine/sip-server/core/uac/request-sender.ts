@@ -1,6 +1,6 @@
 /** Sends the requests of applications, outside dialogs and inside. */
 import type { Dialog } from '../../dialog/dialog.ts'
-import { tagOf } from '../../message/fields.ts'
+import { tagOf } from '../../../../schema/sip/fields.ts'
 import { cancelOf } from '../../transaction/machine.ts'
 import { contentTypeLine, sortAppHeaders } from '../app-headers.ts'
 import { advertised } from '../hop-finder.ts'

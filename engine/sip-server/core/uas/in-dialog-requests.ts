@@ -13,7 +13,7 @@ import { completeVias, requestText, messageText } from '../app-headers.ts'
 import { type Responder, type ResponderParts, takePrack } from './responder.ts'
 import type { Dialog } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import type { SipMessage } from '../../message/message.ts'
+import type { SipMessage } from '../../../../schema/sip/message.ts'
 import type { Refusal } from '../../options.ts'
 import { InviteServerTransaction } from '../../transaction/server.ts'
 

@@ -1,8 +1,8 @@
 /** Requests from the network, until an application has answered them. */
 import { dialogId, type Dialog, knowsTimer, sessionExpiresOf } from '../../dialog/dialog.ts'
 import type { Flow } from '../../flow.ts'
-import { detachString, flattened, type SipMessage } from '../../message/message.ts'
-import { ReleasingMap } from '../../message/releasing-map.ts'
+import { detachString, flattened, type SipMessage } from '../../../../schema/sip/message.ts'
+import { ReleasingMap } from '../../../../schema/sip/releasing-map.ts'
 import type { NewRequest, Refusal } from '../../options.ts'
 import type { ServerUser } from '../../transaction/machine.ts'
 import type { Deadline } from '../../transaction/deadlines.ts'
@@ -13,8 +13,8 @@ import type { TimedCall } from '../call-times.ts'
 import type { CoreParts } from '../parts.ts'
 import type { ServerTransaction, Transactions } from '../transactions.ts'
 import type { Conflict } from '../../dialog/pending-requests.ts'
-import { trimBlanks } from '../../message/headers.ts'
-import { parseOptionTags, tagOf } from '../../message/fields.ts'
+import { trimBlanks } from '../../../../schema/sip/headers.ts'
+import { parseOptionTags, tagOf } from '../../../../schema/sip/fields.ts'
 
 /** A received request with what is needed to answer it. */
 export interface Arrival {

@@ -118,7 +118,7 @@ function tableOf(seed = 7): { deadlines: Deadlines; kept: RetransmitCache } {
   return { deadlines, kept: new RetransmitCache(deadlines, lifetimeMs, seed) }
 }
 
-// A body may hold any bytes, which `message/message.ts` turns into lone surrogates.
+// A body may hold any bytes, which `schema/sip/message.ts` turns into lone surrogates.
 test.each(['', 'é and ÿ', '€ 👋 \udc80\udcff', 'x'.repeat(1_000_000), '€'.repeat(1_000_000)])(
   'text %# comes back as it was',
   (text) => {

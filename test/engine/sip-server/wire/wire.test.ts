@@ -6,7 +6,7 @@ import {
 } from '../../../../engine/sip-server/wire/frame.ts'
 import { decodeCommand } from '../../../../engine/sip-server/wire/command.ts'
 import type { AppEvent, MessageFlow } from '../../../../engine/sip-server/application.ts'
-import { parseAppMessage } from '../../../../engine/sip-server/message/parse.ts'
+import { parseAppMessage } from '../../../../schema/sip/parse.ts'
 import { encodeEvent } from '../../../../engine/sip-server/wire/event.ts'
 
 const stream = (...payloads: string[]): Buffer =>

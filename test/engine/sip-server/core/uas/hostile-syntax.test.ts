@@ -3,7 +3,7 @@
  * message sees it: one response, the header that says what would do, and nothing for applications.
  */
 import { expect, test } from 'vitest'
-import { decodeMessage, encodeMessage } from '../../../../../engine/sip-server/message/message.ts'
+import { decodeMessage, encodeMessage } from '../../../../../schema/sip/message.ts'
 import { acknowledge, answered, invited } from '../../../../support/caller.ts'
 import {
   caller,
@@ -40,7 +40,7 @@ const having = (line: string): string => {
 const invite = (line: string): string =>
   requestOf('INVITE', { body: sdp }).replace(/^Contact:.*$/m, line)
 
-// RFC 3261 §8.1.1 and §20: what every request has, once, and readable. `message/parse.test.ts` has
+// RFC 3261 §8.1.1 and §20: what every request has, once, and readable. `test/schema/sip/parse.test.ts` has
 // every case.
 test.each([
   ['no To', without('To')],

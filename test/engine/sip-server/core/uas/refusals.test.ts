@@ -4,7 +4,7 @@
  */
 import { expect, test } from 'vitest'
 import { RefusedInvites } from '../../../../../engine/sip-server/core/uas/refused-invites.ts'
-import { composeResponse } from '../../../../../engine/sip-server/message/index.ts'
+import { composeResponse } from '../../../../../schema/sip/index.ts'
 import { acknowledge, answered, invited, respond } from '../../../../support/caller.ts'
 import {
   VirtualServer,

@@ -1,7 +1,7 @@
 /** Messages for the tests of this folder, as small as they can be. */
-import type { SipMessage } from '../../../../engine/sip-server/message/message.ts'
-import { parseMessage } from '../../../../engine/sip-server/message/parse.ts'
-import { Params } from '../../../../engine/sip-server/message/headers.ts'
+import type { SipMessage } from '../../../schema/sip/message.ts'
+import { parseMessage } from '../../../schema/sip/parse.ts'
+import { Params } from '../../../schema/sip/headers.ts'
 
 export const lines = (...all: readonly string[]): string => all.join('\r\n')
 

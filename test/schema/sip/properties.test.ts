@@ -5,20 +5,16 @@ import {
   checkResponse,
   parseAppMessage,
   parseMessage,
-} from '../../../../engine/sip-server/message/parse.ts'
-import {
-  byteLength,
-  decodeMessage,
-  encodeMessage,
-} from '../../../../engine/sip-server/message/message.ts'
+} from '../../../schema/sip/parse.ts'
+import { byteLength, decodeMessage, encodeMessage } from '../../../schema/sip/message.ts'
 import {
   parseNameAddr,
   parseReason,
   parseSessionExpires,
   sameUri,
-} from '../../../../engine/sip-server/message/fields.ts'
-import { invalidCases } from '../../../vectors/torture-invalid.ts'
-import { validCases } from '../../../vectors/torture-valid.ts'
+} from '../../../schema/sip/fields.ts'
+import { invalidCases } from '../../vectors/torture-invalid.ts'
+import { validCases } from '../../vectors/torture-valid.ts'
 import { invite, read } from './sample.ts'
 
 /** One of these characters. */

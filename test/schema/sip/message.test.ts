@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest'
 import fc from 'fast-check'
-import {
-  isToken,
-  knownName,
-  parseParams,
-  unquote,
-} from '../../../../engine/sip-server/message/headers.ts'
+import { isToken, knownName, parseParams, unquote } from '../../../schema/sip/headers.ts'
 import {
   decodeMessage,
   hasEscapedBytes,
@@ -13,13 +8,8 @@ import {
   formatNameAddr,
   replaceHosts,
   replaceUsers,
-} from '../../../../engine/sip-server/message/message.ts'
-import {
-  readAddress,
-  parseNameAddr,
-  parseUri,
-  unescapeText,
-} from '../../../../engine/sip-server/message/fields.ts'
+} from '../../../schema/sip/message.ts'
+import { readAddress, parseNameAddr, parseUri, unescapeText } from '../../../schema/sip/fields.ts'
 import { invite, lines, read } from './sample.ts'
 
 test('compact and lower case names are found by the canonical one', () => {

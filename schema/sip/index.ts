@@ -1,7 +1,7 @@
 /**
- * The second door of this server: SIP grammar, for programs that read or write header values. Pure,
- * and no part of the stack. `parse…` is strict: `undefined` where the grammar is broken. `read…`
- * reads as much of any text as it can, for values that no rule of RFC 3261 lets us refuse.
+ * SIP grammar, for programs that read or write header values. Pure, and no part of the stack.
+ * `parse…` is strict: `undefined` where the grammar is broken. `read…` reads as much of any text as
+ * it can, for values that no rule of RFC 3261 lets us refuse.
  */
 export {
   composeRequest,

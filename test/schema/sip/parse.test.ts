@@ -1,15 +1,11 @@
 import { expect, test } from 'vitest'
-import {
-  decodeMessage,
-  encodeMessage,
-  type Protocol,
-} from '../../../../engine/sip-server/message/message.ts'
+import { decodeMessage, encodeMessage, type Protocol } from '../../../schema/sip/message.ts'
 import {
   parseAppMessage,
   parseMessage,
   checkRequest,
   checkResponse,
-} from '../../../../engine/sip-server/message/parse.ts'
+} from '../../../schema/sip/parse.ts'
 import { invite, read } from './sample.ts'
 
 const latin1 = (text: string): string => decodeMessage(Buffer.from(text, 'latin1'))

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isNoHost } from '../../../../engine/sip-server/message/index.ts'
+import { isNoHost } from '../../../schema/sip/index.ts'
 
 test.each([
   ...['0.0.0.0', '0.1.2.3', '224.0.0.1', '239.255.255.250', '255.255.255.255', '240.0.0.1'],

@@ -4,17 +4,13 @@ import {
   checkResponse,
   type MalformedMessage,
   parseMessage,
-} from '../../../../engine/sip-server/message/parse.ts'
-import {
-  decodeMessage,
-  encodeMessage,
-  type SipMessage,
-} from '../../../../engine/sip-server/message/message.ts'
-import { parseNameAddr, parseVia, parseUri } from '../../../../engine/sip-server/message/fields.ts'
-import type { Verdict } from '../../../vectors/torture.ts'
-import { invalidCases } from '../../../vectors/torture-invalid.ts'
-import { semanticCases } from '../../../vectors/torture-semantics.ts'
-import { validCases } from '../../../vectors/torture-valid.ts'
+} from '../../../schema/sip/parse.ts'
+import { decodeMessage, encodeMessage, type SipMessage } from '../../../schema/sip/message.ts'
+import { parseNameAddr, parseVia, parseUri } from '../../../schema/sip/fields.ts'
+import type { Verdict } from '../../vectors/torture.ts'
+import { invalidCases } from '../../vectors/torture-invalid.ts'
+import { semanticCases } from '../../vectors/torture-semantics.ts'
+import { validCases } from '../../vectors/torture-valid.ts'
 
 const allCases = [...validCases, ...invalidCases, ...semanticCases]
 

@@ -1,6 +1,6 @@
 import * as fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Frame, StreamFramer } from '../../../../engine/sip-server/message/stream-framer.ts'
+import { type Frame, StreamFramer } from '../../../schema/sip/stream-framer.ts'
 import { invite } from './sample.ts'
 
 const message = (body: string) => invite([`Content-Length: ${Buffer.byteLength(body)}`], body)

@@ -19,7 +19,7 @@ import {
   readSoleUri,
   readUri,
   tagOf,
-} from '../../../../engine/sip-server/message/fields.ts'
+} from '../../../schema/sip/fields.ts'
 import { paramsOf } from './sample.ts'
 
 test.each([
