@@ -11,7 +11,7 @@ import type { EventSink, OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { Terms } from './customers/customer.ts'
 import type { Authorization } from './authorization/authorize.ts'
 import type { Reservation } from './authorization/reservations.ts'
-import type { Charge } from './settlement/charge.ts'
+import type { Charge } from './settlement/settlement.ts'
 
 /** Each method returns an event; undefined: no endpoint listens. */
 export class AccountingEvents {

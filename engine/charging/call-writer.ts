@@ -28,7 +28,6 @@ import { startOfDay } from './customers/customer.ts'
 import { type EndRetention, KeptEnds } from './kept-ends.ts'
 import type { Ledger, LockedWallet } from './ledger/ledger.ts'
 import type { DuplicatePosting, Posting } from './ledger/posting.ts'
-import type { Charge } from './settlement/charge.ts'
 import {
   type AcceptedReport,
   answerAgain,
@@ -36,24 +35,8 @@ import {
   firstAnswer,
   reportRow,
 } from './settlement/node-reports.ts'
+import type { SettledCall } from './settlement/settlement.ts'
 import { type ReportRow, settlementStatements } from './settlement/statements.ts'
-
-/** An ended call whose price is known. */
-export interface SettledCall {
-  readonly record: CallRecord
-  readonly charge: Charge
-  /** Present: a node has reported it, and gets the answer of the first report again. */
-  readonly report?: NodeReport
-  /** Present: the body of its report to an external OCS, which waits in the outbox. */
-  readonly outgoing?: string
-}
-
-export interface NodeReport {
-  /** The request of the node; stored when it conflicts. */
-  readonly body: string
-  /** Milliseconds UTC. */
-  readonly at: number
-}
 
 /** A call after its commit. */
 export interface StoredCall {
@@ -70,9 +53,7 @@ export interface Following {
   readonly refused?: () => void
   /** No crash can lose the end, or the journal could not be written in time; called once. */
   readonly safe?: (() => void) | undefined
-  /** It is not in the journal before it is stored, and kept there afterwards. */
-  readonly storedTerms?: EndTerms
-  /** The database waits for it; with `terms` only. */
+  /** The database waits for it, not the journal. A report of a node has none. */
   readonly quality?: Quality | undefined
 }
 
@@ -199,28 +180,24 @@ export class CallWriter {
   }
 
   /**
-   * Queues an ended call. Rejects only when the database can never store this record. With `terms`
-   * the journal has the end meanwhile, so that it may wait. Resolves with what `committed` was
-   * given.
+   * Stores a call; one that is already stored changes nothing. Rejects only when the database can
+   * never store this record. Resolves with what `committed` was given.
    */
-  write(
-    call: SettledCall,
-    terms: EndTerms | undefined,
-    { committed, refused, safe, storedTerms, quality }: Following,
-  ): Promise<StoredCall> {
+  write(call: SettledCall, { committed, refused, safe, quality }: Following): Promise<StoredCall> {
     const { record } = call
     const { callUuid } = record
     const tellSafe = safe && once(safe)
-    if (terms !== undefined) this.#journal.ended(record, terms, tellSafe)
+    // A node has the call that it reports until it gets the answer: the journal does not need it.
+    const isJournalled = call.report === undefined
+    if (isJournalled) this.#journal.ended(record, termsOf(call), tellSafe)
     return new Promise((resolve, reject) => {
       const add = (whole: SettledCall): void => {
         this.#calls.add({
           call: whole,
           key: callUuid,
-          waitMs: terms === undefined ? undefined : RECORD_WAIT_MS,
+          waitMs: isJournalled ? RECORD_WAIT_MS : undefined,
           done: (stored) => {
-            if (this.kept.areKept && storedTerms !== undefined)
-              this.#journal.ended(record, storedTerms)
+            if (this.kept.areKept && !isJournalled) this.#journal.ended(record, termsOf(call))
             this.kept.stored(callUuid)
             tellSafe?.()
             committed(stored)
@@ -233,22 +210,17 @@ export class CallWriter {
           },
         })
       }
-      if (quality === undefined || terms === undefined) add(call)
-      else this.#afterQuality(call, terms, quality, add)
+      if (quality === undefined || !isJournalled) add(call)
+      else this.#afterQuality(call, quality, add)
     })
   }
 
-  #afterQuality(
-    call: SettledCall,
-    terms: EndTerms,
-    quality: Quality,
-    add: (call: SettledCall) => void,
-  ): void {
+  #afterQuality(call: SettledCall, quality: Quality, add: (call: SettledCall) => void): void {
     const addOnce = (known?: CallQuality): void => {
       if (!this.#unmeasured.delete(addOnce)) return
       if (known === undefined) return add(call)
       const record = { ...call.record, quality: known }
-      if (this.kept.areKept) this.#journal.ended(record, terms)
+      if (this.kept.areKept) this.#journal.ended(record, termsOf(call))
       return add({ ...call, record })
     }
     this.#unmeasured.add(addOnce)
@@ -534,6 +506,14 @@ export class CallWriter {
     await this.#statements.insertReports(rows)
   }
 }
+
+/** The terms of a call, as the journal keeps them. */
+const termsOf = ({ charge: { payer, tariff, costMicros }, outgoing }: SettledCall): EndTerms => ({
+  payerId: payer?.terms.customerId ?? null,
+  tariff,
+  costMicros,
+  isReported: outgoing !== undefined,
+})
 
 /** Id of the wallet that the call may have been paid from; undefined: none. */
 function walletOf({ charge, report }: SettledCall): number | undefined {

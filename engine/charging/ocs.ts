@@ -48,7 +48,7 @@ import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
 import { foresee, toNodeVerdict, toVerdict } from './authorization/verdict.ts'
-import { CallWriter } from './call-writer.ts'
+import { CallWriter, type StoredCall } from './call-writer.ts'
 import { Customers } from './customers/customers.ts'
 import { countUnder, SpendingCaps } from './spending-caps/spending-caps.ts'
 import { Ledger } from './ledger/ledger.ts'
@@ -56,12 +56,12 @@ import { MoneyMoves } from './ledger/money-moves.ts'
 import { MoneySums } from './ledger/posting.ts'
 import { quoteOf } from './pricing/price.ts'
 import { Rates } from './pricing/rates.ts'
-import { chargeRestored, type RestoredEnd } from './settlement/charge.ts'
 import { orUnstored, unstored } from './settlement/node-reports.ts'
 import type { EndRetention } from './kept-ends.ts'
 import { LostHoldings } from './lost-holdings.ts'
 import { RestoredCalls, toRecovered } from './restored-calls.ts'
-import { Settlement } from './settlement/settlement.ts'
+import { type SettledCall, Settlement } from './settlement/settlement.ts'
+import { WaitingEnds } from './settlement/waiting-ends.ts'
 
 export interface OcsDeps {
   readonly store: Store
@@ -98,7 +98,7 @@ const housekeepingMs = 1_000
 /** Calls of the last run, all of which hold what they need. */
 interface RestoredHolds {
   /** Calls to be settled. */
-  readonly ended: readonly RestoredEnd[]
+  readonly ended: readonly SettledCall[]
   readonly recovered: RecoveredCalls
 }
 
@@ -128,6 +128,7 @@ export class Ocs implements Charging, OcsPort {
   readonly #reservations = new Reservations()
   readonly #events: AccountingEvents
   readonly #settlement: Settlement
+  readonly #waiting = new WaitingEnds()
   readonly #lost: LostHoldings
   readonly #moves: MoneyMoves
   /** Shares of wallets that this process holds. Undefined: no other process spends from them. */
@@ -156,7 +157,6 @@ export class Ocs implements Charging, OcsPort {
     const money =
       members && new InstanceShares(walletShares(deps.awaySeconds), { ...deps, members })
     this.money = money
-    const canHold = (): boolean => money?.canHold !== false
     this.#events = new AccountingEvents(deps.events)
     this.ledger = new Ledger(store)
     this.#writer = this.#createWriter(deps)
@@ -184,7 +184,7 @@ export class Ocs implements Charging, OcsPort {
       unknownCaller: deps.unknownCaller,
       failMode,
       now,
-      canHold,
+      canHold: () => this.#canHold,
       caps: this.#guards.caps,
       books: () => this.#books(),
       isOverloaded: () => this.#isOverloaded,
@@ -194,15 +194,7 @@ export class Ocs implements Charging, OcsPort {
       },
     })
     const sums = this.#sums
-    this.#settlement = new Settlement({
-      now,
-      writer: this.#writer,
-      books: () => this.#books(),
-      reservations,
-      sums,
-      canHold,
-      uncertain: () => this.#lost.certain(),
-    })
+    this.#settlement = new Settlement({ books: () => this.#books(), sums, now })
     this.#moves = new MoneyMoves({
       store,
       ledger: this.ledger,
@@ -244,7 +236,7 @@ export class Ocs implements Charging, OcsPort {
     for (const call of ended) void this.#close(call)
     this.#writer.kept.watch({
       found: (lost) => this.#rewind(lost.length),
-      store: (entry) => this.#close(chargeRestored(entry, this.#books())),
+      store: (entry) => this.#close(this.#settlement.settleRestored(entry)),
     })
     await this.#writer.flush()
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
@@ -266,7 +258,7 @@ export class Ocs implements Charging, OcsPort {
   async #restore(): Promise<void> {
     const open = await this.#restored.open(this.#deps.now())
     for (const call of open.saved) holdGrant(call, this.#books(), this.#deps.now())
-    const ended = open.toClose.map((entry) => chargeRestored(entry, this.#books()))
+    const ended = open.toClose.map((entry) => this.#settlement.settleRestored(entry))
     for (const { record, charge } of ended) this.#reservations.holdCost(record.callUuid, charge)
     this.#holds = { ended, recovered: toRecovered(open) }
   }
@@ -279,17 +271,48 @@ export class Ocs implements Charging, OcsPort {
     await this.money.alone()
   }
 
-  async #close({ record, charge }: RestoredEnd): Promise<void> {
-    await this.#settlement.settleAt(record, charge).catch((error: unknown) => {
+  async #close(call: SettledCall): Promise<void> {
+    await this.#write(call).catch((error: unknown) => {
       const message = 'billing: a call of the last run cannot be stored'
-      this.#deps.log('error', message, { error, record })
+      this.#deps.log('error', message, { error, record: call.record })
     })
+  }
+
+  #write(call: SettledCall, safe?: () => void, quality?: Quality): Promise<StoredCall> {
+    return this.#writer.write(call, {
+      safe,
+      quality,
+      committed: ({ posting }) => this.#settlement.committed(call, posting),
+      refused: () => this.#settlement.refused(call),
+    })
+  }
+
+  /**
+   * Calls `settle` with the call: at once, or when it is known what the call may cost, and the
+   * share of the wallet is large enough, or cannot be in time.
+   */
+  #whenPayable<T>(record: CallRecord, settle: () => Promise<T>): Promise<T> {
+    const certain = this.#lost.certain()
+    if (certain !== undefined) return this.#waiting.add((decide) => certain.then(decide), settle)
+    const missing = this.#canHold ? this.#settlement.missingAmount(record) : undefined
+    const share = missing?.payer.money
+    if (missing === undefined || share === undefined) return settle()
+    return this.#waiting.add(async (decide) => {
+      const { end } = await share.obtainAmount(Number(missing.amountMicros))
+      end()
+      decide()
+    }, settle)
+  }
+
+  /** False: others may spend what this process holds of wallets. */
+  get #canHold(): boolean {
+    return this.money?.canHold !== false
   }
 
   /** Writes what waits. Resolves with what neither the database nor the journal has. */
   async stop(): Promise<readonly unknown[]> {
     this.#cancelHousekeeping?.()
-    await this.#settlement.finish()
+    if (this.#waiting.size > 0) await this.#waiting.finish()
     const unstored = await this.#writer.stop()
     await this.#guards.caps.stop()
     await this.money?.stop()
@@ -347,7 +370,7 @@ export class Ocs implements Charging, OcsPort {
 
   abandon(callUuid: string): void {
     const call = this.#restored.take(callUuid)
-    if (call !== undefined) void this.#close(chargeRestored(call, this.#books()))
+    if (call !== undefined) void this.#close(this.#settlement.settleRestored(call))
   }
 
   alive(callUuids: readonly string[], nowMs: number): readonly RevokedCall[] {
@@ -370,8 +393,10 @@ export class Ocs implements Charging, OcsPort {
     this.#deps.journal.running(nowMs, sinceMs)
   }
 
-  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
-    return this.#settlement.settle(record, safe, quality)
+  async report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
+    await this.#whenPayable(record, () =>
+      this.#write(this.#settlement.settle(record), safe, quality),
+    )
   }
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
@@ -391,7 +416,11 @@ export class Ocs implements Charging, OcsPort {
     const record = { ...given, calledNumber: international(given.calledNumber, this.exitCodes) }
     if (this.#deps.store.storage.problem !== undefined) return Promise.resolve(unstored)
     const report = { body, at: this.#deps.wallNow() }
-    return orUnstored(this.#settlement.settleReport(record, report), this.#deps.schedule)
+    const stored = this.#whenPayable(record, () =>
+      this.#write(this.#settlement.settleReport(record, report)),
+    )
+    const answer = stored.then(({ answer: known }) => known ?? unstored)
+    return orUnstored(answer, this.#deps.schedule)
   }
 
   // ---- for the API -----------------------------------------------------------------------------

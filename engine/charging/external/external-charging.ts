@@ -14,7 +14,7 @@ import type { EndRetention } from '../kept-ends.ts'
 import { Ledger } from '../ledger/ledger.ts'
 import { RestoredCalls, toRecovered } from '../restored-calls.ts'
 import { recoveredRecord, unansweredRecord } from '../settlement/interrupted-calls.ts'
-import { noCharge } from '../settlement/charge.ts'
+import { noCharge } from '../settlement/settlement.ts'
 import { CdrOutbox, reportBody } from './cdr-outbox.ts'
 import type {
   AuthorizationRequest,
@@ -232,10 +232,9 @@ export class ExternalCharging implements Charging {
     isReported: boolean,
     how: Pick<Following, 'safe' | 'quality'> = {},
   ): Promise<void> {
-    const terms = { payerId: null, tariff: null, costMicros: 0, isReported }
     const outgoing = isReported ? { outgoing: reportBody(record) } : {}
     const call = { record, charge: noCharge, ...outgoing }
-    await this.#writer.write(call, terms, { committed: () => this.#outbox.wake(), ...how })
+    await this.#writer.write(call, { committed: () => this.#outbox.wake(), ...how })
   }
 
   #rememberDenied(callUuid: string): void {

@@ -3,7 +3,7 @@ import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Schedule } from '../../../schema/clock.ts'
 import type { ReportAnswer } from '../../../schema/contracts/charging.ts'
 import type { DuplicatePosting } from '../ledger/posting.ts'
-import type { Charge } from './charge.ts'
+import type { Charge } from './settlement.ts'
 
 export const unstored: ReportAnswer = { kind: 'unstored' }
 

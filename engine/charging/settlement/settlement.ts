@@ -1,150 +1,222 @@
 /**
- * Settles ended calls: decides what each costs and who pays (`charge.ts`), has it written once, and
- * lets memory follow the commit.
- *
- * A call that was cut off may cost more than this process holds of a shared wallet, and less than
- * the wallet has: it waits a moment for the rest. Until then the journal has the call as it was
- * before its end: after a crash it goes on, and no party has got a BYE.
+ * Decides what an ended call costs, who pays, and what stays reserved until the debit is committed.
+ * It changes memory only: `../call-writer.ts` stores what it decides.
  */
-import type { EndTerms } from '../../../schema/journal/journal-entries.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
-import type { Quality, ReportAnswer } from '../../../schema/contracts/charging.ts'
-import type { Books } from '../authorization/authorize.ts'
-import type { Reservations } from '../authorization/reservations.ts'
-import type { CallWriter, Following, NodeReport, SettledCall, StoredCall } from '../call-writer.ts'
+import type { Tariff } from '../../../schema/contracts/charging.ts'
+import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
+import { type Books, rateOf } from '../authorization/authorize.ts'
+import type { Reservation } from '../authorization/reservations.ts'
+import type { Customer } from '../customers/customer.ts'
 import type { MoneySums, Posting } from '../ledger/posting.ts'
-import { type Charge, chargeOf, missingFor } from './charge.ts'
-import { unstored } from './node-reports.ts'
+import { costMicros } from '../pricing/price.ts'
+import { recoveredRecord, unansweredRecord } from './interrupted-calls.ts'
+
+/** An ended call, and what it costs. */
+export interface SettledCall {
+  readonly record: CallRecord
+  readonly charge: Charge
+  /** Present: a node has reported it, and gets the answer of the first report again. */
+  readonly report?: NodeReport
+  /** Present: the body of its report to an external OCS, which waits in the outbox. */
+  readonly outgoing?: string
+}
+
+export interface NodeReport {
+  /** The body that the node has sent; stored when it conflicts. */
+  readonly body: string
+  /** Milliseconds UTC. */
+  readonly at: number
+}
+
+export interface Charge {
+  /** Undefined: the call is free. */
+  readonly payer: Customer | undefined
+  readonly tariff: Tariff | null
+  readonly costMicros: number
+  /** The call used up a grant that the wallet could not extend. */
+  readonly isOutOfFunds: boolean
+}
+
+export const noCharge: Charge = {
+  payer: undefined,
+  tariff: null,
+  costMicros: 0,
+  isOutOfFunds: false,
+}
 
 interface SettlementDeps {
-  readonly writer: CallWriter
   readonly books: () => Books
-  readonly reservations: Reservations
   readonly sums: MoneySums
-  /** False: others may spend what this process holds of wallets. */
-  readonly canHold: () => boolean
-  /** Present while it is asked whether others have what this process held: resolves in a moment. */
-  readonly uncertain: () => Promise<void> | undefined
-  /** Milliseconds by the steady clock: for days and answers. */
+  /** Milliseconds by the steady clock: for days. */
   readonly now: () => number
 }
 
 export class Settlement {
   readonly #deps: SettlementDeps
-  /** Calls that wait for money; each decides on what there is when its turn comes. */
-  readonly #waiting = new Map<() => void, Promise<void>>()
 
   constructor(deps: SettlementDeps) {
     this.#deps = deps
   }
 
-  /**
-   * Stores a call; resolves when it is durable. A call that is already stored changes nothing.
-   * Rejects only when the database can never store this record.
-   */
-  settle(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
-    return this.#whenPayable(record, (charge) => this.settleAt(record, charge, safe, quality))
+  /** Settles a call that has ended. It holds exactly its cost until that is debited. */
+  settle(record: CallRecord): SettledCall {
+    const books = this.#deps.books()
+    return ended({ record, charge: chargeOf(record, books) }, books)
   }
 
-  /** Stores a call whose price is decided. */
-  async settleAt(
-    record: CallRecord,
-    charge: Charge,
-    safe?: () => void,
-    quality?: Quality,
-  ): Promise<void> {
-    await this.#write({ record, charge }, termsOf(charge), { safe, quality })
-  }
-
-  /** Stores a call that a node reports. Its record says who has paid. */
-  settleReport(reported: CallRecord, report: NodeReport): Promise<ReportAnswer> {
-    return this.#whenPayable(reported, async (charge) => {
-      const record = this.#paidRecord(reported, charge)
-      const following = { storedTerms: termsOf(charge) }
-      return (
-        (await this.#write({ record, charge, report }, undefined, following)).answer ?? unstored
-      )
-    })
-  }
-
-  #paidRecord(reported: CallRecord, { payer, tariff }: Charge): CallRecord {
-    const { reservations } = this.#deps
-    const isTrusted = reservations.find(reported.callUuid)?.isTrusted === true
-    return {
+  /** Settles a call that a node reports. Its record says who has paid. */
+  settleReport(reported: CallRecord, report: NodeReport): SettledCall {
+    const books = this.#deps.books()
+    const charge = chargeOf(reported, books)
+    const isTrusted = books.reservations.find(reported.callUuid)?.isTrusted === true
+    const record: CallRecord = {
       ...reported,
-      customerId: payer?.terms.customerId ?? null,
-      tenantId: payer?.terms.tenantId ?? null,
-      ratePrefix: tariff?.prefix ?? null,
+      customerId: charge.payer?.terms.customerId ?? null,
+      tenantId: charge.payer?.terms.tenantId ?? null,
+      ratePrefix: charge.tariff?.prefix ?? null,
       isUnauthorizedByOcs: reported.isUnauthorizedByOcs || isTrusted,
     }
+    return ended({ record, charge, report }, books)
   }
 
-  /** Calls `settle` with the charge: at once, or when the share is large enough or cannot be. */
-  #whenPayable<T>(record: CallRecord, settle: (charge: Charge) => Promise<T>): Promise<T> {
-    const { books, canHold, uncertain } = this.#deps
-    const certain = uncertain()
-    if (certain !== undefined) return this.#later(record, settle, (decide) => certain.then(decide))
-    const missing = canHold() ? missingFor(record, books()) : undefined
-    const share = missing?.payer.money
-    if (missing === undefined || share === undefined) return settle(chargeOf(record, books()))
-    return this.#later(record, settle, async (decide) => {
-      const { end } = await share.obtainAmount(Number(missing.amountMicros))
-      end()
-      decide()
-    })
+  /** Settles a call that the last run has left, or that a database server has lost. */
+  settleRestored(entry: JournalEntry): SettledCall {
+    const books = this.#deps.books()
+    return ended(chargeRestored(entry, books), books)
   }
 
-  /** `wait` calls what it is given when the call may be charged. */
-  #later<T>(
-    record: CallRecord,
-    settle: (charge: Charge) => Promise<T>,
-    wait: (decide: () => void) => Promise<void>,
-  ): Promise<T> {
-    const { books } = this.#deps
-    return new Promise((resolve, reject) => {
-      const decide = (): void => {
-        if (this.#waiting.delete(decide)) settle(chargeOf(record, books())).then(resolve, reject)
-      }
-      this.#waiting.set(decide, wait(decide))
-    })
+  /** Undefined: the call can be charged now, or nothing more can be obtained for it. */
+  missingAmount(record: CallRecord): MissingAmount | undefined {
+    return missingAmount(record, this.#deps.books())
   }
 
-  /** Resolves when no call waits for money. */
-  async finish(): Promise<void> {
-    if (this.#waiting.size > 0) await Promise.all(this.#waiting.values())
-  }
-
-  #write(
-    call: SettledCall,
-    terms: EndTerms | undefined,
-    following: Pick<Following, 'safe' | 'storedTerms' | 'quality'>,
-  ): Promise<StoredCall> {
-    const { writer, reservations } = this.#deps
-    const { callUuid } = call.record
-    reservations.end(callUuid, call.charge.costMicros)
-    return writer.write(call, terms, {
-      ...following,
-      committed: ({ posting }) => this.#apply(callUuid, call.charge, posting),
-      refused: () => reservations.release(callUuid),
-    })
-  }
-
-  /** Memory follows the database after the commit, never before. */
-  #apply(callUuid: string, charge: Charge, posting: Posting | undefined): void {
-    const { payer, tariff, costMicros } = charge
+  /** The call is stored. Memory follows the database after the commit, never before. */
+  committed({ record, charge }: SettledCall, posting: Posting | undefined): void {
+    const { sums, now, books } = this.#deps
+    const { payer, tariff, costMicros: cost } = charge
     if (posting?.kind === 'posted' && payer !== undefined) {
-      this.#deps.sums.add({ kind: 'debit', amountMicros: -costMicros }, tariff ?? payer.terms)
+      sums.add({ kind: 'debit', amountMicros: -cost }, tariff ?? payer.terms)
       payer.posted(posting.balanceMicros, posting.entryId)
-      payer.addSpending(costMicros, this.#deps.now())
+      payer.addSpending(cost, now())
     }
-    this.#deps.reservations.release(callUuid)
+    books().reservations.release(record.callUuid)
+  }
+
+  /** The call can never be stored. */
+  refused({ record }: SettledCall): void {
+    this.#deps.books().reservations.release(record.callUuid)
   }
 }
 
-/** The terms of a charge, as the journal keeps them. */
-const termsOf = ({ payer, tariff, costMicros }: Charge): EndTerms => ({
-  payerId: payer?.terms.customerId ?? null,
-  tariff,
-  costMicros,
-  isReported: false,
-})
+function ended(call: SettledCall, { reservations }: Books): SettledCall {
+  reservations.end(call.record.callUuid, call.charge.costMicros)
+  return call
+}
+
+/** A call without a reservation was authorized while the OCS was away, or is reported late. */
+function chargeOf(record: CallRecord, books: Books): Charge {
+  const reservation = books.reservations.find(record.callUuid)
+  if (reservation !== undefined) return chargeReserved(reservation, record.billsec, books)
+  const isFree = record.isFree === true || record.direction === 'internal'
+  return isFree ? noCharge : chargeUnreserved(record, books)
+}
+
+/**
+ * Cutting a call takes a moment: this many seconds past the grant cost no more than the wallet has.
+ */
+const cutOffSeconds = 2
+
+/**
+ * Charges a call that was authorized here, at the price of its start. A duration far beyond the
+ * grant (the call should have been cut and was not) is charged in full, even below the credit
+ * limit.
+ */
+function chargeReserved(
+  reservation: Reservation,
+  billsec: number,
+  { reservations }: Pick<Books, 'reservations'>,
+): Charge {
+  const { callUuid, payer, tariff, grantedSeconds, amountMicros } = reservation
+  const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
+  if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
+  const price = costMicros(tariff, billsec)
+  if (payer !== undefined && reservation.isTakenAway && payer.isShared) {
+    // Negative: less was obtained anew than is reserved, and this call does without.
+    const covered = Math.max(0, amountMicros + Number(payer.spendableMicros))
+    return { payer, tariff, costMicros: Math.min(price, covered), isOutOfFunds }
+  }
+  if (payer === undefined || !isCutOff(reservation, billsec))
+    return { payer, tariff, costMicros: price, isOutOfFunds }
+  const { spendableMicros } = payer
+  const more = spendableMicros > 0n ? Number(spendableMicros) : 0
+  const payable = amountMicros + Math.min(more, reservations.leftOfCaps(callUuid))
+  return { payer, tariff, costMicros: Math.min(price, payable), isOutOfFunds }
+}
+
+function isCutOff({ grantedSeconds, resumedAtSeconds = 0 }: Reservation, billsec: number): boolean {
+  const cutOffFrom = Math.max(grantedSeconds, resumedAtSeconds)
+  return billsec > grantedSeconds && billsec <= cutOffFrom + cutOffSeconds
+}
+
+/** An amount that this process may not spend now. */
+export interface MissingAmount {
+  readonly payer: Customer
+  /** The amount beyond what is reserved for the call. */
+  readonly amountMicros: bigint
+}
+
+/**
+ * Returns the amount to be obtained so that a call is charged in full. Undefined: it is now, or
+ * nothing more can be obtained.
+ */
+function missingAmount(
+  { callUuid, billsec }: CallRecord,
+  { reservations }: Books,
+): MissingAmount | undefined {
+  const reservation = reservations.find(callUuid)
+  if (reservation === undefined || reservation.isEnded) return undefined
+  const { payer, tariff } = reservation
+  if (payer?.isShared !== true || tariff === null) return undefined
+  if (!isCutOff(reservation, billsec)) return undefined
+  const beyond = costMicros(tariff, billsec) - reservation.amountMicros
+  const amountMicros = BigInt(Math.min(beyond, reservations.leftOfCaps(callUuid)))
+  return amountMicros > 0n && amountMicros > payer.spendableMicros
+    ? { payer, amountMicros }
+    : undefined
+}
+
+/**
+ * Charges at the rate in force when the call started. Without a customer or a rate it costs
+ * nothing.
+ */
+function chargeUnreserved(
+  { customerId, callerNumber, calledNumber, startedAt, billsec }: CallRecord,
+  { customers, rates }: Books,
+): Charge {
+  const payer = customerId === null ? customers.byNumber(callerNumber) : customers.byId(customerId)
+  const rate = payer && rateOf(payer, calledNumber, startedAt, rates)
+  const tariff = rate?.tariff ?? null
+  const price = tariff === null ? 0 : costMicros(tariff, billsec)
+  return { payer, tariff, costMicros: price, isOutOfFunds: false }
+}
+
+/** A call that the last run cut off ends at its last sign of life, at the price of its start. */
+function chargeRestored(entry: JournalEntry, books: Books): SettledCall {
+  if (entry.kind === 'ended') {
+    const { payerId, tariff, costMicros: cost } = entry.terms
+    const payer = books.customers.byId(payerId)
+    return { record: entry.record, charge: { ...noCharge, payer, tariff, costMicros: cost } }
+  }
+  if (entry.kind === 'unanswered') return { record: unansweredRecord(entry), charge: noCharge }
+  const record = recoveredRecord(entry)
+  const { tariff } = entry
+  if (tariff !== null) {
+    const payer = books.customers.byId(record.customerId)
+    const price = costMicros(tariff, record.billsec)
+    return { record, charge: { payer, tariff, costMicros: price, isOutOfFunds: false } }
+  }
+  // Answered without a price and a payer, it is free: the caller it shows may be a customer's
+  // number.
+  return { record, charge: record.customerId === null ? noCharge : chargeOf(record, books) }
+}

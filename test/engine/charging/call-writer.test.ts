@@ -5,13 +5,11 @@ import { first } from '../../../schema/sql/query.ts'
 import { AccountingEvents } from '../../../engine/charging/accounting-events.ts'
 import { CallWriter } from '../../../engine/charging/call-writer.ts'
 import { Ledger } from '../../../engine/charging/ledger/ledger.ts'
-import { noCharge } from '../../../engine/charging/settlement/charge.ts'
+import { noCharge } from '../../../engine/charging/settlement/settlement.ts'
 import { CallJournal } from '../../../schema/journal/call-journal.ts'
 import { endedCall, freshStore, start } from '../../support/books.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
-
-const terms = { payerId: null, tariff: null, costMicros: 0, isReported: false }
 
 function openWriter(file = new Disk()) {
   const [store, time] = [freshStore(), new ManualTime(start)]
@@ -32,7 +30,7 @@ function openWriter(file = new Disk()) {
     const record = { ...endedCall(callUuid, 20), billsec }
     const safe = () => told.push(callUuid)
     const following = { committed: () => undefined, safe, quality }
-    return writer.write({ record, charge: noCharge }, terms, following)
+    return writer.write({ record, charge: noCharge }, following)
   }
   const mosOf = (callUuid: string) =>
     first(store, store.db.selectFrom('cdr').select('mos_score').where('call_uuid', '=', callUuid))
