@@ -5,7 +5,7 @@ import type { Log } from '../schema/contracts/log.ts'
 const COPIES_MS = 32_000
 
 /**
- * What the last process answered at its end, in a file next to the database: the next one finds
+ * The last answers of a process, in a file next to the database: the next process finds
  * copies of those requests in its sockets. Without it, such a copy would be a new request.
  */
 export class AnswersFile {

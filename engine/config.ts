@@ -212,7 +212,8 @@ function refuseListenersWithoutCertificate(
   const listener = sip.listen.find(({ protocol }) => protocol === 'tls' || protocol === 'wss')
   if (listener !== undefined && sip.tls === undefined)
     throw new WrongSetting(
-      `${is(settings.sipListen)}: for ${listener.protocol}, SIP_TLS_CERT and SIP_TLS_KEY must be set with it`,
+      `${is(settings.sipListen)}: for ${listener.protocol}, SIP_TLS_CERT and SIP_TLS_KEY must be ` +
+        'set with it',
     )
 }
 
@@ -228,7 +229,7 @@ function refuseOneAddressTwice(
     )
 }
 
-/** What is for one node, with its file. */
+/** Refuses settings that only a database in a file knows. */
 function refuseFileSettings(
   {
     backup,
@@ -250,11 +251,13 @@ function refuseFileSettings(
     )
   if (backup.folder !== undefined)
     throw new WrongSetting(
-      `${is(settings.backupDir)} beside DATABASE_URL; allowed is one of them: a PostgreSQL database is copied with pg_dump, or as its server archives it`,
+      `${is(settings.backupDir)} beside DATABASE_URL; allowed is one of them: a PostgreSQL ` +
+        'database is copied with pg_dump, or as its server archives it',
     )
   if (databasePath === ':memory:')
     throw new WrongSetting(
-      `${is(settings.databasePath)} beside DATABASE_URL; allowed is a place on a disk, for the journal of calls`,
+      `${is(settings.databasePath)} beside DATABASE_URL; allowed is a place on a disk, for the ` +
+        'journal of calls',
     )
 }
 
@@ -270,13 +273,15 @@ function refuseContradictions(
 ): void {
   if (hep !== undefined && drachtio.servers !== undefined)
     throw new WrongSetting(
-      `${is(settings.hepServer)} beside DRACHTIO_URL; allowed is one of them: drachtio-server sends HEP itself (--homer)`,
+      `${is(settings.hepServer)} beside DRACHTIO_URL; allowed is one of them: drachtio-server ` +
+        'sends HEP itself (--homer)',
     )
   if (drachtio.listen !== undefined && drachtio.secret === undefined)
     throw lacking(is(settings.drachtioListen), settings.drachtioSecret)
   if (drachtio.listen !== undefined && drachtio.servers !== undefined)
     throw new WrongSetting(
-      `${is(settings.drachtioListen)} beside DRACHTIO_URL; allowed is one of them: with DRACHTIO_URL there is no embedded server`,
+      `${is(settings.drachtioListen)} beside DRACHTIO_URL; allowed is one of them: with ` +
+        'DRACHTIO_URL there is no embedded server',
     )
 }
 

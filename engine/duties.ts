@@ -1,4 +1,4 @@
-/** What the serving process does at intervals, apart from calls and requests. */
+/** The work of the serving process at intervals, apart from calls and requests. */
 import {
   RECORDING_RETENTION_STEP_MS,
   Retention,
@@ -50,7 +50,7 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
   })
 }
 
-/** What every process does. Returns what ends each. */
+/** Starts the duties of every process. Returns the functions that end them. */
 export const startDuties = (
   { store, node, notices }: Pick<Stores, 'store' | 'node' | 'notices'>,
   { events }: Pick<InstanceNewsDeps, 'events'>,

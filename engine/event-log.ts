@@ -1,4 +1,4 @@
-/** What happens in the engine, numbered: the last events, in memory. */
+/** The last events of the engine, numbered, in memory. */
 import type { EngineEvent, EngineHappening, EventsPort } from '../schema/contracts/engine.ts'
 
 /** 100 calls a second for 50 seconds; about 0.3 kB each. */

@@ -1,6 +1,5 @@
 /**
- * What of this process is loaded again when another process, or a command, has changed which
- * tables.
+ * Loads parts of this process again when another process, or a command, has changed their tables.
  */
 import type {
   ChangedPayers,

@@ -125,7 +125,7 @@ function restartInPlace(): void {
  */
 function endWithLauncher(): void {
   const descriptor = process.env[LAUNCHER_PIPE]
-  // What this process starts itself has another pipe there, or none.
+  // A program that this process starts has another pipe there, or none.
   delete process.env[LAUNCHER_PIPE]
   if (descriptor === undefined) return
   // The sockets were passed on, too.

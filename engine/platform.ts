@@ -55,11 +55,11 @@ export interface PlatformDeps extends Clocks {
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
   readonly version: string
-  /** Of this machine. */
+  /** Host name of this machine. */
   readonly hostName: string
-  /** Of this machine, as others see them. */
+  /** Addresses of this machine, as others see them. */
   readonly networkAddresses: () => readonly string[]
-  /** Of this process. */
+  /** Id of this process. */
   readonly pid: number
   /** From 0 up to 1. */
   readonly random: () => number
@@ -299,7 +299,7 @@ function tellResumed(
     log('warn', 'calls of the previous process were closed', closed)
 }
 
-/** What is opened is closed from the end. */
+/** Closes what was opened, the last one first. */
 function closing(last: () => Promise<void>, log: Log) {
   const closers: (() => void | Promise<void>)[] = [last]
   const outcome = { isClean: true }
@@ -316,7 +316,7 @@ function closing(last: () => Promise<void>, log: Log) {
   return { closers, closeAll, outcome }
 }
 
-/** Of one start: when that has failed, nothing of it is tried again. */
+/** Timers of one start: when that has failed, nothing of it is tried again. */
 function endingTimers(schedule: Schedule): { readonly schedule: Schedule; end(): void } {
   let hasEnded = false
   const ending: Schedule = (work, delayMs) => {
@@ -365,7 +365,8 @@ async function announceAdmin(
   const admin = await addFirstAdmin(store, config.admin, now(), randomBytes)
   if (admin !== undefined)
     announce(
-      `created user ${config.admin.username} with password ${admin.drawnPassword} (shown this once)`,
+      `created user ${config.admin.username} with password ${admin.drawnPassword} (shown this ` +
+        'once)',
     )
 }
 
@@ -587,5 +588,6 @@ function addressesOf(
   const isWildcard = host === '0.0.0.0' || host === '::'
   const local = formatHostAndPort({ host: isWildcard ? 'localhost' : host, port })
   const consoleUrl = publicUrl ?? `${apiTls === undefined ? 'http' : 'https'}://${local}/`
-  return `sip=${sip.join(',')} api=${api} edge=${formatHostAndPort(control.edge)} console=${consoleUrl}`
+  const edge = formatHostAndPort(control.edge)
+  return `sip=${sip.join(',')} api=${api} edge=${edge} console=${consoleUrl}`
 }

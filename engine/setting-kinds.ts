@@ -229,7 +229,9 @@ export const hepServer: SettingKind<HepServer> = {
       return { transport: transport === 'tls' ? ('tls' as const) : ('udp' as const), ...address }
     }),
   ),
-  allowed: `[udp/|tls/]host[:port], such as 10.0.0.9, tls/homer.example.com:9061 or tls:homer.example.com:9061; without port ${HEP_PORT}`,
+  allowed:
+    '[udp/|tls/]host[:port], such as 10.0.0.9, tls/homer.example.com:9061 or ' +
+    `tls:homer.example.com:9061; without port ${HEP_PORT}`,
 }
 
 export interface RelayServer extends HostAndPort {
@@ -250,7 +252,9 @@ export const relayAddresses: SettingKind<readonly RelayServer[]> = {
       return relays && names.size === relays.length && names.size <= MAX_RELAYS ? relays : undefined
     }),
   ),
-  allowed: `a comma list of udp/host:port, each once, with ;weight=0 to ${MAX_WEIGHT} (1 unless told), at most ${MAX_RELAYS}`,
+  allowed:
+    `a comma list of udp/host:port, each once, with ;weight=0 to ${MAX_WEIGHT} (1 unless told), ` +
+    `at most ${MAX_RELAYS}`,
 }
 
 /** Makes a parser whose `undefined` means "wrong" into a zod transformation. */

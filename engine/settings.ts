@@ -35,7 +35,7 @@ export interface Setting<T> {
   readonly meaning: string
   /** As text, as it would be set; undefined: unset has a meaning of its own. */
   readonly defaultText: string | undefined
-  /** What help shows for the default when there is no text for it. */
+  /** The text of help for a default that has no text of its own. */
   readonly whenUnset: string
   /** Never shown, in errors neither. */
   readonly isSecret: boolean
@@ -262,7 +262,8 @@ export const settings = {
     'TENANT_NETWORKS',
     addressRanges,
     'none',
-    "Networks of this machine (loopback, link-local, private) to which a tenant's agents, nodes and gateways may lead.",
+    "Networks of this machine (loopback, link-local, private) to which a tenant's agents, nodes " +
+      'and gateways may lead.',
   ),
   ocsUrl: unset(
     'OCS_URL',

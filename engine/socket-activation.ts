@@ -36,7 +36,7 @@ export function readPassedSockets(environment: Environment, pid: number): readon
   })
 }
 
-/** What is bound in this network namespace, by inode. */
+/** Lists the sockets that are bound in this network namespace, by inode. */
 function readSocketTables(): Map<string, Omit<PassedSocket, 'descriptor'>> {
   const sockets = new Map<string, Omit<PassedSocket, 'descriptor'>>()
   for (const table of ['udp', 'udp6', 'tcp', 'tcp6']) {
@@ -96,7 +96,8 @@ export function withPassedSockets(config: Config, sockets: readonly PassedSocket
   }
   for (const { protocol, ...place } of left)
     throw new WrongSetting(
-      `LISTEN_FDS: the socket ${protocol} ${formatHostAndPort(place)} is none of SIP_LISTEN, API_LISTEN, EDGE_LISTEN`,
+      `LISTEN_FDS: the socket ${protocol} ${formatHostAndPort(place)} is none of SIP_LISTEN, ` +
+        'API_LISTEN, EDGE_LISTEN',
     )
   return passed
 }

@@ -21,8 +21,8 @@ interface Claim extends RequestIdentity {
 /**
  * Which node carries out a request with an `Idempotency-Key`, where several share a database: the
  * one that claims it first. A claim ends when the answer is stored, when the next run of its node
- * begins (`registerInstance`), or by itself when its node has died for good: the outcome of the request
- * is unknown then, as after a crash of a single process.
+ * begins (`registerInstance`), or by itself when its node has died for good: the outcome of the
+ * request is unknown then, as after a crash of a single process.
  */
 export class IdempotentClaims {
   readonly #store: Store

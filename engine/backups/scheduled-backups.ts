@@ -61,7 +61,7 @@ export class ScheduledBackups {
   }
 
   /**
-   * Of a backup that never succeeded, the age counts from 1970, so that an alert on the age fires.
+   * The age of a backup that never succeeded counts from 1970, so that an alert on the age fires.
    */
   telemetry(): Readonly<Record<string, number>> {
     const age = this.#deps.now() - (this.#succeededAt ?? 0)
@@ -108,7 +108,7 @@ export class ScheduledBackups {
   }
 }
 
-/** Of `20261122T093000Z`. */
+/** Reads the time in a name such as `20261122T093000Z`; milliseconds UTC. */
 function timeOf(name: string): number {
   const [year, month, day, hour, minute, second] = [
     name.slice(0, 4),

@@ -27,7 +27,8 @@ export const backup: Command = {
       copyDatabase(store, file)
       context.print(`${databasePath} is copied to ${file}`)
       context.print(
-        `the key of the secrets in it is not: ${store.secrets.keySource}; keep it too, apart from the copy`,
+        `the key of the secrets in it is not: ${store.secrets.keySource}; keep it too, apart ` +
+          'from the copy',
       )
     } finally {
       store.close()
@@ -127,7 +128,8 @@ function keepKey(
   if (!isRight) {
     const place = secretKey === undefined ? own : 'SECRET_KEY'
     context.print(
-      `its secrets are encrypted with another key: put that key into ${place} before you serve it; if it is lost: tollgate secrets reset`,
+      `its secrets are encrypted with another key: put that key into ${place} before you serve ` +
+        'it; if it is lost: tollgate secrets reset',
     )
     return
   }

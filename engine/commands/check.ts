@@ -74,7 +74,8 @@ async function checkServer(
   context.print(
     isCurrent
       ? `database: ${name} has schema version ${version}`
-      : `database: ${name} has schema version ${version}, this program needs ${newestVersion}; serve or migrate brings it there`,
+      : `database: ${name} has schema version ${version}, this program needs ${newestVersion}; ` +
+          'serve or migrate brings it there',
   )
   for (const line of seen?.notes ?? []) context.print(line)
   if (seen?.loss === undefined) return 0
@@ -82,7 +83,7 @@ async function checkServer(
   return 1
 }
 
-/** Of this node. */
+/** Tells what of this instance would be lost. */
 async function lossOf(
   store: Pick<Store, 'statements' | 'db'>,
   config: Config,

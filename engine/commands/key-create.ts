@@ -58,7 +58,8 @@ function scopesHelp(): string {
     'Scopes (calls:* is every action of a resource, *:read is all reading, * is everything):',
     ...rows,
     '',
-    `An operator has ${roleScopes.operator.join(', ')}; a node that charges over /api/ocs needs ocs.`,
+    `An operator has ${roleScopes.operator.join(', ')}; a node that charges over /api/ocs ` +
+      'needs ocs.',
   ].join('\n')
 }
 

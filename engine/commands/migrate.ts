@@ -111,7 +111,8 @@ function refuseUnready({ sqlite }: LocalStore, path: string): void {
   const marked = sqlite.prepare('SELECT 1 FROM setting WHERE name = ?').get(JOURNAL_OPEN)
   if (journalFiles(path).length > 0 || marked !== undefined)
     throw new DatabaseRefused(
-      `cannot move database ${path}: its last process was killed; start Tollgate once on this database, and stop it`,
+      `cannot move database ${path}: its last process was killed; start Tollgate once on this ` +
+        'database, and stop it',
     )
 }
 

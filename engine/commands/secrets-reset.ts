@@ -67,7 +67,8 @@ const toEnter = ({ carriers, endpoints }: RemovedSecrets): string[] => [
   ),
   ...endpoints.map(
     ({ id, url }) =>
-      `webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and switch it on`,
+      `webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and switch ` +
+      'it on',
   ),
   'users and customers: have to log in again',
 ]
@@ -97,7 +98,8 @@ function giveUpSecrets(
   return transaction(store, async () => {
     const { db, secrets } = store
     await execute(store, db.deleteFrom('setting').where('name', 'in', [KEY_MARK, 'jwt_secret']))
-    const isSealed = sql<SqlBool>`substr(auth_password, 1, ${sql.lit(sealedPrefix.length)}) = ${sealedPrefix}`
+    const length = sql.lit(sealedPrefix.length)
+    const isSealed = sql<SqlBool>`substr(auth_password, 1, ${length}) = ${sealedPrefix}`
     const carriers = await all(
       store,
       db.selectFrom('carrier').select(['id', 'name']).where(isSealed).orderBy('name'),

@@ -44,7 +44,7 @@ const withoutPassword = (value: string): string => value.replace(/(:\/\/)[^/?#]*
 const otherCommands = ['TOLLGATE_URL', 'TOLLGATE_KEY']
 
 /**
- * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands,
+ * Lists names that are set and do nothing: one that is almost a setting, wherever it stands,
  * and any other name in `.env` that is none. They stop nothing: the environment is shared.
  */
 export function settingNotes(
@@ -76,7 +76,9 @@ export function plainHttpNotes({
     const isLocal = isIP(place.host) === 0 ? place.host === 'localhost' : isLoopback(place.host)
     if (isLocal || tls !== undefined) return []
     return [
-      `${name}_LISTEN is ${formatHostAndPort(place)}, which serves plain HTTP: keys and passwords cross the network in clear; set ${name}_TLS_CERT and ${name}_TLS_KEY, or listen on loopback behind a proxy that has a certificate`,
+      `${name}_LISTEN is ${formatHostAndPort(place)}, which serves plain HTTP: keys and ` +
+        `passwords cross the network in clear; set ${name}_TLS_CERT and ${name}_TLS_KEY, or ` +
+        'listen on loopback behind a proxy that has a certificate',
     ]
   })
 }

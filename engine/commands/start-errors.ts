@@ -33,8 +33,10 @@ const listenReasons: Readonly<Record<string, string>> = {
 
 /** Undefined: an address or a certificate is not the reason. */
 export function startProblem(error: unknown, config: Config): string | undefined {
-  if (error instanceof CertificateError)
-    return `${certificateSetting(error.file, config)}: cannot use ${error.file} for TLS: ${fileProblem(error.cause)}`
+  if (error instanceof CertificateError) {
+    const { file, cause } = error
+    return `${certificateSetting(file, config)}: cannot use ${file} for TLS: ${fileProblem(cause)}`
+  }
   const address = addressOf(error)
   const reason = listenReasons[codeOf(error)]
   if (address === undefined || reason === undefined)

@@ -42,7 +42,10 @@ const RETRY_MS = 1_000
 const BURST = 100
 const SPREAD = { packetsPerSecond: 10, burst: BURST }
 const CLEANING_MS = 60_000
-/** Of each kind, by all nodes; the oldest give way. As many as a node has in memory. */
+/**
+ * Bans of each kind that all instances store together, as many as one has in memory; the oldest
+ * give way.
+ */
 const MAX_STORED = 10_000
 /** The payload of the table's triggers for added bans. */
 const ADDED = 'added'
@@ -258,7 +261,8 @@ function prepare({ statements }: Pick<Store, 'statements'>) {
        ORDER BY version, kind, source LIMIT $4`,
     ),
     of: statements.prepare<Row>(
-      `SELECT ${columns} FROM source_ban WHERE until > ${NOW} AND kind IN ('operator', 'proven', 'claimed')
+      `SELECT ${columns} FROM source_ban
+       WHERE until > ${NOW} AND kind IN ('operator', 'proven', 'claimed')
          AND source IN (SELECT value FROM json_array_elements_text(CAST($1 AS json)))`,
     ),
     clean: statements.prepare(

@@ -57,7 +57,7 @@ export class Parties {
   /**
    * The rules of a caller are looked up later, when it is identified.
    *
-   * @param isOtherInstance it has proved to be a node of the installation, and so is not itself a party
+   * @param isOtherInstance it has proved to be of the installation, and so is not itself a party
    * of the call.
    */
   caller({ protocol, sourceAddress, headers }: Source, isOtherInstance = false): PartyFacts {

@@ -13,7 +13,7 @@ export interface BindingNotices {
 }
 
 interface BindingFollowerDeps {
-  /** Of this node. */
+  /** Name of this instance. */
   readonly node: string
   readonly bindings: Pick<BindingStore, 'loadOf' | 'extensionIds' | 'isWriting'>
   /** Extensions that have bindings here. */
@@ -32,8 +32,9 @@ const RETRY_MS = 500
 
 /**
  * Reads bindings again that other nodes have changed. The extension of a notice is read at once, as
- * a call for the phone may come next; those of notices within a moment after that are read together.
- * After a gap all extensions are read, a slice at a time, and extensions of new notices come first.
+ * a call for the phone may come next; those of notices within a moment after that are read
+ * together. After a gap all extensions are read, a slice at a time, and extensions of new notices
+ * come first.
  */
 export class BindingFollower {
   readonly #deps: BindingFollowerDeps

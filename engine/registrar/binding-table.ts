@@ -70,7 +70,7 @@ export class BindingIndex {
   #second: number
   #expiredSince: number | undefined
   #isHeld = false
-  /** Of this node. */
+  /** Numbers of extensions and bindings that this instance keeps alive. */
   readonly #own = { extensions: 0, bindings: 0 }
   #cancelTick: (() => void) | undefined
 
@@ -149,7 +149,7 @@ export class BindingIndex {
     return this.#entries.values()
   }
 
-  /** Of this node: registered extensions, their bindings, and extensions that are kept alive. */
+  /** Counts what this instance keeps: registered extensions, bindings, extensions kept alive. */
   stats(): { readonly extensions: number; readonly bindings: number; readonly keptAlive: number } {
     let keptAlive = 0
     for (const slot of this.#slots) keptAlive += slot.size

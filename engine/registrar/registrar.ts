@@ -240,7 +240,8 @@ export class Registrar {
   }
 
   /**
-   * Of the phones that a call would reach now: the connections of a node that is gone are closed.
+   * The status of the phones that a call would reach now: the connections of an instance that is
+   * gone are closed.
    */
   statusOf(domain: string, extension: string): ExtensionStatus {
     const bindings = this.bindingsOf({ domain: domain.toLowerCase(), extension }).filter(

@@ -227,7 +227,7 @@ export class Registrations {
     await this.#store.flush()
   }
 
-  /** Of this node. */
+  /** Counts the registrations that this instance keeps alive. */
   stats(): ReturnType<BindingIndex['stats']> {
     return this.#table.stats()
   }

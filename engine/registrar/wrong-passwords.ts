@@ -46,7 +46,7 @@ export class WrongPasswords {
   readonly #flushes = new OneAtATime(() => this.#store())
   /** Counts that are not stored yet, by hour, extension and source. */
   #waiting = new Map<string, Row>()
-  /** Of this hour. */
+  /** Pairs of account and source that failed in this hour. */
   readonly #pairs = new Set<string>()
   #hour = 0
   #forgottenAt = 0

@@ -5,7 +5,7 @@ interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined
   /** Further names of ours (`SIP_HOST_NAMES`). */
   readonly hostNames: readonly string[]
-  /** Of others (`FOREIGN_DOMAINS`). */
+  /** Domains of others that may be called (`FOREIGN_DOMAINS`). */
   readonly foreignDomains: readonly string[]
   /** The SIP listeners; none before SIP is served. */
   readonly listeners: () => readonly { readonly host: string }[]

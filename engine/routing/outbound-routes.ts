@@ -37,7 +37,7 @@ type MatchedRoutes =
 export class OutboundRoutes {
   readonly #byId = new Map<number, OutboundRouteRecord>()
   readonly #table: PrefixTable<OutboundRouteRecord>
-  /** Of all callers, by digits only. */
+  /** Emergency routes of all callers, by digits only. */
   readonly #emergencies = new Buckets<string, OutboundRouteRecord>()
   readonly #blocks = new Set<number>()
   readonly #rewritten = new Set<number>()
@@ -214,8 +214,8 @@ export interface GatewayCandidate {
   readonly carrierName: string
   readonly routeName: string
   /**
-   * Of a least-cost route: the price that it is ordered by. Null: unknown; undefined: another kind
-   * of route.
+   * The price by which a least-cost route is ordered. Null: unknown; undefined: another kind of
+   * route.
    */
   readonly price?: CarrierPrice | null
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
@@ -310,9 +310,9 @@ export type OutboundDecision =
 /** A route or gateway that takes no part in a call, and the reason. */
 export interface PassedOver {
   readonly kind: 'route' | 'gateway'
-  /** Of the route or of the carrier. */
+  /** Name of the route or of the carrier. */
   readonly name: string
-  /** Of a gateway. */
+  /** SIP URI of the gateway; null: a whole route or carrier is passed over. */
   readonly uri: string | null
   readonly carrierId: number | null
   /** The tenant that it belongs to; null: the platform. */

@@ -71,7 +71,7 @@ export class Routing {
   readonly #limits: CarrierLimits
   readonly #agentLimit: CallLimit
   readonly #carriers = new Map<number, CarrierRecord>()
-  /** Of all carriers, in whatever state. */
+  /** Gateways of all carriers, in whatever state. */
   readonly #gateways = new Buckets<number, OwnedGateway>()
   #tenancy = new Tenancy([])
   #guard = new GatewayGuard([], () => [])

@@ -24,7 +24,7 @@ interface SetDestinations {
 interface TenantNamesDeps {
   /** A check whether an address is inside the platform, as the interfaces are now. */
   readonly innerCheck: () => (address: string) => boolean
-  /** Of the steady clock. */
+  /** Milliseconds by the steady clock. */
   readonly now: () => number
 }
 

@@ -30,7 +30,7 @@ export const thisMachine: Machine = {
 /**
  * Random bytes are drawn and written out in one piece for some hundred tokens: a draw costs far
  * more than a token, and so does one call of `toString`. A token that lives longer than its
- * neighbours has to be detached (`detachString` of `schema/sip/message.ts`): it is a part of the whole
+ * neighbours has to be detached (`detachString` of `schema/sip`): it is a part of the whole
  * piece.
  */
 const poolBytes = 4_096

@@ -67,7 +67,8 @@ const HOLDING_MS = GONE_MS - 10_000
 const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, state,
     live_calls::float8, started_at::float8, heartbeat_at::float8, longest_grant_seconds::float8,
     extract(epoch FROM clock_timestamp()) * 1000 - heartbeat_at::float8 AS silent_ms,
-    (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_INSTANCE}' || NODE.name) AS clock_ms`
+    (SELECT value FROM setting WHERE setting.name = '${CLOCK_OF_INSTANCE}' || NODE.name)
+      AS clock_ms`
 const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
 
 /** Writes the difference of a clock to a row that the other nodes read. */

@@ -21,7 +21,8 @@ export function sipTarget(value: string): SipTarget | undefined {
   const close = open === -1 ? value.length : value.indexOf('>', open)
   const text = value.slice(open + 1, close).trim()
   if (close === -1 || /[\s<>"]|@.*@/.test(text)) return undefined
-  // The user part may contain placeholders (`spy_uri` of a dispatcher set); it does not affect the destination.
+  // The user part may contain placeholders (`spy_uri` of a dispatcher set); it does not affect the
+  // destination.
   const { scheme, hostPort, params } = readUri(text)
   const place = parseHostPort(hostPort)
   const [maddr, ...more] = valuesOf(params, 'maddr')

@@ -43,7 +43,9 @@ export interface ShareTable {
   version: number
 }
 
-/** A source that no node listens to: `engine/flood-guard`. Times are those of the database server. */
+/**
+ * A source that no node listens to: `engine/flood-guard`. Times are those of the database server.
+ */
 export interface SourceBanTable {
   source: string
   kind: 'operator' | 'proven' | 'claimed'

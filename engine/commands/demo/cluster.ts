@@ -68,7 +68,7 @@ export async function runCluster(
 
 interface ClusterPlan {
   readonly count: number
-  /** Of PostgreSQL. */
+  /** Folder of PostgreSQL's programs. */
   readonly programs: string
   readonly folder: string
   /** Stop the started parts; in the order of the start. */
@@ -152,7 +152,8 @@ function printSummary(
   )
   for (const [index, { name, pid, api, sipPort }] of nodes.entries())
     context.print(
-      `demo: node ${name}: process ${pid}, SIP 127.0.0.1:${sipPort}, calls of ${callerNumber(index)}, console http://${api}/`,
+      `demo: node ${name}: process ${pid}, SIP 127.0.0.1:${sipPort}, calls of ` +
+        `${callerNumber(index)}, console http://${api}/`,
     )
   context.print('console: each shows the calls of all nodes; sign in as the user above')
 }

@@ -1,4 +1,4 @@
-/** Of the customer: calls through each node of the platform come from one of them. */
+/** Returns a number of the customer: each instance of the platform has callers with one of them. */
 export const callerNumber = (index: number): string => `+1555010${index}`
 
 /** The user in From of `sipp -sn uac`, which calls the name `service`. */

@@ -76,5 +76,6 @@ function lineOf(call: EndedCalls): string {
   const cost = `${moneyToDecimal(call.cost)} ${currency ?? ''}`
   const balance = call.balance === null ? '–' : moneyToDecimal(BigInt(call.balance))
   const where = node?.replace(/^sip:|;.*$/g, '') ?? 'no node'
-  return `${time}  ${caller} → ${called}  ${disposition.padEnd(10)} ${billsec} s  ${cost}  balance ${balance}  ${where}`
+  const outcome = `${disposition.padEnd(10)} ${billsec} s`
+  return `${time}  ${caller} → ${called}  ${outcome}  ${cost}  balance ${balance}  ${where}`
 }

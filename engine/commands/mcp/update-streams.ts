@@ -1,5 +1,5 @@
 /**
- * What a client on standard input has subscribed to: for each resource a stream of the running
+ * Subscriptions of a client on standard input: for each resource a stream of the running
  * process (`subscriptions/listen`), which tells when it has changed.
  */
 import {

@@ -43,7 +43,7 @@ export interface IncidentPorts {
   readonly office: readonly number[]
   /** Nodes of set 2: one that is taken out by hand, and a small one. */
   readonly support: readonly [number, number]
-  /** Of the gateway that refuses every call. */
+  /** Port of the gateway that refuses every call. */
   readonly southern: number
   /** Nothing listens there. */
   readonly northern: number

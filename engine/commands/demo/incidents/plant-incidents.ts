@@ -19,7 +19,7 @@ import {
 export interface Stage {
   readonly api: string
   readonly sipPort: number
-  /** Of the platform's own machine: From names the payer. */
+  /** A phone on the platform's own machine: From names the payer. */
   readonly phone: UserAgent
   /** A PBX node whose calls go out by carriers. */
   readonly node: UserAgent

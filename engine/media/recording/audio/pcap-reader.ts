@@ -32,9 +32,9 @@ interface Format {
 }
 
 /**
- * Reads the UDP datagrams of a capture file, piece by piece (pure). The file comes from outside, and
- * may end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends at the
- * damage.
+ * Reads the UDP datagrams of a capture file, piece by piece (pure). The file comes from outside,
+ * and may end in the middle of a packet: rtpengine was killed, or the disk was full. Reading ends
+ * at the damage.
  */
 export class PcapReader {
   #rest: Buffer = Buffer.alloc(0)
