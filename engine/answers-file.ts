@@ -5,8 +5,8 @@ import type { Log } from '../schema/contracts/log.ts'
 const COPIES_MS = 32_000
 
 /**
- * What the last process answered at its end, in a file next to the database: the next one finds
- * copies of those requests in its sockets. Without it, such a copy would be a new request.
+ * Answers that the last process gave at its end, in a file next to the database: the next one finds
+ * copies of those requests in its sockets. Without the file, such a copy would be a new request.
  */
 export class AnswersFile {
   readonly #path: string | undefined

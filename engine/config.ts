@@ -228,7 +228,7 @@ function refuseOneAddressTwice(
     )
 }
 
-/** What is for one node, with its file. */
+/** Refuses settings that only fit a database in a file, beside DATABASE_URL. */
 function refuseFileSettings(
   {
     backup,

@@ -1,4 +1,4 @@
-/** What the serving process does at intervals, apart from calls and requests. */
+/** Work of the serving process at intervals, apart from calls and requests. */
 import {
   RECORDING_RETENTION_STEP_MS,
   Retention,
@@ -50,7 +50,7 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
   })
 }
 
-/** What every process does. Returns what ends each. */
+/** Starts the work that every process does. Returns a function for each that ends it. */
 export const startDuties = (
   { store, node, notices }: Pick<Stores, 'store' | 'node' | 'notices'>,
   { events }: Pick<InstanceNewsDeps, 'events'>,

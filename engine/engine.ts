@@ -73,7 +73,7 @@ import { StorageNotes } from './storage-notes.ts'
 export interface EngineDeps {
   readonly config: Config
   readonly store: Store
-  /** Of the journal of calls. */
+  /** Disk of the journal of calls. */
   readonly disk?: Pick<Storage, 'problem'>
   /** A random number of the database. */
   readonly databaseId: string
@@ -85,9 +85,9 @@ export interface EngineDeps {
   readonly charging: Charging
   /** This one. */
   readonly node: Pick<InstanceIdentity, 'name'>
-  /** What nodes that share the database tell each other; absent: no other one uses it. */
+  /** Notices between instances that share the database; absent: no other one uses it. */
   readonly notices?: (NonNullable<RegistrarDeps['notices']> & SharedBansDeps['notices']) | undefined
-  /** What this node may use of limits that all nodes share; absent: no other one uses them. */
+  /** Shares of this instance in limits that all instances have in common; absent: it is alone. */
   readonly shares?: Shares | undefined
   /** The nodes of the installation; absent: this process is the only one. */
   readonly installation?: Installation | undefined
@@ -149,7 +149,7 @@ export class Engine {
   readonly #proxies: TrustedSources
   #isReady = false
 
-  /** Of all calls since the start. */
+  /** Totals of all calls since the start. */
   readonly totals = new CallTotals()
   readonly calls: ActiveCalls
   readonly events: EventLog
@@ -160,7 +160,7 @@ export class Engine {
   readonly media: Media | undefined
   /** Absent without relays, or without places for files. */
   readonly recordings: Recordings | undefined
-  /** What of the network is this installation itself. */
+  /** Addresses of this installation. */
   readonly ownPlaces: OwnNetwork
   readonly dispatcher: Dispatcher
   readonly routing: Routing
@@ -415,8 +415,8 @@ export class Engine {
   readonly spy: CallControl['spy'] = (request) => this.#control.spy(request)
 
   /**
-   * What would happen to a call now. Nothing changes. Undefined: the source does not exist, or may
-   * not call.
+   * Tells what would happen to a call now. Nothing changes. Undefined: the source does not exist,
+   * or may not call.
    */
   simulate(request: SimulationRequest): Simulation | undefined {
     const { passedHeaders: passX } = this.#config
@@ -440,7 +440,8 @@ export class Engine {
   }
 
   /**
-   * Of an extension: an operator has banned every address from which its phones have registered.
+   * An extension counts as banned when an operator has banned every address from which its phones
+   * have registered.
    */
   #isBanned(source: SimulatedSource, { origin }: Pick<Simulation, 'origin'>): boolean {
     if (source.kind === 'address')
@@ -535,7 +536,7 @@ export class Engine {
       isUrgent: (uri) => this.routing.isEmergencyNumber(calledOf(uri).number),
       allow: ALLOW,
       mayReach: this.#unpriced.mayReach,
-      // Of two targets of a name the second one has its turn before the call moves to another
+      // When a name has two targets, the second one has its turn before the call moves to another
       // candidate.
       timers: { inviteSilenceMs: config.nodeTimeoutMs / 2 },
       onRefusedInvite: (invite) =>

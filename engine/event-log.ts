@@ -1,4 +1,4 @@
-/** What happens in the engine, numbered: the last events, in memory. */
+/** The last events of the engine, numbered, in memory. */
 import type { EngineEvent, EngineHappening, EventsPort } from '../schema/contracts/engine.ts'
 
 /** 100 calls a second for 50 seconds; about 0.3 kB each. */
@@ -8,7 +8,7 @@ export class EventLog implements EventsPort {
   /** Milliseconds UTC; with the sequence it names an event for ever. */
   readonly epoch: number
   readonly #now: () => number
-  /** By sequence, modulo the capacity. */
+  /** Events by their sequence, modulo the capacity. */
   readonly #ring: EngineHappening[] = []
   readonly #times = new Float64Array(CAPACITY)
   /** By tenant, so that the calls of others do not make one miss something. */

@@ -1,6 +1,6 @@
 /**
- * What of this process is loaded again when another process, or a command, has changed which
- * tables.
+ * Loads parts of this process again when another process, or a command, has changed the tables that
+ * they come from.
  */
 import type {
   ChangedPayers,

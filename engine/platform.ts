@@ -55,11 +55,11 @@ export interface PlatformDeps extends Clocks {
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
   readonly version: string
-  /** Of this machine. */
+  /** Name of this machine. */
   readonly hostName: string
-  /** Of this machine, as others see them. */
+  /** Addresses of this machine, as others see them. */
   readonly networkAddresses: () => readonly string[]
-  /** Of this process. */
+  /** Id of this process. */
   readonly pid: number
   /** From 0 up to 1. */
   readonly random: () => number
@@ -299,7 +299,7 @@ function tellResumed(
     log('warn', 'calls of the previous process were closed', closed)
 }
 
-/** What is opened is closed from the end. */
+/** Closes in the reverse order everything that has been opened. */
 function closing(last: () => Promise<void>, log: Log) {
   const closers: (() => void | Promise<void>)[] = [last]
   const outcome = { isClean: true }
@@ -316,7 +316,7 @@ function closing(last: () => Promise<void>, log: Log) {
   return { closers, closeAll, outcome }
 }
 
-/** Of one start: when that has failed, nothing of it is tried again. */
+/** Timers of one start: when that has failed, nothing of it is tried again. */
 function endingTimers(schedule: Schedule): { readonly schedule: Schedule; end(): void } {
   let hasEnded = false
   const ending: Schedule = (work, delayMs) => {
@@ -338,7 +338,7 @@ function once<T>(work: () => T): () => T {
   return () => (done ??= { result: work() }).result
 }
 
-/** In this order from the end. */
+/** Parts that are closed last; they are closed in the reverse order of this list. */
 const lastClosed = (
   { node, changes, keepLost }: Stores,
   shares: readonly (InstanceShares | undefined)[],

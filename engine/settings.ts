@@ -35,7 +35,7 @@ export interface Setting<T> {
   readonly meaning: string
   /** As text, as it would be set; undefined: unset has a meaning of its own. */
   readonly defaultText: string | undefined
-  /** What help shows for the default when there is no text for it. */
+  /** Words that help shows as the default when there is no text for it. */
   readonly whenUnset: string
   /** Never shown, in errors neither. */
   readonly isSecret: boolean
@@ -46,7 +46,7 @@ export interface Setting<T> {
 const secret = text(1, 200)
 const pemFile = text(1, 1_000)
 
-/** In the order of `--help`. */
+/** All settings, in the order of `--help`. */
 export const settings = {
   sipListen: withDefault(
     'SIP_LISTEN',

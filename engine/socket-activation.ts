@@ -36,7 +36,7 @@ export function readPassedSockets(environment: Environment, pid: number): readon
   })
 }
 
-/** What is bound in this network namespace, by inode. */
+/** Sockets that are bound in this network namespace, by inode. */
 function readSocketTables(): Map<string, Omit<PassedSocket, 'descriptor'>> {
   const sockets = new Map<string, Omit<PassedSocket, 'descriptor'>>()
   for (const table of ['udp', 'udp6', 'tcp', 'tcp6']) {

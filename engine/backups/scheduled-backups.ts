@@ -26,9 +26,9 @@ export interface ScheduledBackupsDeps {
   readonly log: Log
 }
 
-/** Between two calls of `tick`. */
+/** Time between two calls of `tick`. */
 export const BACKUP_TICK_MS = 60_000
-/** After a failure, so that an hour of a missing network disk makes no thousand log lines. */
+/** Pause after a failure: an hour of a missing network disk makes no thousand log lines. */
 const RETRY_MS = 600_000
 
 export class ScheduledBackups {
@@ -61,7 +61,7 @@ export class ScheduledBackups {
   }
 
   /**
-   * Of a backup that never succeeded, the age counts from 1970, so that an alert on the age fires.
+   * If no backup ever succeeded, the age counts from 1970, so that an alert on the age fires.
    */
   telemetry(): Readonly<Record<string, number>> {
     const age = this.#deps.now() - (this.#succeededAt ?? 0)
@@ -108,7 +108,7 @@ export class ScheduledBackups {
   }
 }
 
-/** Of `20261122T093000Z`. */
+/** Reads the time in a name such as `20261122T093000Z`. */
 function timeOf(name: string): number {
   const [year, month, day, hour, minute, second] = [
     name.slice(0, 4),

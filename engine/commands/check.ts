@@ -82,7 +82,7 @@ async function checkServer(
   return 1
 }
 
-/** Of this node. */
+/** Describes why the journal of this instance is lost; undefined: it is not. */
 async function lossOf(
   store: Pick<Store, 'statements' | 'db'>,
   config: Config,

@@ -7,11 +7,11 @@ import type { PassedSocket } from '../socket-activation.ts'
 /** Everything that is not an argument: `main.ts` provides it, and tests provide their own. */
 export interface CommandContext extends Clocks {
   readonly environment: Environment
-  /** Of this process. */
+  /** Id of this process. */
   readonly pid: number
-  /** Of this machine. */
+  /** Name of this machine. */
   readonly hostName: string
-  /** Of this machine, as others see them. */
+  /** Addresses of this machine, as others see them. */
   readonly networkAddresses: () => readonly string[]
   /** `--new`: an empty database may begin beside the files of one that is gone. */
   readonly isNewDatabase?: boolean
@@ -68,7 +68,7 @@ export const newDatabase = {
 export interface CommandInput {
   /** The argument after the name of the command; empty when there is none. */
   readonly argument: string
-  /** Of a command that reads them by itself. */
+  /** Words of a command that reads them by itself. */
   readonly words: readonly string[]
   /** A switch that is given is `on`. */
   readonly options: Readonly<Record<string, string | undefined>>

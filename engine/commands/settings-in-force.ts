@@ -44,8 +44,8 @@ const withoutPassword = (value: string): string => value.replace(/(:\/\/)[^/?#]*
 const otherCommands = ['TOLLGATE_URL', 'TOLLGATE_KEY']
 
 /**
- * What is set and does nothing, one line each: a name that is almost a setting, wherever it stands,
- * and any other name in `.env` that is none. They stop nothing: the environment is shared.
+ * Returns a line for each name that is set and does nothing: one that is almost a setting, wherever
+ * it stands, and any other in `.env` that is none. They stop nothing: the environment is shared.
  */
 export function settingNotes(
   environment: Environment,

@@ -453,7 +453,7 @@ interface SelectedNode {
   readonly priority: number
   /** Null: it takes calls. */
   readonly why: NodeRefusal | null
-  /** Of many calls, the part that is sent to this node first; 0 to 1. */
+  /** Part of many calls that is sent to this node first; 0 to 1. */
   readonly share: number
 }
 

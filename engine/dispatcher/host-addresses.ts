@@ -61,7 +61,7 @@ export class HostAddresses implements HostDirectory {
   readonly #schedule: Schedule
   readonly #wanted = new Map<string, ReadonlySet<string>>()
   readonly #entries = new Map<string, Entry>()
-  /** Of look-ups, in small letters. */
+  /** Look-ups under way, by the name in small letters. */
   readonly #pending = new Map<string, Promise<readonly string[]>>()
   #version = 0
 

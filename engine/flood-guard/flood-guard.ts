@@ -53,7 +53,7 @@ const defaultStrangers: RefillRate = { packetsPerSecond: 2_000, burst: 4_000 }
 const INVITE_COST = 5
 const PROOF = { maxSources: 50_000, maxPerSource: 4_096, lifeMs: 7_500_000 }
 const MAX_BANS = 10_000
-/** Of a URI in the log. */
+/** Characters of a URI that the log shows. */
 const MAX_SHOWN = 200
 const BAN_MS = 600_000
 /** Wrong passwords from one address, whatever the users. */
@@ -171,7 +171,7 @@ export class FloodGuard {
     this.#notices.reportOnce(notices.domain, sourceKey(address), this.#deps.now(), { domain })
   }
 
-  /** What others at this address have guessed still counts against them: it is not forgotten. */
+  /** Guesses of others at this address still count against them: they are not forgotten. */
   authSucceeded({ address, port }: PacketSource, user: string): void {
     const key = sourceKey(address)
     const now = this.#deps.now()

@@ -42,7 +42,10 @@ const RETRY_MS = 1_000
 const BURST = 100
 const SPREAD = { packetsPerSecond: 10, burst: BURST }
 const CLEANING_MS = 60_000
-/** Of each kind, by all nodes; the oldest give way. As many as a node has in memory. */
+/**
+ * Stored bans of each kind, by all instances; the oldest give way. One instance has as many in
+ * memory.
+ */
 const MAX_STORED = 10_000
 /** The payload of the table's triggers for added bans. */
 const ADDED = 'added'

@@ -13,7 +13,7 @@ export interface BindingNotices {
 }
 
 interface BindingFollowerDeps {
-  /** Of this node. */
+  /** Name of this instance. */
   readonly node: string
   readonly bindings: Pick<BindingStore, 'loadOf' | 'extensionIds' | 'isWriting'>
   /** Extensions that have bindings here. */
@@ -25,7 +25,7 @@ interface BindingFollowerDeps {
   readonly log: Log
 }
 
-/** From one read to the next. */
+/** Pause between two reads. */
 const WAIT_MS = 50
 
 const RETRY_MS = 500

@@ -21,7 +21,7 @@ import type { BindingTable } from '../../schema/tables/tenants.ts'
 
 export interface BindingStoreDeps {
   readonly store: Store
-  /** Of this node. */
+  /** Name of this instance. */
   readonly node: string
   readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void

@@ -56,7 +56,7 @@ const CLEANUP_SECONDS = 60
 export class BindingIndex {
   readonly #deps: BindingTableDeps
   readonly #entries = new Map<string, Entry>()
-  /** By extension. */
+  /** Keys of the entries, by the id of the extension. */
   readonly #keys = new Map<number, string>()
   readonly #due = new Map<number, Set<string>>()
   /** Entries with phones behind NAT, spread over the interval in which each gets its turn. */
@@ -70,7 +70,7 @@ export class BindingIndex {
   #second: number
   #expiredSince: number | undefined
   #isHeld = false
-  /** Of this node. */
+  /** Sizes of the part that this instance holds. */
   readonly #own = { extensions: 0, bindings: 0 }
   #cancelTick: (() => void) | undefined
 
@@ -149,7 +149,7 @@ export class BindingIndex {
     return this.#entries.values()
   }
 
-  /** Of this node: registered extensions, their bindings, and extensions that are kept alive. */
+  /** Counts registered extensions, their bindings, and extensions kept alive, at this instance. */
   stats(): { readonly extensions: number; readonly bindings: number; readonly keptAlive: number } {
     let keptAlive = 0
     for (const slot of this.#slots) keptAlive += slot.size

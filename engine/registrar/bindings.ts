@@ -144,7 +144,7 @@ function update(
   for (const contact of contacts) {
     const wanted = contact.expiresSeconds ?? request.expiresSeconds ?? limits.defaultSeconds
     if (wanted > 0 && wanted < limits.minSeconds) return tooBrief(limits)
-    // Of two equal URIs in one request the last one counts.
+    // When a request has the same URI twice, the last one counts.
     const replaced = bindings.filter((binding) =>
       living.includes(binding)
         ? isSameBinding(binding, contact)

@@ -227,7 +227,7 @@ export class Registrations {
     await this.#store.flush()
   }
 
-  /** Of this node. */
+  /** Counts the registrations of this instance. */
   stats(): ReturnType<BindingIndex['stats']> {
     return this.#table.stats()
   }

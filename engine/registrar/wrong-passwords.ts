@@ -35,7 +35,7 @@ const MAX_PAIRS = 2_000
 const MAX_WAITING = 10_000
 /** Stored together: each alone would be synced to the disk while calls wait. */
 const TOGETHER = 100
-/** In place of further sources, when there are too many. */
+/** Stands for further sources, when there are too many. */
 const OTHERS = ''
 
 type Row = WrongPasswordTable
@@ -46,7 +46,7 @@ export class WrongPasswords {
   readonly #flushes = new OneAtATime(() => this.#store())
   /** Counts that are not stored yet, by hour, extension and source. */
   #waiting = new Map<string, Row>()
-  /** Of this hour. */
+  /** Extensions with the sources that have been counted for them in this hour. */
   readonly #pairs = new Set<string>()
   #hour = 0
   #forgottenAt = 0

@@ -5,7 +5,7 @@ interface DialledDomainsDeps {
   readonly advertisedHost: string | undefined
   /** Further names of ours (`SIP_HOST_NAMES`). */
   readonly hostNames: readonly string[]
-  /** Of others (`FOREIGN_DOMAINS`). */
+  /** Domains of others (`FOREIGN_DOMAINS`). */
   readonly foreignDomains: readonly string[]
   /** The SIP listeners; none before SIP is served. */
   readonly listeners: () => readonly { readonly host: string }[]
@@ -20,7 +20,7 @@ const everywhere = new Set(['0.0.0.0', '::'])
 export class DialledDomains {
   readonly #deps: DialledDomainsDeps
   readonly #allowed: ReadonlySet<string>
-  /** Since SIP is served. */
+  /** Names and addresses of ours; undefined until SIP is served. */
   #own: ReadonlySet<string> | undefined
 
   constructor(deps: DialledDomainsDeps) {

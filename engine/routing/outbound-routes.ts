@@ -37,7 +37,7 @@ type MatchedRoutes =
 export class OutboundRoutes {
   readonly #byId = new Map<number, OutboundRouteRecord>()
   readonly #table: PrefixTable<OutboundRouteRecord>
-  /** Of all callers, by digits only. */
+  /** Emergency routes of all callers, by digits only. */
   readonly #emergencies = new Buckets<string, OutboundRouteRecord>()
   readonly #blocks = new Set<number>()
   readonly #rewritten = new Set<number>()
@@ -214,8 +214,8 @@ export interface GatewayCandidate {
   readonly carrierName: string
   readonly routeName: string
   /**
-   * Of a least-cost route: the price that it is ordered by. Null: unknown; undefined: another kind
-   * of route.
+   * The price by which a least-cost route orders it. Null: unknown; undefined: another kind of
+   * route.
    */
   readonly price?: CarrierPrice | null
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
@@ -293,7 +293,7 @@ const isLeastCost = ({ mode }: OutboundRouteRecord): boolean => mode === 'lcr'
 export type OutboundDecision =
   | {
       readonly kind: 'gateways'
-      /** In the order in which they are tried; never empty. */
+      /** Gateways in the order in which they are tried; never empty. */
       readonly gateways: readonly GatewayCandidate[]
       /** The call skips wallet, limits and drain. */
       readonly isEmergency: boolean
@@ -310,9 +310,9 @@ export type OutboundDecision =
 /** A route or gateway that takes no part in a call, and the reason. */
 export interface PassedOver {
   readonly kind: 'route' | 'gateway'
-  /** Of the route or of the carrier. */
+  /** Name of the route or of the carrier. */
   readonly name: string
-  /** Of a gateway. */
+  /** URI of a gateway, if it is one. */
   readonly uri: string | null
   readonly carrierId: number | null
   /** The tenant that it belongs to; null: the platform. */

@@ -150,7 +150,7 @@ export interface OwnedGateway extends CarrierGateway {
 export interface RoutingRecords {
   readonly tenants: readonly TenantRecord[]
   readonly carriers: readonly CarrierRecord[]
-  /** Of all carriers, also of those that are switched off or cannot be used. */
+  /** Gateways of all carriers, also of those that are switched off or cannot be used. */
   readonly gateways: readonly OwnedGateway[]
   readonly outboundRoutes: readonly OutboundRouteRecord[]
   readonly inboundRoutes: readonly InboundRouteRecord[]

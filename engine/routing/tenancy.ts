@@ -37,7 +37,7 @@ export class Tenancy {
   }
 
   /**
-   * Of nested blocks the smallest decides, so that a part of one may belong to another tenant. Two
+   * The smallest of nested blocks decides, so that a part of one may belong to another tenant. Two
    * blocks may be one with an exit code: it belongs to the older tenant.
    */
   ownerOf(number: string): number | undefined {

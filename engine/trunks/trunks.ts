@@ -25,7 +25,7 @@ interface TrunksDeps extends Omit<RegistrationDeps, 'onChange'> {
 
 interface TrunkChange {
   readonly kind: 'gateway' | 'registration'
-  /** Of the gateway, or the carrier. */
+  /** Id of the gateway, or of the carrier. */
   readonly subjectId: number
   readonly tenantId: number | null
   readonly name: string

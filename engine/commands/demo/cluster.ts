@@ -68,7 +68,7 @@ export async function runCluster(
 
 interface ClusterPlan {
   readonly count: number
-  /** Of PostgreSQL. */
+  /** Folder of the programs of PostgreSQL. */
   readonly programs: string
   readonly folder: string
   /** Stop the started parts; in the order of the start. */

@@ -1,4 +1,4 @@
-/** Of the customer: calls through each node of the platform come from one of them. */
+/** Numbers of the customer: the calls through each instance come from one of them. */
 export const callerNumber = (index: number): string => `+1555010${index}`
 
 /** The user in From of `sipp -sn uac`, which calls the name `service`. */

@@ -89,7 +89,7 @@ export class TemporaryPostgres {
       'log_filename=postgres.log',
     ]
     const words = ['-D', this.#data, ...settings.flatMap((setting) => ['-c', setting])]
-    // Of a session of its own: Ctrl-C is for the owner, which stops the server last.
+    // It gets a session of its own: Ctrl-C is for the owner, which stops the server last.
     const options = { ...this.#user, cwd: folder, detached: true, stdio: 'ignore' } as const
     const server = spawn(join(programs, 'postgres'), words, options)
     this.#server = server
@@ -203,7 +203,7 @@ export async function startNode(
     env: { ...environment, NODE_NAME: name, DATABASE_PATH: join(folder, `${name}.db`) },
     // In another folder the node would read the `.env` of an installation.
     cwd: folder,
-    // Of a session of its own: Ctrl-C is for the demo, which stops the calls first.
+    // It gets a session of its own: Ctrl-C is for the demo, which stops the calls first.
     detached: true,
     stdio: ['ignore', 'pipe', 'inherit'],
   })

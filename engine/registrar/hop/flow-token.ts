@@ -38,7 +38,7 @@ export interface ToPhoneToken extends Home {
 export interface ToInstanceToken extends Home {
   readonly kind: 'to-node'
   readonly node: string
-  /** Of the phone when the dialog began. */
+  /** Address of the phone when the dialog began. */
   readonly address: string
 }
 

@@ -33,7 +33,7 @@ export const SUPPORT = '1555030'
  */
 export const GATEWAY_HOST = '127.0.0.2'
 
-/** From where passwords are guessed. */
+/** Addresses from which passwords are guessed. */
 export const STRANGER_HOSTS = ['127.0.0.3', '127.0.0.4'] as const
 export const OFFICE_DOMAIN = 'office.example'
 export const GUESSED_EXTENSION = '2001'
@@ -43,7 +43,7 @@ export interface IncidentPorts {
   readonly office: readonly number[]
   /** Nodes of set 2: one that is taken out by hand, and a small one. */
   readonly support: readonly [number, number]
-  /** Of the gateway that refuses every call. */
+  /** Port of the gateway that refuses every call. */
   readonly southern: number
   /** Nothing listens there. */
   readonly northern: number
