@@ -8,7 +8,7 @@ export class EventLog implements EventsPort {
   /** Milliseconds UTC; with the sequence it names an event for ever. */
   readonly epoch: number
   readonly #now: () => number
-  /** By sequence, modulo the capacity. */
+  /** Events by their sequence, modulo the capacity. */
   readonly #ring: EngineHappening[] = []
   readonly #times = new Float64Array(CAPACITY)
   /** By tenant, so that the calls of others do not make one miss something. */

@@ -9,7 +9,7 @@ import { Socket } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import packageJson from '../package.json' with { type: 'json' }
 
-/** By npm, beside the packages of others; or else in a clone. */
+/** True: npm has installed it beside the packages of others. False: it runs in a clone. */
 const isInstalled = import.meta.url.includes('/node_modules/')
 const required = packageJson.engines.node.replace('>=', '')
 const bundled = findBundledNode()
@@ -103,7 +103,7 @@ function isServer(): boolean {
   return ['serve', 'demo', 'sip-server'].includes(process.argv[2] ?? '')
 }
 
-/** By `heapFlags`, or by the operator. */
+/** Whether `heapFlags`, or the operator, has chosen the size of the heap. */
 function isHeapChosen(): boolean {
   const words = [...process.execArgv, process.env.NODE_OPTIONS ?? '']
   return words.some((word) => word.includes('-semi-space-size'))

@@ -338,7 +338,7 @@ function once<T>(work: () => T): () => T {
   return () => (done ??= { result: work() }).result
 }
 
-/** In this order from the end. */
+/** Parts that are closed last; they are closed in the reverse order of this list. */
 const lastClosed = (
   { node, changes, keepLost }: Stores,
   shares: readonly (InstanceShares | undefined)[],

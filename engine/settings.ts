@@ -46,7 +46,7 @@ export interface Setting<T> {
 const secret = text(1, 200)
 const pemFile = text(1, 1_000)
 
-/** In the order of `--help`. */
+/** All settings, in the order of `--help`. */
 export const settings = {
   sipListen: withDefault(
     'SIP_LISTEN',

@@ -143,7 +143,8 @@ export class StateChanges {
 const subjectsOf = (rows: readonly Row[]): readonly Row[] => [
   ...new Map(rows.map((row) => [`${row.kind} ${row.subject_id}`, row])).values(),
 ]
-/** For the history of the node. */
+
+/** The change of a node, for its history. */
 export const stateOfNode = (
   { nodeId: subjectId, setId, destination: name, from, to, cause, reason, by }: NodeChange,
   dispatcher: Dispatcher,

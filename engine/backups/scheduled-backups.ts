@@ -26,9 +26,9 @@ export interface ScheduledBackupsDeps {
   readonly log: Log
 }
 
-/** Between two calls of `tick`. */
+/** Time between two calls of `tick`. */
 export const BACKUP_TICK_MS = 60_000
-/** After a failure, so that an hour of a missing network disk makes no thousand log lines. */
+/** Pause after a failure: an hour of a missing network disk makes no thousand log lines. */
 const RETRY_MS = 600_000
 
 export class ScheduledBackups {

@@ -125,10 +125,10 @@ export async function runPlatform(
   return isClean ? 0 : 1
 }
 
-/** Until the next attempt of a start that waits, and its end. */
+/** Time for the next attempt of a start that waits, and for its end. */
 const WAITING_MS = 60_000
 
-/** After the drain: the rest of the records is written, the ports are closed. */
+/** Time after the drain in which the rest of the records is written and the ports are closed. */
 const STOP_SECONDS = 30
 
 /** How long a cancelled start may take to end in order. */

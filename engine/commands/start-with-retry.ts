@@ -32,7 +32,7 @@ export interface RetriedStart<Started> extends Pick<Clocks, 'steadyNow'> {
   readonly onWaiting: (status: string) => void
 }
 
-/** Between attempts; the last one for all that follow. */
+/** Pauses between attempts; the last one is for all that follow. */
 const DELAYS_MS = [500, 1_000, 2_000, 5_000] as const
 const LONGEST_MS = 5_000
 /** Interval of the log line that the start still waits. */

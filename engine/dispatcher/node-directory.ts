@@ -13,7 +13,7 @@ export interface NodeReference {
   readonly isNamed: boolean
 }
 
-/** By address, then by port. */
+/** Nodes by address, then by port. */
 type Addresses = Map<string, Map<number, NodeReference>>
 
 /** No source has this port. */

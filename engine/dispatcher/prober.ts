@@ -21,7 +21,7 @@ const SLOT_MS = 50
 export class Prober {
   readonly #deps: ProberDeps
   readonly #loops = new Map<number, ProbeLoop>()
-  /** By interval, timeout and slot. */
+  /** Rounds by interval, timeout and slot. */
   readonly #rounds = new Map<string, Round>()
   #targetsSeen = 0
   #isRunning = false

@@ -122,7 +122,7 @@ export const withPeerAddress = (facts: PartyFacts, peer: string): PartyFacts =>
 export const hostOf = (address: string): string =>
   address.slice(0, address.lastIndexOf(':')).replace(/^\[|\]$/g, '')
 
-/** For legs that a process without relays has saved. */
+/** Facts of a leg that a process without relays has saved. */
 export const unknownParty: PartyFacts = {
   rules: noMediaRules,
   isOnWebSocket: false,

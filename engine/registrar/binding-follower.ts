@@ -25,7 +25,7 @@ interface BindingFollowerDeps {
   readonly log: Log
 }
 
-/** From one read to the next. */
+/** Pause between two reads. */
 const WAIT_MS = 50
 
 const RETRY_MS = 500

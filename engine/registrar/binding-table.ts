@@ -56,7 +56,7 @@ const CLEANUP_SECONDS = 60
 export class BindingIndex {
   readonly #deps: BindingTableDeps
   readonly #entries = new Map<string, Entry>()
-  /** By extension. */
+  /** Keys of the entries, by the id of the extension. */
   readonly #keys = new Map<number, string>()
   readonly #due = new Map<number, Set<string>>()
   /** Entries with phones behind NAT, spread over the interval in which each gets its turn. */

@@ -52,10 +52,10 @@ export interface PhoneAnswer {
 
 /** The sender of an INVITE. */
 export type Caller =
-  /** From names a domain that is none of ours (`domain`), or none: not a phone's call. */
+  /** The From header names no domain of ours (`domain` is what it names): not a phone's call. */
   | { readonly kind: 'stranger'; readonly domain?: string }
   | { readonly kind: 'extension'; readonly extension: ExtensionRecord }
-  /** To be answered so: a challenge, or 403 for a number that is not the caller's. */
+  /** `answer`: a challenge, or 403 for a number that is not the caller's. */
   | { readonly kind: 'refused'; readonly answer: PhoneAnswer }
 
 export interface RegistrarDeps extends RegistrationsDeps {
@@ -529,7 +529,7 @@ function contactValue({ contact, q, instance, regId, expiresAt }: Binding, now: 
   return `<${contact}>;expires=${Math.ceil((expiresAt - now) / 1_000)}${preference}${phone}${flow}`
 }
 
-/** By name in any spelling; names that a stack knows usually come in small letters. */
+/** Headers by name in any spelling; names that a stack knows usually come in small letters. */
 type RequestHeaders = Readonly<Record<string, string | undefined>>
 
 const hasOption = (headers: RequestHeaders, name: string, wanted: string): boolean =>

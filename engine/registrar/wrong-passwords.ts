@@ -35,7 +35,7 @@ const MAX_PAIRS = 2_000
 const MAX_WAITING = 10_000
 /** Stored together: each alone would be synced to the disk while calls wait. */
 const TOGETHER = 100
-/** In place of further sources, when there are too many. */
+/** Stands for further sources, when there are too many. */
 const OTHERS = ''
 
 type Row = WrongPasswordTable

@@ -27,7 +27,7 @@ export type AgentDecision =
 export class Agents {
   readonly #limit: Pick<CallLimit, 'isReached' | 'admit'>
   readonly #byId = new Map<number, AgentRecord>()
-  /** By number, and by name in small letters. */
+  /** Agents by number, and by name in small letters. */
   readonly #dialled = new Buckets<string, AgentRecord>()
   readonly #ownsNumber: Tenancy['ownsNumber']
 

@@ -20,7 +20,7 @@ const everywhere = new Set(['0.0.0.0', '::'])
 export class DialledDomains {
   readonly #deps: DialledDomainsDeps
   readonly #allowed: ReadonlySet<string>
-  /** Since SIP is served. */
+  /** Names and addresses of ours; undefined until SIP is served. */
   #own: ReadonlySet<string> | undefined
 
   constructor(deps: DialledDomainsDeps) {

@@ -293,7 +293,7 @@ const isLeastCost = ({ mode }: OutboundRouteRecord): boolean => mode === 'lcr'
 export type OutboundDecision =
   | {
       readonly kind: 'gateways'
-      /** In the order in which they are tried; never empty. */
+      /** Gateways in the order in which they are tried; never empty. */
       readonly gateways: readonly GatewayCandidate[]
       /** The call skips wallet, limits and drain. */
       readonly isEmergency: boolean

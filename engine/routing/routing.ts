@@ -148,7 +148,7 @@ export class Routing {
     for (const problem of problems) onProblem(problem)
   }
 
-  /** In one step: calls see a row as it was, or as it is. */
+  /** Replaces rows in one step: calls see a row as it was, or as it is. */
   #take(records: RoutingRecords, { of, ids }: ChangedRouting): void {
     for (const id of ids) this.#forget(of, id)
     for (const tenant of records.tenants) this.#tenancy.set(tenant)
@@ -205,7 +205,7 @@ export class Routing {
     onLoaded(carriers)
   }
 
-  /** By address; extensions are recognized by their credentials. */
+  /** Recognizes a source by its address; extensions are recognized by their credentials. */
   recognize(source: { readonly address: string; readonly port: number }): Origin {
     return this.#recognition.recognize(source)
   }
@@ -596,13 +596,13 @@ export interface RoutingDeps extends RecognitionDeps {
   }
   /** All rows, or those of one table that have changed. */
   readonly load: (changed?: ChangedRouting) => Promise<RoutingRecords>
-  /** Among the sets that a tenant's caller may reach; null: a caller of no tenant. */
+  /** The default of the sets that a tenant's caller may reach; null: a caller of no tenant. */
   readonly defaultSetId: (tenantId: number | null) => number | undefined
   /** Live calls of a carrier, counted at each call. */
   readonly activeCarrierCalls: (carrierId: number) => number
   /** Live calls of an AI agent. */
   readonly activeAgentCalls: (agentId: number) => number
-  /** By probes; `unproven` gateways come after all others, `down` ones get no calls. */
+  /** As probes have it: `unproven` gateways come after all others, `down` ones get no calls. */
   readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
   /** The price of a number by a price list; undefined: the list has none. */
   readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined

@@ -38,7 +38,7 @@ export class TenantNames {
   readonly #deps: TenantNamesDeps
   #isInner: (address: string) => boolean = () => false
   #checkedAt = -Infinity
-  /** By their owner: `set`, `carrier 5`, `agent 7`. */
+  /** Destinations by their owner: `set`, `carrier 5`, `agent 7`. */
   readonly #destinations = new Map<string, readonly Destination[]>()
   /** How many destinations that tenants have written have this name. */
   readonly #names = new Map<string, number>()

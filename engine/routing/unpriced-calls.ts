@@ -41,7 +41,7 @@ export class UnpricedCalls {
     return this.#total
   }
 
-  /** For call control, of a next hop: the carrier at whose gateway the request would arrive. */
+  /** The carrier at whose gateway a request to this next hop would arrive, for call control. */
   readonly gatewayBehind = (uri: string, sender: Sender): string | undefined => {
     const carrier = this.#deps.routing().gatewayBehind(uri, sender)
     if (carrier !== undefined) this.#note(uri, { carrier })

@@ -37,7 +37,7 @@ export type RegisterResult =
       readonly kind: 'answered'
       readonly status: number
       readonly reason: string
-      /** By names in small letters. */
+      /** Headers by their names in small letters. */
       readonly headers: Readonly<Record<string, string | undefined>>
       /** The URI of the Contact that was sent; undefined: it is not known. */
       readonly ownContact?: string | undefined
@@ -341,7 +341,7 @@ const RETRY_AFTER_MAX_SECONDS = 3_600
 /** The shortest time between two REGISTERs, whatever the carrier grants. */
 const MIN_REFRESH_MS = 5_000
 
-/** Between 75 and 90 % of the granted time, so that many registrations do not come together. */
+/** Returns 75 to 90 % of the granted time, so that many registrations do not come together. */
 function refreshAfterMs(grantedSeconds: number, random: () => number): number {
   return Math.max(MIN_REFRESH_MS, grantedSeconds * 1_000 * (0.75 + 0.15 * random()))
 }

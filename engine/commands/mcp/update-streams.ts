@@ -18,7 +18,7 @@ import { type ApiAccess, errorOf, unreachable } from './api-tool-host.ts'
 
 /** The process sends something every fifteen seconds. */
 const SILENT_MS = 45_000
-/** Between attempts to open a stream again: twice as long each time. */
+/** Pauses between attempts to open a stream again: twice as long each time. */
 const FIRST_RETRY_MS = 1_000
 const MAX_RETRY_MS = 30_000
 /** A notification has less than a hundred characters. */
@@ -29,7 +29,7 @@ const PROTOCOL_VERSION = '2026-07-28'
 interface UpdateStreamsDeps {
   readonly access: ApiAccess
   readonly schedule: Schedule
-  /** For the person who has started this program. */
+  /** Writes a line for the person who has started this program. */
   readonly complain: (line: string) => void
 }
 
@@ -37,7 +37,7 @@ export class UpdateStreams implements ResourceSubscriptions {
   /** Tells the client. */
   onUpdated: (uri: string) => void = () => undefined
   readonly #deps: UpdateStreamsDeps
-  /** By URI: a function that ends the stream. */
+  /** Streams by the URI of their resource; an abort ends one. */
   readonly #streams = new Map<string, AbortController>()
 
   constructor(deps: UpdateStreamsDeps) {

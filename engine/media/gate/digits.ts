@@ -179,7 +179,7 @@ const mark = 'digit!'
  */
 export class InfoDigits {
   readonly #deps: InfoDigitsDeps
-  /** By the leg that gets the INFO. */
+  /** Lines by the leg that gets the INFO. */
   readonly #lines = new Map<string, Line>()
   #count = 0
 

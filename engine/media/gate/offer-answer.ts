@@ -23,7 +23,7 @@ export interface MediaRefusal {
   readonly reason: string
   /** The `denial_code` of the record, where it ends the call. */
   readonly code: string
-  /** For the attempt in the record. */
+  /** The reason that the attempt has in the record. */
   readonly why: string
 }
 

@@ -113,7 +113,7 @@ export interface MediaLeg {
   /** The leg with which it exchanged media at a relay, and which is over. */
   lostPeer: string | undefined
   readonly steps: LegStep[]
-  /** Since when its INVITE waits for a relay, by the steady clock, and how long it did. */
+  /** Time since which its INVITE waits for a relay, by the steady clock, and how long it did. */
   heldSince: number | undefined
   heldMs: number
 }

@@ -134,7 +134,7 @@ export class MediaSessions implements CallMedia {
     for (const session of this.#closing.splice(0)) this.#delete(session)
   }
 
-  /** After what is under way: an offer that came later would begin the session anew. */
+  /** Deletes it after requests under way: an offer that came later would begin it anew. */
   #delete(session: RelaySession): void {
     const request = session.isConnected ? deleteWithStatistics(session) : deleteOf(session.id)
     this.ask(session, request, (answer) => {

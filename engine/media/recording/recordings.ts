@@ -244,7 +244,7 @@ export class Recordings implements RecordingsPort {
   }
 }
 
-/** For an engine without relays, or without recording settings. */
+/** The port of an engine without relays, or without recording settings. */
 export const noRecordings: RecordingsPort = {
   isAvailable: false,
   isRecording: () => false,

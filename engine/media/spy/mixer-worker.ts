@@ -42,7 +42,7 @@ interface Mixer {
 }
 
 const FRAME_MS = 20
-/** After a longer standstill the frames in between are left out. */
+/** Frames that are sent at once; after a longer standstill those in between are left out. */
 const MAX_FRAMES_AT_ONCE = 5
 
 /** Calls have priority. On Linux this applies to this thread alone. */

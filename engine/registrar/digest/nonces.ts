@@ -40,7 +40,7 @@ interface InUse extends Genuine {
 export class Nonces {
   readonly #deps: Omit<DigestDeps, 'directory'>
   readonly #maxInUse: number
-  /** In the order of first use. */
+  /** Nonces in the order of their first use. */
   readonly #inUse = new Map<string, InUse>()
   #serial = 0
   /** The last nonce with a checked seal: `use` follows `isGenuine`. */

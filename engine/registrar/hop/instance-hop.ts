@@ -113,7 +113,7 @@ export class PeerInstances {
   #addresses: ReadonlySet<string> = new Set<string>()
   /** Addresses of the SIP URI of this node that no other node announces. */
   #own: ReadonlySet<string> = new Set<string>()
-  /** By how many nodes each address is announced, besides those of SIP URIs. */
+  /** Number of instances that announce an address, besides those of SIP URIs. */
   #announced: ReadonlyMap<string, number> = new Map<string, number>()
   /** Announced addresses that have sent a token, and until when that proves a node. */
   readonly #provenUntil = new Map<string, number>()

@@ -38,7 +38,7 @@ export interface PeerInstance {
     readonly port: number
     readonly protocol: 'udp' | 'tcp' | 'tls'
   }
-  /** By which its requests come. */
+  /** Addresses from which its requests come. */
   readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
@@ -88,7 +88,7 @@ export type HopVerdict =
 
 /** Longer than charging takes between the choice of the phones and their INVITE. */
 const LIFETIME_MS = 60_000
-/** By so much the clocks of two nodes may differ. */
+/** Difference that the clocks of two instances may have. */
 const MAX_SKEW_MS = 30_000
 
 /** As a node waits for phones of its own. */
@@ -240,7 +240,7 @@ export class PhoneHop {
   }
 }
 
-/** With a token as its user part. */
+/** The URI of another instance, with a token as its user part. */
 export function uriOfPeer({ sip: { host, port, protocol } }: PeerInstance, token?: string): string {
   const place = hostPort(host, port)
   // By UDP without a transport: what is too large for a datagram may go by TCP (RFC 3261 §18.1.1).

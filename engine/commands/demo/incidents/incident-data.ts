@@ -33,7 +33,7 @@ export const SUPPORT = '1555030'
  */
 export const GATEWAY_HOST = '127.0.0.2'
 
-/** From where passwords are guessed. */
+/** Addresses from which passwords are guessed. */
 export const STRANGER_HOSTS = ['127.0.0.3', '127.0.0.4'] as const
 export const OFFICE_DOMAIN = 'office.example'
 export const GUESSED_EXTENSION = '2001'

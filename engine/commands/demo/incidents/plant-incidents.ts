@@ -35,7 +35,7 @@ export interface Stage {
   readonly reporting: string
 }
 
-/** From where the leaked key is tried. */
+/** Address from which the leaked key is tried. */
 const STRANGER = '203.0.113.66'
 
 const BURST_CALLS = 15
@@ -113,7 +113,7 @@ const usualDay = (stage: Stage, context: CommandContext): Promise<unknown> => {
   ])
 }
 
-/** After the start, every gateway has been probed. */
+/** Time after the start by which every gateway has been probed. */
 const PROBED_MS = 3_000
 
 async function usualUseOfKey({ api, reporting: key }: Stage): Promise<void> {
@@ -151,7 +151,7 @@ async function takeNodeOut({ api, nightShift: key }: Stage): Promise<void> {
   await ask(api, { method: 'PUT', path, key, body: { state: 'inactive' } })
 }
 
-/** From each address: fewer than the guard bans for. */
+/** Guesses from each address: fewer than the guard bans for. */
 const GUESSES = 12
 
 /** Resolves when all are answered. */
@@ -232,7 +232,7 @@ export interface DemoRequest {
   readonly path: string
   readonly key: string
   readonly body?: object
-  /** From where it seems to come: the demo trusts the proxy that says so. */
+  /** Address from which it seems to come: the demo trusts the proxy that says so. */
   readonly address?: string
 }
 
