@@ -57,7 +57,8 @@ export class Ledger implements LedgerPort {
   }
 
   async find(kind: EntryKind, ref: string): Promise<DuplicatePosting | undefined> {
-    return (await this.findAll(kind, [ref])).get(ref)
+    const [row] = await this.#statements.entry[kind]([{ ref }])
+    return row && toDuplicate(row)
   }
 
   /** Entries of a kind, by their references. */
@@ -117,7 +118,7 @@ export class Ledger implements LedgerPort {
     if (added === undefined) return (await this.find(kind, ref)) ?? { kind: 'unknown_wallet' }
     const isDepleted =
       wallet.isDepleted && !(amountMicros > 0 && (await this.#isSpendable(wallet, balanceMicros)))
-    await this.change([
+    await this.#statements.changeOne([
       {
         id: wallet.id,
         balance_micros: String(balanceMicros),
@@ -171,6 +172,14 @@ const walletColumns = [
   'updated_at',
 ]
 
+/**
+ * Compares a column with that of the rows that are given. A statement of one row says so:
+ * PostgreSQL expects a hundred rows, would read the whole table for them, and a serializable
+ * payment that has read it conflicts with those of all other customers.
+ */
+const isGiven = (column: string, given: 'one' | 'many'): string =>
+  `${given === 'one' ? '=' : 'IN'} (SELECT ${column} FROM given)`
+
 function walletStatements({ statements }: Pick<Store, 'statements'>) {
   const { isShared } = statements
   const enter = (unless: string) =>
@@ -180,33 +189,48 @@ function walletStatements({ statements }: Pick<Store, 'statements'>) {
       sql: `INSERT INTO ledger_entry (${entryColumns.join()})
         SELECT ${entryColumns.join()} FROM given WHERE true ${unless} RETURNING id, ref`,
     })
-  const entriesOf = (kind: EntryKind) =>
+  const entriesOf = (kind: EntryKind, given: 'one' | 'many') =>
     statements.prepareRows<EntryRow>({
       table: 'ledger_entry',
       columns: ['ref'],
       sql: `SELECT ref, wallet_id, amount_micros, CAST(balance_after_micros AS TEXT) AS balance
-        FROM ledger_entry WHERE kind = '${kind}' AND ref IN (SELECT ref FROM given)`,
+        FROM ledger_entry WHERE kind = '${kind}' AND ref ${isGiven('ref', given)}`,
     })
-  const lock = (waitMs: number) =>
+  const allKinds = (given: 'one' | 'many') => ({
+    topup: entriesOf('topup', given),
+    debit: entriesOf('debit', given),
+    adjust: entriesOf('adjust', given),
+    refund: entriesOf('refund', given),
+  })
+  const lock = (waitMs: number, given: 'one' | 'many') =>
     statements.prepareRows<WalletRow>({
       table: 'wallet',
       columns: ['id'],
       sql: `SELECT id, CAST(balance_micros AS TEXT) AS balance, is_depleted FROM wallet
-        WHERE id IN (SELECT id FROM given)
+        WHERE id ${isGiven('id', given)}
           ${isShared ? `AND (SELECT ${lockWait(waitMs)}) IS NOT NULL` : ''} ORDER BY id`,
       locks: true,
     })
+  const change = (given: 'one' | 'many') =>
+    statements.prepareRows({
+      table: 'wallet',
+      columns: walletColumns,
+      sql: `UPDATE wallet SET balance_micros = given.balance_micros,
+          is_depleted = given.is_depleted, updated_at = given.updated_at,
+          spent_micros = CASE WHEN wallet.spent_on >= given.spent_on
+            THEN wallet.spent_micros ELSE 0 END + given.spent_micros,
+          spent_on = CASE WHEN wallet.spent_on >= given.spent_on
+            THEN wallet.spent_on ELSE given.spent_on END
+        FROM given WHERE wallet.id = given.id
+          ${given === 'one' ? `AND wallet.id ${isGiven('id', 'one')}` : ''}`,
+    })
   return {
-    entries: {
-      topup: entriesOf('topup'),
-      debit: entriesOf('debit'),
-      adjust: entriesOf('adjust'),
-      refund: entriesOf('refund'),
-    },
+    entry: allKinds('one'),
+    entries: allKinds('many'),
     enter: enter(''),
     enterOnce: enter('ON CONFLICT (kind, ref) DO NOTHING'),
-    lock: lock(LOCK_MS),
-    lockBatch: lock(BATCH_LOCK_MS),
+    lock: lock(LOCK_MS, 'one'),
+    lockBatch: lock(BATCH_LOCK_MS, 'many'),
     // On SQLite nobody asks for it.
     lockedElsewhere: isShared
       ? statements.prepare<{ readonly id: number }>(lockedWallets)
@@ -217,17 +241,8 @@ function walletStatements({ statements }: Pick<Store, 'statements'>) {
       sql: `SELECT customer.credit_limit_micros AS credit FROM customer
         WHERE id = (SELECT customer_id FROM wallet WHERE id = (SELECT id FROM given))`,
     }),
-    change: statements.prepareRows({
-      table: 'wallet',
-      columns: walletColumns,
-      sql: `UPDATE wallet SET balance_micros = given.balance_micros,
-          is_depleted = given.is_depleted, updated_at = given.updated_at,
-          spent_micros = CASE WHEN wallet.spent_on >= given.spent_on
-            THEN wallet.spent_micros ELSE 0 END + given.spent_micros,
-          spent_on = CASE WHEN wallet.spent_on >= given.spent_on
-            THEN wallet.spent_on ELSE given.spent_on END
-        FROM given WHERE wallet.id = given.id`,
-    }),
+    change: change('many'),
+    changeOne: change('one'),
   }
 }
 

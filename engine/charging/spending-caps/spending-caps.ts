@@ -103,14 +103,14 @@ const none: readonly Meter[] = []
 
 /** How many of these live calls a guard covers that is set now. */
 export function countUnder(brake: Brake, calls: Iterable<LiveCall>, exitCodes?: ExitCodes): number {
-  const noCaps = {
+  const noAmounts = {
     amountMicros: 0,
     currency: null,
     per: null,
     expiresAt: null,
     endsCallsBefore: null,
   }
-  const guard = { ...brake, ...noCaps, capUuid: '', action: 'block', startsAt: 0 } as const
+  const guard = { ...brake, ...noAmounts, capUuid: '', action: 'block', startsAt: 0 } as const
   const table = new CapTable([guard], exitCodes)
   let count = 0
   for (const { asked, payer, isEnded } of calls)
@@ -150,13 +150,13 @@ export function sourceTenantOf({ payerTenantId = null }: Cappable): number | nul
 
 /** Facts of a call that a guard may name. */
 export interface CappedCall {
-  /** The payer; null: there is noCaps. */
+  /** The payer; null: there is none. */
   readonly customerId: number | null
   /** The phone or click-to-call source; null: the call comes from elsewhere. */
   readonly extensionId: number | null
   /** Tenants of the payer and of the source. */
   readonly tenantIds: readonly number[]
-  /** May name an extension of `tenantIds`; null: it names noCaps. */
+  /** May name an extension of `tenantIds`; null: it names none. */
   readonly caller: string | null
   readonly callee: string
   /** Returns the numbers that gateways would get in its place. */

@@ -7,7 +7,7 @@
 import type {
   AudioTarget,
   MediaEndpoint,
-  ListeningPort as ListeningPort,
+  ListeningPort,
 } from '../../call/monitoring/listening-legs.ts'
 import type { ActiveCalls } from '../../call/active-calls.ts'
 import { streamsOf } from '../../call/sdp.ts'

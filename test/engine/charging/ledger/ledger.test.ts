@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
 import { addCustomer, customerWith, openStore, ocsOn, question } from '../../../support/books.ts'
+import { Ledger } from '../../../../engine/charging/ledger/ledger.ts'
+import { transaction } from '../../../../schema/sql/query.ts'
 import { runSql } from '../../../support/stored.ts'
 
 const move = (more: Record<string, unknown> = {}) => ({
@@ -87,4 +89,32 @@ test('a balance that is not the sum of its ledger is found', async () => {
     'wallet 1 holds 2000000 micro-units, its ledger adds up to 1000000',
     'customer 1 has 2000000 micro-units, memory says 1000000',
   ])
+})
+
+test('payments of many customers at the same moment all take place', async () => {
+  const store = await openStore()
+  for (let n = 0; n < 30; n += 1)
+    await transaction(store, async () => {
+      for (let i = 0; i < 100; i += 1) await addCustomer(store, { name: `customer ${n * 100 + i}` })
+    })
+  await runSql(
+    store,
+    `INSERT INTO ledger_entry
+       (wallet_id, kind, amount_micros, balance_after_micros, ref, actor, created_at)
+     SELECT id, 'topup', 1, 1, id || ' before', 'payment', 0 FROM wallet`,
+  )
+  await runSql(store, 'ANALYZE')
+  const ledger = new Ledger(store)
+  const pay = (walletId: number) =>
+    transaction(store, async () => {
+      if ((await ledger.find('topup', `${walletId} now`)) !== undefined) return
+      const entry = { kind: 'topup', amountMicros: 1, actor: 'payment', note: null, at: 1 } as const
+      await ledger.post({ ...entry, walletId, ref: `${walletId} now` })
+    })
+  const waiting = Array.from({ length: 160 }, (_, i) => (i + 1) * 7)
+  const work = async () => {
+    for (let id = waiting.pop(); id !== undefined; id = waiting.pop()) await pay(id)
+  }
+  await Promise.all([work(), work(), work(), work()])
+  expect((await ledger.findAll('topup', ['7 now', '1120 now'])).size).toBe(2)
 })
