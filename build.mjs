@@ -143,8 +143,11 @@ function withThreadNames(contents) {
   for (const { path } of threads.outputFiles.filter(({ path }) => path.endsWith('.js'))) {
     const name = basename(path)
     const plain = `./${name.replace(/-[^-]+$/, '')}.js`
-    if (!text.includes(plain)) throw new Error(`nothing starts the thread ${plain}`)
-    text = text.replaceAll(plain, `./${name}`)
+    // `lineLimit` may break a line inside of the name, which JavaScript reads as one.
+    const broken = [...plain.replaceAll('.', '\\.').matchAll(/\\?./g)].join('(\\\\\n)?')
+    const found = new RegExp(broken, 'g')
+    if (text.search(found) < 0) throw new Error(`nothing starts the thread ${plain}`)
+    text = text.replaceAll(found, (all) => `./${name}${all.includes('\n') ? '\\\n' : ''}`)
   }
   return Buffer.from(text)
 }

@@ -42,7 +42,8 @@ beforeAll(() => {
     void execFileSync(command, words, { cwd, stdio: 'pipe' })
   // The steps of `prepack`, beside the build, which other tests are using.
   expect(manifestOf('.').scripts['prepack']).toBe(
-    'npm run --silent build && tsc -p control/client && node packed-manifest.mjs',
+    'node packed-manifest.mjs whole && npm run --silent build && tsc -p control/client && ' +
+      'node packed-manifest.mjs',
   )
   run(process.execPath, ['control/client/build.mjs'])
   run(process.execPath, [compiler, '-p', 'control/client'])
@@ -265,7 +266,9 @@ test('it holds what it needs, and no sources, tests or maps', () => {
 test('its metadata let npm publish it with provenance, and other systems get their binaries', () => {
   const manifest = manifestOf(installed)
   expect(manifest).not.toHaveProperty('private')
-  for (const name of ['devDependencies', 'scripts']) expect(manifest).not.toHaveProperty(name)
+  expect(manifest).not.toHaveProperty('devDependencies')
+  // They are run by who packs, never by who installs.
+  expect(Object.keys(manifest.scripts)).toEqual(['prepack', 'postpack'])
   expect(Object.keys(manifest.dependencies)).toEqual(manifest.bundleDependencies)
   expect(manifest).toMatchObject({
     publishConfig: { access: 'public', provenance: true },
