@@ -119,7 +119,9 @@ test('the long example of the README does what it says', async () => {
 })
 
 test('its types are those of the library, and its examples keep to them', () => {
-  const names = readdirSync(join(folder, 'node_modules/tollgate-sip-server/dist/types/engine/sip-server'))
+  const names = readdirSync(
+    join(folder, 'node_modules/tollgate-sip-server/dist/types/engine/sip-server'),
+  )
   expect(names).toContain('index.d.ts')
   writeFileSync(
     join(folder, 'use.ts'),
