@@ -1,0 +1,238 @@
+/**
+ * Hooks: code of the operator that is asked about calls. `import type { Hooks } from 'tollgate'`
+ * gives these types; a routing webhook gets and gives the same values as JSON.
+ *
+ * No answer makes a call free, reaches a gateway without a price, or shows the money of another:
+ * what a hook chooses passes the same checks as what was dialled. Emergency calls ask no hook.
+ */
+
+/** The functions that a file of hooks may export, by name or in its default export. */
+export interface Hooks {
+  /** A phone has proved its password. Absent answer: it is registered. */
+  readonly onRegister?: (registration: HookRegistration) => Awaitable<RegisterDecision | void>
+  /** A call has arrived and its source is known; nobody has been asked to pay, or been dialled. */
+  readonly onInvite?: (call: HookCall) => Awaitable<InviteDecision | void>
+  /** The destinations of a call are known, the best first; none has been dialled. */
+  readonly onRoute?: (route: HookRoute) => Awaitable<RouteDecision | void>
+  /** A destination has not taken the call. */
+  readonly onAttemptFailed?: (attempt: HookAttempt) => Awaitable<AttemptDecision | void>
+  /** The call is answered. Nothing waits for this function. */
+  readonly onAnswer?: (call: HookAnsweredCall) => Awaitable<void>
+  /** An answered or refused call is over. Nothing waits for this function. */
+  readonly onEnd?: (call: HookEndedCall) => Awaitable<void>
+  /** The call's record is stored, and its payer debited. Nothing waits for this function. */
+  readonly onRecord?: (record: HookRecord) => Awaitable<void>
+}
+
+type Awaitable<T> = T | Promise<T>
+
+export type HookName = keyof Hooks
+
+/** Hooks whose answer is waited for, at most the time limit. */
+export type DecidingHook = 'onRegister' | 'onInvite' | 'onRoute' | 'onAttemptFailed'
+
+/** Hooks that are only told what has happened. */
+export type ToldHook = Exclude<HookName, DecidingHook>
+
+/** What each hook gets. */
+export type HookArgument<H extends HookName> = Parameters<NonNullable<Hooks[H]>>[0]
+
+/** What each deciding hook may answer. */
+export interface HookDecisions {
+  readonly onRegister: RegisterDecision
+  readonly onInvite: InviteDecision
+  readonly onRoute: RouteDecision
+  readonly onAttemptFailed: AttemptDecision
+}
+
+/** Who sends a call or a registration. */
+export interface HookSource {
+  /** `api`: click-to-call and test calls; `forward`: a phone has forwarded the call. */
+  readonly kind: 'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward'
+  /** IP address; empty for `api` and `forward`. */
+  readonly address: string
+  /** 0 for `api` and `forward`. */
+  readonly port: number
+  /** Id of the carrier, node or extension. */
+  readonly id: number | null
+  /** Name of the carrier, or `extension@domain`. */
+  readonly name: string | null
+  readonly tenantId: number | null
+}
+
+export interface HookParty {
+  readonly id: number
+  readonly name: string
+}
+
+export interface HookCall {
+  readonly callUuid: string
+  readonly callId: string
+  /** Number of the caller, in normal form. */
+  readonly from: string
+  readonly fromName: string | null
+  /** Number or name that is called, in normal form. */
+  readonly to: string
+  /** Domain of the Request-URI, without port. */
+  readonly domain: string
+  readonly source: HookSource
+  /** The payer, where the source or the caller's number already names it. */
+  readonly customer?: HookParty
+  /** The carrier that the call comes from. */
+  readonly carrier?: HookParty
+  readonly tenantId: number | null
+  /** Headers of the INVITE by lower-case names; several values are joined by commas. */
+  readonly headers: Readonly<Record<string, string>>
+}
+
+export interface HookRefusal {
+  /** From 400 to 699; not 401 or 407. */
+  readonly status: number
+  /** Absent: the usual phrase of the status. At most 100 characters, without line breaks. */
+  readonly reason?: string
+}
+
+/**
+ * Every field may be absent; without any the call goes on as without a hook. At most one of `set`,
+ * `carriers`, `extension`, `agent` and `uri`.
+ */
+export interface InviteDecision {
+  readonly refuse?: HookRefusal
+  /** Number that is called instead: rights, price and route follow from it. */
+  readonly to?: string
+  /** Number that is shown instead. The payer stays that of the original caller. */
+  readonly from?: string
+  /** Name that is shown; empty: none. At most 100 characters. */
+  readonly fromName?: string
+  /** Dispatcher set, by id or endpoint name. */
+  readonly set?: number | string
+  /** Carriers by id or name, the first one first; gateways and price as always. */
+  readonly carriers?: readonly (number | string)[]
+  /** `101` or `101@domain`. */
+  readonly extension?: string
+  /** AI agent, by id or name. */
+  readonly agent?: number | string
+  /** SIP URI outside. It is priced by the number that is called. */
+  readonly uri?: string
+  /** Headers of the INVITE to the called side; at most 16, of 256 characters. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** Go into the record and its events; at most 16, of 128 characters. */
+  readonly tags?: Readonly<Record<string, string>>
+  /** Whether the call is recorded, whatever the rules say. */
+  readonly record?: boolean
+}
+
+export interface HookCandidate {
+  readonly kind: 'gateway' | 'node' | 'extension' | 'agent' | 'domain' | 'application'
+  readonly uri: string
+  /** Name of the carrier or agent. */
+  readonly name: string | null
+  /** Id of the carrier, node or agent. */
+  readonly id: number | null
+}
+
+export interface HookRoute {
+  readonly callUuid: string
+  readonly from: string
+  readonly to: string
+  readonly direction: 'inbound' | 'outbound' | 'internal'
+  readonly candidates: readonly HookCandidate[]
+}
+
+export interface RouteDecision {
+  readonly refuse?: HookRefusal
+  /** Positions in `candidates` in the order in which they are tried; others are left out. */
+  readonly order?: readonly number[]
+}
+
+export interface HookAttempt {
+  readonly callUuid: string
+  readonly to: string
+  readonly candidate: HookCandidate
+  /** The last response; 0: none. */
+  readonly status: number
+  readonly reason: string
+  /** Candidates that have not been tried. */
+  readonly remaining: readonly HookCandidate[]
+  /** Whether the next candidate is tried without a decision. */
+  readonly movesOn: boolean
+}
+
+export interface AttemptDecision {
+  /** True: the next candidate is tried, whatever the status; false: the caller gets the status. */
+  readonly failover?: boolean
+}
+
+export interface HookRegistration {
+  readonly extension: string
+  readonly domain: string
+  readonly tenantId: number
+  readonly contact: string
+  readonly userAgent: string
+  readonly source: Pick<HookSource, 'address' | 'port'>
+}
+
+export interface RegisterDecision {
+  readonly refuse?: HookRefusal
+}
+
+export interface HookAnsweredCall {
+  readonly callUuid: string
+  readonly from: string
+  readonly to: string
+  readonly destination: string
+  /** Milliseconds UTC. */
+  readonly answeredAt: number
+  readonly tags: Readonly<Record<string, string>>
+}
+
+export interface HookEndedCall {
+  readonly callUuid: string
+  readonly from: string
+  readonly to: string
+  readonly disposition: string
+  readonly sipCode: number
+  readonly hangupBy: string
+  /** Billed seconds. */
+  readonly billsec: number
+  readonly tags: Readonly<Record<string, string>>
+}
+
+/** The record as `GET /call-records/{uuid}` shows it to the platform. */
+export interface HookRecord extends HookEndedCall {
+  readonly customerId: number | null
+  readonly tenantId: number | null
+  readonly carrier: string | null
+  /** Micro-units; null: the call is not charged. */
+  readonly costMicros: number | null
+  readonly currency: string | null
+}
+
+/** How a question to the operator's code ended. */
+export type HookAnswer<D> =
+  /** `by` names the file or the webhook, for trace and simulator. */
+  | { readonly kind: 'decided'; readonly decision: D; readonly by: string }
+  | { readonly kind: 'nothing' }
+  /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */
+  | {
+      readonly kind: 'failed'
+      readonly by: string
+      /** One line with file and line where they are known. */
+      readonly why: string
+      readonly fallback: HookFallback
+    }
+
+/** `refuse`: 503 with Retry-After. */
+export type HookFallback = 'continue' | 'refuse'
+
+/** The operator's code, as the engine asks it. It never throws, and answers within its limit. */
+export interface HookPort {
+  /** Whether there is such a hook now; without it nothing is asked, built or waited for. */
+  has(hook: HookName): boolean
+  ask<H extends DecidingHook>(
+    hook: H,
+    argument: HookArgument<H>,
+  ): Promise<HookAnswer<HookDecisions[H]>>
+  /** Returns at once. What does not fit in the queue is dropped and counted. */
+  tell<H extends ToldHook>(hook: H, argument: HookArgument<H>): void
+}
