@@ -1,5 +1,4 @@
 /** Endpoints as rows: URL, event types and secrets. */
-import { createHmac } from 'node:crypto'
 import type { Selectable, Updateable } from 'kysely'
 import { z } from 'zod'
 import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
@@ -11,7 +10,7 @@ import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
 import * as field from '../resources/fields.ts'
 import type { Rows } from '../resources/resource.ts'
-import { problemOfUrl } from './sender.ts'
+import { problemOfUrl } from '../../schema/net/http-target.ts'
 import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
@@ -297,28 +296,3 @@ export const deliveryQuery = z.strictObject({
   ...pageQuery,
   state: z.enum(['pending', 'delivered', 'failed']).optional(),
 })
-
-const prefix = 'whsec_'
-const secretBytes = 32
-
-export const newSecret = (randomBytes: (size: number) => Buffer): string =>
-  prefix + randomBytes(secretBytes).toString('base64')
-
-/**
- * Signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
- * `<id>.<unix seconds>.<body>` under the secret's bytes, in base64 behind `v1,`.
- * Returns the value of `webhook-signature`: one signature per valid secret, newest first.
- */
-export function signatures(
-  secrets: readonly string[],
-  id: string,
-  seconds: number,
-  body: string,
-): string {
-  return secrets.map((secret) => `v1,${sign(secret, `${id}.${seconds}.${body}`)}`).join(' ')
-}
-
-const sign = (secret: string, text: string): string =>
-  createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))
-    .update(text)
-    .digest('base64')

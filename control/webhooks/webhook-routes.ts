@@ -24,11 +24,11 @@ import {
   endpointView,
   type EndpointView,
   newEndpointBody,
-  newSecret,
   rotateBody,
   typesOf,
 } from './endpoint-store.ts'
 import type { EventType } from '../../schema/contracts/engine.ts'
+import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import type { Webhooks } from './webhooks.ts'
 import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { newSecret } from '../../control/webhooks/endpoint-store.ts'
+import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import { migrate } from '../../schema/migrations/migrate.ts'
 import { copyDatabase } from '../../schema/sqlite/copy.ts'
 import { openDatabase } from '../../schema/sqlite/open.ts'
