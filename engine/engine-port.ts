@@ -90,6 +90,7 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
         return status && stamped(status)
       },
     },
+    routingWebhooks: engine.routingWebhooks,
     telemetry: () => engine.telemetry(),
     relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.totals.postDialDelay(),

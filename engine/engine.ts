@@ -2,6 +2,7 @@
  * The data plane put together: the SIP server, call control on it, and what call control asks:
  * charging, routing, dispatcher, trunks, registrar, guard. Started, drained and stopped as one.
  */
+import { isIP } from 'node:net'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { InstanceIdentity } from '../schema/contracts/instances.ts'
@@ -37,6 +38,7 @@ import type {
 } from '../schema/contracts/engine.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
+import type { HookPort } from '../schema/contracts/hooks.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { type Config, probeDefaults, WrongSetting } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
@@ -44,6 +46,9 @@ import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
 import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { EventLog } from './event-log.ts'
 import { createQuality } from './media/quality/quality.ts'
+import { ChainedHooks } from './hooks/chained-hooks.ts'
+import { loadRoutingWebhooks } from './hooks/webhook/routing-webhook-store.ts'
+import { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
 import { FloodGuard } from './flood-guard/flood-guard.ts'
 import { SharedBans, type SharedBansDeps } from './flood-guard/shared-bans.ts'
 import { RefusedCalls } from './refused-calls.ts'
@@ -106,6 +111,8 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** The file of the operator's hooks; absent: there is none. */
+  readonly hooks?: HookPort | undefined
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */
@@ -165,6 +172,9 @@ export class Engine {
   readonly dispatcher: Dispatcher
   readonly routing: Routing
   readonly trunks: Trunks
+  readonly routingWebhooks: RoutingWebhooks
+  /** The file of the operator's hooks, and the routing webhooks. */
+  readonly hooks: HookPort
   readonly registrar: Registrar
   readonly guard: FloodGuard
   /** Absent without other nodes. */
@@ -238,6 +248,11 @@ export class Engine {
     this.dispatcher = this.#createDispatcher(deps)
     this.trunks = this.#createTrunks(deps)
     this.routing = this.#createRouting(deps)
+    this.routingWebhooks = this.#createRoutingWebhooks(deps)
+    this.hooks =
+      deps.hooks === undefined
+        ? this.routingWebhooks
+        : new ChainedHooks(deps.hooks, this.routingWebhooks)
     this.#control = this.#startCallControl(deps)
   }
 
@@ -343,6 +358,7 @@ export class Engine {
     await this.media?.stop()
     await this.recordings?.stop()
     this.relays?.stop()
+    this.routingWebhooks.stop()
     this.#hosts.stop()
     this.sharedBans?.stop()
     this.#deadlines.stop()
@@ -380,6 +396,7 @@ export class Engine {
   async load(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
+    await this.routingWebhooks.reload()
     await this.registrar.load()
     await this.sharedBans?.reload()
   }
@@ -388,6 +405,7 @@ export class Engine {
   async reload(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
+    await this.routingWebhooks.reload()
     await this.registrar.reload()
   }
 
@@ -482,6 +500,7 @@ export class Engine {
       ...this.#refused.telemetry(),
       deadlines: this.#deadlines.size,
       ...this.storage.telemetry(),
+      ...this.routingWebhooks.telemetry(),
       calls_without_record_total: this.calls.unstored.withoutRecord,
       messages_delivered_total: this.#control.messages.delivered,
       messages_refused_total: this.#control.messages.refused,
@@ -635,6 +654,26 @@ export class Engine {
       gatewayReachability: (gatewayId) => this.trunks.reachability(gatewayId),
       onLoaded: (carriers) => this.trunks.watch(carriers),
       onProblem: (problem) => log('warn', `routing: ${problem}`),
+    })
+  }
+
+  #createRoutingWebhooks({ store, config, now, wallNow, ...deps }: EngineDeps): RoutingWebhooks {
+    return new RoutingWebhooks({
+      load: () => loadRoutingWebhooks(store, (problem) => deps.log('warn', problem)),
+      setOfNode: (nodeId) => this.dispatcher.setOfNode(nodeId),
+      watch: (hosts) => this.#hosts.watch('routing webhooks', hosts),
+      resolve: async (host) => {
+        const known = this.#hosts.addressesOf(host)
+        const found = known.length > 0 ? known : (await this.#hosts.lookUp([host]))(host)
+        return found.map((address) => ({ address, family: isIP(address) }))
+      },
+      allowPrivate: config.webhookPrivateTargets === 'allow',
+      isOwn: (address) => innerCheck(this.ownPlaces)(address),
+      now: wallNow,
+      steadyNow: now,
+      schedule: deps.schedule,
+      newUuid: deps.newUuid,
+      log: deps.log,
     })
   }
 

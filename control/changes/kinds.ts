@@ -16,7 +16,10 @@ export interface ChangeDeps extends Pick<
   readonly kinds: Kinds
   readonly keys: KeyStore
   readonly tenants: Pick<TenantScope, 'clear'>
-  readonly settings: Pick<Platform['settings'], 'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay'>
+  readonly settings: Pick<
+    Platform['settings'],
+    'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay' | 'allowsPrivateTargets'
+  >
 }
 
 /** A kind of thing that can be brought back to the state it had. */
@@ -77,6 +80,7 @@ export type NounKind =
   | 'outbound_route'
   | 'rate'
   | 'rate_plan'
+  | 'routing_webhook'
   | 'tenant'
 
 /** The nouns, and what has no definition, such as a live call. */

@@ -49,7 +49,7 @@ export class WebhookSender {
 
   constructor(deps: SenderDeps) {
     this.#deps = deps
-    const lookup = guardedLookup(deps.resolve, deps.allowPrivate)
+    const lookup = guardedLookup(deps)
     const pool = { keepAlive: true, maxFreeSockets: 64, timeout: 60_000, lookup }
     this.#agents = { http: new http.Agent(pool), https: new https.Agent(pool) }
   }

@@ -210,8 +210,14 @@ export interface HookRecord extends HookEndedCall {
 
 /** How a question to the operator's code ended. */
 export type HookAnswer<D> =
-  /** `by` names the file or the webhook, for trace and simulator. */
-  | { readonly kind: 'decided'; readonly decision: D; readonly by: string }
+  | {
+      readonly kind: 'decided'
+      readonly decision: D
+      /** Names the file or the webhook, for trace and simulator. */
+      readonly by: string
+      /** The decision holds within this tenant alone; null: it is the platform's. */
+      readonly tenantId: number | null
+    }
   | { readonly kind: 'nothing' }
   /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */
   | {

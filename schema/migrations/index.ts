@@ -10,6 +10,7 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as openPayments from './open-payments.ts'
+import * as routingWebhooks from './routing-webhooks.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -79,6 +80,7 @@ export const migrations: readonly Migration[] = [
     forServer: subjects.map(({ forServer = '' }) => forServer).join(''),
   },
   { version: 2, name: 'open-payments', sql: openPayments.sql },
+  { version: 3, name: 'routing-webhooks', ...routingWebhooks },
 ]
 
 export const newestVersion = migrations.length

@@ -24,12 +24,38 @@ export function problemOfUrl(text: string, allowPrivate: boolean): string | unde
   return undefined
 }
 
+/**
+ * Why a request that decides calls may not go to the port of this URL; undefined when it may: 80,
+ * 443, and those from 1024 on but for SIP, whose servers may know this process by its address.
+ */
+export function unusablePort(text: string): string | undefined {
+  const { port } = new URL(text)
+  const isUsable = ['', '80', '443'].includes(port) || Number(port) >= 1_024
+  return isUsable && !sipPorts.has(port) ? undefined : `must not name the port ${port}`
+}
+
+const sipPorts: ReadonlySet<string> = new Set(['5060', '5061'])
+
 export const hostOf = (url: URL): string => withoutBrackets(url.hostname)
 
 const isLocalName = (host: string): boolean =>
   /(?:^|\.)(?:localhost|local|internal|home\.arpa)\.?$/.test(host)
 
 export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
+
+export interface TargetRules {
+  readonly resolve: Resolve
+  /** Allows targets in private networks. */
+  readonly allowPrivate: boolean
+  /** Whether an address is in the networks of this installation; absent: none is known to be. */
+  readonly isOwn?: ((address: string) => boolean) | undefined
+}
+
+/** Whether an address may be connected to. */
+export const isTargetAllowed = (
+  address: string,
+  { allowPrivate, isOwn = () => false }: Omit<TargetRules, 'resolve'>,
+): boolean => !isNoHost(address) && (allowPrivate || (isPublicAddress(address) && !isOwn(address)))
 
 /**
  * Restricts the targets of webhooks. Creating an endpoint must not give access to internal
@@ -38,16 +64,17 @@ export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
  * The `lookup` of a connection: returns only addresses that were checked. One private result
  * rejects all.
  */
-export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
+export function guardedLookup(rules: TargetRules): LookupFunction {
   const judged = async (host: string): Promise<Addresses | Error> => {
     try {
-      const [first, ...others] = await resolve(host)
+      const [first, ...others] = await rules.resolve(host)
       if (first === undefined) return new Error(`${host} has no address`)
       const found: Addresses = [first, ...others]
       if (found.some(({ address }) => isNoHost(address)))
         return new Error('the target is not a single host')
-      const isAllowed = allowPrivate || found.every(({ address }) => isPublicAddress(address))
-      return isAllowed ? found : new Error('the target is a private address')
+      return found.every(({ address }) => isTargetAllowed(address, rules))
+        ? found
+        : new Error('the target is a private address')
     } catch (error) {
       return error instanceof Error ? error : new Error(String(error))
     }

@@ -7,6 +7,12 @@ const secretBytes = 32
 export const newSecret = (randomBytes: (size: number) => Buffer): string =>
   prefix + randomBytes(secretBytes).toString('base64')
 
+/** Whether a text is a secret of Standard Webhooks: `whsec_` and 24 to 64 bytes in base64. */
+export const isSecret = (text: string): boolean => secretForm.test(text)
+
+const secretForm =
+  /^whsec_(?=[^=]{32,86}=*$)(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+
 /**
  * Signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
  * `<id>.<unix seconds>.<body>` under the secret's bytes, in base64 behind `v1,`.

@@ -73,7 +73,7 @@ test('inside targets are allowed where the setting says so, other faults never',
 const lookUp = (answers: readonly string[], allowPrivate = false, all = true) =>
   new Promise<unknown>((resolve) => {
     const addresses = answers.map((address) => ({ address, family: address.includes(':') ? 6 : 4 }))
-    const lookup = guardedLookup(() => Promise.resolve(addresses), allowPrivate)
+    const lookup = guardedLookup({ resolve: () => Promise.resolve(addresses), allowPrivate })
     lookup('hooks.example.com', { all }, (error, address: string | LookupAddress[]) =>
       resolve(error ?? address),
     )
@@ -91,7 +91,10 @@ test('a name is judged by what it means at the moment of the connection', async 
 })
 
 test('a name that cannot be resolved is an error of the connection', async () => {
-  const lookup = guardedLookup(() => Promise.reject(new Error('ENOTFOUND')), false)
+  const lookup = guardedLookup({
+    resolve: () => Promise.reject(new Error('ENOTFOUND')),
+    allowPrivate: false,
+  })
   const error = await new Promise((resolve) => lookup('x', { all: true }, resolve))
   expect(error).toMatchObject({ message: 'ENOTFOUND' })
 })
