@@ -142,7 +142,7 @@ function createRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
       if (secretShown !== undefined) {
         c.header('Cache-Control', 'no-store')
         return c.json(
-          { success: true, data: { ...show(after), secret: secretShown } },
+          { success: true, data: Object.assign({}, show(after), { secret: secretShown }) },
           { status: 201, headers: { Location: location } },
         )
       }

@@ -3,7 +3,7 @@ import type { HookCall } from '../../../schema/contracts/hooks.ts'
 
 /**
  * A tenant's webhook learns nothing of a sender that is not the tenant's: neither who it is, nor
- * the way that the request has come. Credentials are told to nobody.
+ * the way that the request has come; a Call-ID often names its host. Credentials are told to nobody.
  */
 export function questionOf(call: HookCall, owner: number | null): string {
   const isForeign = owner !== null && call.source.tenantId !== owner
@@ -11,6 +11,7 @@ export function questionOf(call: HookCall, owner: number | null): string {
   return JSON.stringify({
     type: 'call.invite',
     ...shared,
+    ...(isForeign && { callId: call.callUuid }),
     source: isForeign ? { ...source, address: '', port: 0, id: null, name: null } : source,
     ...(carrier !== undefined && !isForeign && { carrier }),
     headers: Object.fromEntries(
