@@ -18,7 +18,7 @@ import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { everywhere } from '../auth/tenants.ts'
 import { reference } from '../http/fields.ts'
 import { count, moment } from '../http/view-fields.ts'
-import { json } from './columns.ts'
+import { json, type Row } from './columns.ts'
 import * as field from './fields.ts'
 import { badReference, either, resolve } from './references.ts'
 import { type Definition, ResourceStore, type ViewOf, type Writing } from './resource.ts'
@@ -191,7 +191,7 @@ class RoutingWebhookStore extends ResourceStore<typeof fields.body, typeof field
 }
 
 /** It refuses what nobody may be asked at, and scopes of somebody else. */
-async function refuseUnusable(writing: RoutingWebhookWriting): Promise<undefined> {
+async function refuseUnusable(writing: RoutingWebhookWriting): Promise<Row | undefined> {
   const { body, before, columns, tenantId, deps } = writing
   const problem =
     problemOfUrl(body.url, deps.allowsPrivateTargets) ??
@@ -219,6 +219,8 @@ async function refuseUnusable(writing: RoutingWebhookWriting): Promise<undefined
       ),
       tenantId,
     )
+  // The secret is encrypted for its row, which does not exist yet.
+  return before === undefined ? { secret: '' } : undefined
 }
 
 /** A decision holds within its owner: calls of a carrier of another owner are not its to decide. */
