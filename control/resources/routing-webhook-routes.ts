@@ -126,6 +126,7 @@ function testRoute(deps: ChangeDeps) {
     write,
     validate('param', idParam(noun)),
     validate('json', testBody),
+    repeatable(),
     async (c) => {
       const { id } = c.req.valid('param')
       found(await webhooks.find(requestScope(c.var.principal, now), id), noun)

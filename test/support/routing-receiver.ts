@@ -47,7 +47,12 @@ export async function startReceiver(
   })
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : 0
-  return { url: `http://127.0.0.1:${port}/route`, server, questions, connections: () => connections }
+  return {
+    url: `http://127.0.0.1:${port}/route`,
+    server,
+    questions,
+    connections: () => connections,
+  }
 }
 
 /** Answers with this decision. */
