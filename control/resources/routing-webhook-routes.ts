@@ -104,6 +104,8 @@ const testView = z
   })
   .meta({ id: 'RoutingWebhookTest' })
 
+export type RoutingWebhookTestView = z.output<typeof testView>
+
 const exampleTest = {
   outcome: 'decided',
   decision: { set: 2, tags: { crm: 'gold' } },

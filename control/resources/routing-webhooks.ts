@@ -111,7 +111,7 @@ export const liveRoutingWebhookView = fields.view
 
 export type LiveRoutingWebhook = z.output<typeof liveRoutingWebhookView>
 
-export const exampleRoutingWebhook = {
+const exampleRoutingWebhook = {
   ...fields.example,
   status: {
     calls: 1_000,

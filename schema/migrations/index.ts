@@ -80,7 +80,12 @@ export const migrations: readonly Migration[] = [
     forServer: subjects.map(({ forServer = '' }) => forServer).join(''),
   },
   { version: 2, name: 'open-payments', sql: openPayments.sql },
-  { version: 3, name: 'routing-webhooks', ...routingWebhooks },
+  {
+    version: 3,
+    name: 'routing-webhooks',
+    sql: routingWebhooks.sql,
+    forServer: routingWebhooks.forServer,
+  },
 ]
 
 export const newestVersion = migrations.length
