@@ -104,7 +104,7 @@ const testView = z
   })
   .meta({ id: 'RoutingWebhookTest' })
 
-export type RoutingWebhookTestView = z.output<typeof testView>
+export type WebhookTest = z.output<typeof testView>
 
 const exampleTest = {
   outcome: 'decided',

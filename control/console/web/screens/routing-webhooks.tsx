@@ -1,6 +1,6 @@
 /** Routing webhooks: receivers that are asked where a call goes. */
 import { send } from '../api/api.ts'
-import type { RoutingWebhook, RoutingWebhookTest, WithSecret } from '../api/views.ts'
+import type { RoutingWebhook, WebhookTest, WithSecret } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Field, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
@@ -83,7 +83,7 @@ const actionsOf = ({ id }: RoutingWebhook): readonly Action[] => [
     onConfirm: async (form, onSecret) => {
       const numbers = { from: textIn(form, 'from'), to: textIn(form, 'to') }
       const path = `/routing-webhooks/${id}/test`
-      const answer = await send<RoutingWebhookTest>('POST', path, numbers)
+      const answer = await send<WebhookTest>('POST', path, numbers)
       if (answer.kind === 'ok') onSecret(outcomeText(answer.data))
       return answer
     },
@@ -112,7 +112,7 @@ const actionsOf = ({ id }: RoutingWebhook): readonly Action[] => [
   },
 ]
 
-const outcomeText = ({ outcome, decision, reason, ms }: RoutingWebhookTest): string =>
+const outcomeText = ({ outcome, decision, reason, ms }: WebhookTest): string =>
   `${outcome} after ${ms} ms: ${reason ?? JSON.stringify(decision ?? {})}`
 
 export const RoutingWebhooksScreen = () => (
