@@ -299,9 +299,9 @@ async function setColumns(
 /** The webhook with its figures from the engine. */
 export function withFigures(
   webhook: RoutingWebhookView,
-  { statusOf }: Pick<RoutingWebhooksPort, 'statusOf'>,
+  engine: Pick<RoutingWebhooksPort, 'statusOf'>,
 ): LiveRoutingWebhook {
-  const status = statusOf(webhook.id)
+  const status = engine.statusOf(webhook.id)
   return { ...webhook, status: status === undefined ? null : shownStatus(status) }
 }
 
