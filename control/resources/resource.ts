@@ -14,7 +14,7 @@ import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
-import type { ChangeDeps, NounKind } from '../changes/kinds.ts'
+import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
@@ -105,8 +105,8 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly path: string
   /** Requires its `:read` and `:write`. */
   readonly scope: ScopedResource
-  /** The kind under which its changes are recorded, and undone. */
-  readonly kind: NounKind
+  /** The kind under which its changes are recorded, and undone; absent: the name of its table. */
+  readonly kind?: ChangeKind
   /** Its fields: what is written, what is shown, and where that stands. */
   readonly fields: FieldTable<Body, View>
   /** Whoever adds more to the five routes mounts them, too; absent: `plainResourceRoutes` does. */
@@ -167,6 +167,9 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
 
 /** Any noun. */
 export type AnyDefinition = Definition<z.ZodObject, z.ZodObject>
+
+export const kindOf = ({ kind, table }: Pick<AnyDefinition, 'kind' | 'table'>): ChangeKind =>
+  kind ?? table
 
 /** The rows of a resource, in its own store where it has one. */
 export const storeOf = <Body extends z.ZodObject, View extends z.ZodObject>(
