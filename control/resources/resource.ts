@@ -111,6 +111,8 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly fields: FieldTable<Body, View>
   /** Whoever adds more to the five routes mounts them, too; absent: `plainResourceRoutes` does. */
   readonly hasOwnRoutes?: true
+  /** Absent: its tools and its screen are written by hand. */
+  readonly general?: NounWords
   /** The part of the OpenAPI document that does not follow from the fields. */
   readonly described: Omit<ResourceDescription, 'example'> & Partial<ResourceDescription>
   readonly children?: Readonly<Record<string, Children>>
@@ -163,6 +165,16 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
       readonly after?: ViewOf<View> | undefined
     },
   ): Promise<void>
+}
+
+/** The words of the tools and of the screen that follow from a definition. */
+export interface NounWords {
+  /** One sentence about it: `A contact is a name for a telephone number.` */
+  readonly about: string
+  /** One sentence about its deletion: `Its number is shown without a name.` */
+  readonly removal: string
+  /** The group of the menu in which the screen stands. */
+  readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
 }
 
 /** Any noun. */
