@@ -29,7 +29,9 @@ export const generalScreens = (): readonly GeneralScreen[] =>
   })
 
 function shownFields(view: z.ZodObject): readonly ShownField[] {
-  const { properties = {} } = z.toJSONSchema(view, { io: 'output', unrepresentable: 'any' })
+  // A named schema would only be a reference.
+  const plain = z.object(view.shape)
+  const { properties = {} } = z.toJSONSchema(plain, { io: 'output', unrepresentable: 'any' })
   return Object.entries(properties).flatMap(([name, schema]) =>
     name === 'id' || name.endsWith('_id') ? [] : [{ name, kind: kindOf(schema) }],
   )
