@@ -12,7 +12,7 @@ export interface GeneralScreen extends NounWords {
   readonly path: string
   /** Its `:read` shows the screen, its `:write` the buttons. */
   readonly scope: string
-  /** The fields of an answer, without ids. */
+  /** The fields of an answer, without ids and the time of the last change. */
   readonly columns: readonly ShownField[]
 }
 
@@ -33,9 +33,12 @@ function shownFields(view: z.ZodObject): readonly ShownField[] {
   const plain = z.object(view.shape)
   const { properties = {} } = z.toJSONSchema(plain, { io: 'output', unrepresentable: 'any' })
   return Object.entries(properties).flatMap(([name, schema]) =>
-    name === 'id' || name.endsWith('_id') ? [] : [{ name, kind: kindOf(schema) }],
+    isHidden(name) ? [] : [{ name, kind: kindOf(schema) }],
   )
 }
+
+const isHidden = (name: string): boolean =>
+  name === 'id' || name.endsWith('_id') || name === 'updated_at'
 
 function kindOf(schema: z.core.JSONSchema._JSONSchema): ShownField['kind'] {
   if (typeof schema === 'boolean') return 'text'

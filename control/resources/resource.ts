@@ -1,8 +1,9 @@
 /**
  * A resource is one definition: its table of fields, its place in the database, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds.ts`) and the OpenAPI document. Hooks that several nouns have are properties of the
- * definition; those of one noun are methods of its own `ResourceStore`, which it names in `store`.
+ * undo (`kinds.ts`) and the OpenAPI document; where it has `general` words, also tools and a screen
+ * of the console. Hooks that several nouns have are properties of the definition; those of one noun
+ * are methods of its own `ResourceStore`, which it names in `store`.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'

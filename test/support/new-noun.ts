@@ -5,7 +5,6 @@
 import { generalScreens } from '../../control/resources/general-screens.ts'
 import { seedFile } from '../../engine/commands/seed.ts'
 import { openControl } from './control.ts'
-import { clientOperations } from './client-operations.ts'
 import { documentOf } from './documented.ts'
 
 const control = await openControl()
@@ -75,7 +74,7 @@ console.log(
       namesAtEnd: await names(),
     },
     screens: generalScreens(),
-    client: clientOperations(documentOf(control.app).document).includes('listContacts: {'),
+    isOfClient: JSON.stringify(documentOf(control.app)).includes('"operationId":"listContacts"'),
   }),
 )
 await control.close()

@@ -1,10 +1,10 @@
 /** The new noun of CONTRIBUTING.md, applied to a copy of the sources. */
 import { execFileSync } from 'node:child_process'
-import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { tmpdir } from 'node:os'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { newestVersion } from '../../../schema/migrations/index.ts'
+import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const section = /\n## A new noun\n([\s\S]*?)\n## /.exec(
   readFileSync('CONTRIBUTING.md', 'utf8'),
@@ -16,8 +16,7 @@ const diff = /```diff\n([\s\S]*?)```/.exec(section ?? '')?.[1] ?? ''
 
 /** A copy of the sources with the noun. */
 function sourcesWithIt(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'new-noun-'))
-  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder()
   for (const name of ['control', 'engine', 'schema', 'test/support', 'package.json'])
     cpSync(name, join(folder, name), { recursive: true })
   symlinkSync(resolve('node_modules'), join(folder, 'node_modules'))
@@ -92,11 +91,10 @@ test('a file, a migration and a line give a noun routes, a seed section, undo, t
           { name: 'is_hidden', kind: 'flag' },
           { name: 'note', kind: 'text' },
           { name: 'created_at', kind: 'moment' },
-          { name: 'updated_at', kind: 'moment' },
         ],
       }),
     ],
-    client: true,
+    isOfClient: true,
   })
 })
 

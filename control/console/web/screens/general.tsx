@@ -1,5 +1,5 @@
 /** The screens that follow from the definition of a noun. */
-import type { GeneralScreen } from '../../../resources/general-screens.ts'
+import type { GeneralScreen } from '../api/views.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { labelOf } from '../parts/schema-fields.ts'
