@@ -56,7 +56,7 @@ const additionUndone = await undo(added['change_id'])
 const seeded = (await ask('GET', '/contacts')).data<readonly { id: number }[]>()
 const removed = await tool('remove_contact', { id: seeded[0]?.id, reason })
 
-console.log(
+process.stdout.write(
   JSON.stringify({
     routes,
     undone,
