@@ -22,6 +22,7 @@ const { build } = await import('esbuild').catch(() => {
   process.exit(1)
 })
 
+const { generalScreens } = await import('./control/resources/general-screens.ts')
 const { guidePage } = await import('./control/console/guide-page.mjs')
 
 const consoleContent = {
@@ -223,6 +224,7 @@ async function buildConsole(folder) {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
+    define: { GENERAL_SCREENS: JSON.stringify(generalScreens()) },
   })
   const files = outputFiles.flatMap(({ path, contents }) => compressed(path, contents))
   const nameOf = (pattern) =>

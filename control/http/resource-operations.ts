@@ -25,8 +25,7 @@ export function resourceOperations(
   isBare: boolean,
 ) {
   const name = pascal(noun)
-  const words = /^[A-Z]{2}/.test(noun) ? noun : noun.toLowerCase()
-  const one = `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${words}`
+  const { one, many } = wordsFor(noun)
   const read = { tag, ...(nodes !== undefined && { nodes }) }
   const written = { tag, refusals: [409] } as const
   const answer = isBare ? bare : data
@@ -41,7 +40,7 @@ export function resourceOperations(
     list: {
       id: `list${name}s`,
       ...read,
-      summary: `List ${words}s`,
+      summary: `List ${many}`,
       answer: isBare ? bareList(shown, example) : list(shown, example),
     },
     get: { id: `get${name}`, ...read, summary: `Get ${one}`, answer: answer(shown, example) },
@@ -59,6 +58,12 @@ export function resourceOperations(
       answer: answer(deleted, { id: example.id, deleted: true }),
     },
   } satisfies Readonly<Record<string, Operation>>
+}
+
+/** `AI agent` in sentences: `AI agent`, `an AI agent`, `AI agents`. */
+export function wordsFor(noun: string) {
+  const words = /^[A-Z]{2}/.test(noun) ? noun : noun.toLowerCase()
+  return { words, one: `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${words}`, many: `${words}s` }
 }
 
 /** SPECIFICATION.md §4.1. */

@@ -307,7 +307,6 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
   table: 'carrier',
   path: '/routing/carriers',
   scope: 'carriers',
-  kind: 'carrier',
   fields,
   hasOwnRoutes: true,
   children: {

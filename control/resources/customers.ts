@@ -156,7 +156,6 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   table: 'customer',
   path: '/customers',
   scope: 'customers',
-  kind: 'customer',
   fields,
   hasOwnRoutes: true,
   children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },

@@ -284,7 +284,6 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
   table: 'dispatcher_set',
   path: '/dispatcher',
   scope: 'dispatcher',
-  kind: 'dispatcher_set',
   fields,
   hasOwnRoutes: true,
   children: {

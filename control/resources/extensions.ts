@@ -139,7 +139,6 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
   table: 'extension',
   path: '/pbx/extensions',
   scope: 'extensions',
-  kind: 'extension',
   fields,
   hasOwnRoutes: true,
   domain: 'domain',

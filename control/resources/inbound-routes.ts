@@ -64,7 +64,6 @@ export const inboundRoutes: Definition<typeof fields.body, typeof fields.view> =
   table: 'inbound_route',
   path: '/inbound-routes',
   scope: 'routes',
-  kind: 'inbound_route',
   fields,
   joins: sql`LEFT JOIN ai_agent
     ON ai_agent.id = CASE WHEN target_type = 'agent' THEN CAST(target AS integer) END`,

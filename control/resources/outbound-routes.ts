@@ -65,7 +65,6 @@ export const outboundRoutes: Definition<typeof fields.body, typeof fields.view> 
   table: 'outbound_route',
   path: '/outbound-routes',
   scope: 'routes',
-  kind: 'outbound_route',
   fields,
   search: ['outbound_route.name', 'prefix'],
   order: ['outbound_route.name'],

@@ -33,7 +33,6 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   table: 'rate_plan',
   path: '/rate-plans',
   scope: 'rates',
-  kind: 'rate_plan',
   fields,
   hasOwnRoutes: true,
   search: ['rate_plan.name'],

@@ -123,7 +123,6 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
   table: 'rate',
   path: '/rates',
   scope: 'rates',
-  kind: 'rate',
   fields,
   hasOwnRoutes: true,
   joins: sql`JOIN rate_plan ON rate_plan.id = rate.rate_plan_id`,

@@ -1,8 +1,9 @@
 /**
  * A resource is one definition: its table of fields, its place in the database, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds.ts`) and the OpenAPI document. Hooks that several nouns have are properties of the
- * definition; those of one noun are methods of its own `ResourceStore`, which it names in `store`.
+ * undo (`kinds.ts`) and the OpenAPI document; where it has `general` words, also tools and a screen
+ * of the console. Hooks that several nouns have are properties of the definition; those of one noun
+ * are methods of its own `ResourceStore`, which it names in `store`.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
@@ -14,7 +15,7 @@ import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
-import type { ChangeDeps, NounKind } from '../changes/kinds.ts'
+import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
@@ -105,12 +106,14 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly path: string
   /** Requires its `:read` and `:write`. */
   readonly scope: ScopedResource
-  /** The kind under which its changes are recorded, and undone. */
-  readonly kind: NounKind
+  /** The kind under which its changes are recorded, and undone; absent: the name of its table. */
+  readonly kind?: ChangeKind
   /** Its fields: what is written, what is shown, and where that stands. */
   readonly fields: FieldTable<Body, View>
   /** Whoever adds more to the five routes mounts them, too; absent: `plainResourceRoutes` does. */
   readonly hasOwnRoutes?: true
+  /** Absent: its tools and its screen are written by hand. */
+  readonly general?: NounWords
   /** The part of the OpenAPI document that does not follow from the fields. */
   readonly described: Omit<ResourceDescription, 'example'> & Partial<ResourceDescription>
   readonly children?: Readonly<Record<string, Children>>
@@ -165,8 +168,21 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   ): Promise<void>
 }
 
+/** The words of the tools and of the screen that follow from a definition. */
+export interface NounWords {
+  /** One sentence about it: `A contact is a name for a telephone number.` */
+  readonly about: string
+  /** One sentence about its deletion: `Its number is shown without a name.` */
+  readonly removal: string
+  /** The group of the menu in which the screen stands. */
+  readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
+}
+
 /** Any noun. */
 export type AnyDefinition = Definition<z.ZodObject, z.ZodObject>
+
+export const kindOf = ({ kind, table }: Pick<AnyDefinition, 'kind' | 'table'>): ChangeKind =>
+  kind ?? table
 
 /** The rows of a resource, in its own store where it has one. */
 export const storeOf = <Body extends z.ZodObject, View extends z.ZodObject>(

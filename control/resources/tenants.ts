@@ -73,7 +73,6 @@ export const tenants: Definition<typeof fields.body, typeof fields.view> = {
   table: 'tenant',
   path: '/tenants',
   scope: 'tenants',
-  kind: 'tenant',
   fields,
   owner: 'tenant.id',
   search: ['slug', 'name'],
