@@ -4,7 +4,7 @@ import type { Database } from '../../schema/tables/database.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { grouped } from '../http/rows.ts'
-import type { Row } from './columns.ts'
+import type { Row } from '../http/field-columns.ts'
 
 type Table = keyof Database
 

@@ -9,7 +9,7 @@ import { all, execute, first, insert, readApart } from '../../schema/sql/query.t
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
-import * as field from '../resources/fields.ts'
+import * as field from '../http/field-table.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from './sender.ts'
 import { pageOf, write } from '../http/rows.ts'

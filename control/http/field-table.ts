@@ -4,10 +4,9 @@
  * follow from it.
  */
 import { z } from 'zod'
-import * as known from '../http/fields.ts'
-import { count, exampleTime, moment } from '../http/view-fields.ts'
-import { type Column, column as renamed, flag, money, type Row } from './columns.ts'
-import type { Referable } from './references.ts'
+import { type Column, column as renamed, flag, money, type Row } from './field-columns.ts'
+import * as known from './fields.ts'
+import { count, exampleTime, moment } from './view-fields.ts'
 
 /** A kind of value: its schema in a body, its schema in an answer, and how a column has it. */
 interface FieldKind<Body extends z.ZodType, View extends z.ZodType> {
@@ -26,7 +25,7 @@ interface FieldNotes {
   readonly column?: string
   readonly stored?: ((column: string) => Column) | undefined
   /** The field names a row of this kind; its id is in the field with `_id` at the end. */
-  readonly refersTo?: Referable
+  readonly refersTo?: known.Referable
   /** The field has no column of its own: `check` and `written` see to it. */
   readonly isStoredElsewhere?: true
   /** An update cannot contain the field. */
@@ -88,7 +87,7 @@ const about = <Body extends z.ZodType>(body: Body, { about: words }: FieldNotes)
   words === undefined ? body : body.describe(words)
 
 /** The name of a row of another resource; `idOf` is the field with its id. */
-export const refersTo = (kind: Referable, notes: FieldNotes = {}) =>
+export const refersTo = (kind: known.Referable, notes: FieldNotes = {}) =>
   optional({ body: known.reference, view: z.string() }, { ...notes, refersTo: kind })
 
 export const idOf = (notes: FieldNotes = {}) =>
@@ -135,7 +134,7 @@ export interface FieldTable<Body extends z.ZodObject, View extends z.ZodObject> 
   /** Where a field is not the column of its name. */
   readonly columns: Readonly<Record<string, Column>>
   /** `customer`: the body has `customer` or `customer_id`, the row `customer_id`, the view both. */
-  readonly references: Readonly<Record<string, Referable>>
+  readonly references: Readonly<Record<string, known.Referable>>
   readonly storedElsewhere: readonly string[]
   readonly onlyAtCreation: readonly string[]
   readonly leftOut: readonly string[]
