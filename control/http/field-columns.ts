@@ -78,8 +78,7 @@ export const nested = (columns: Readonly<Record<string, string>>): Column => ({
     ),
 })
 
-export const timeText = (ms: unknown): string | null =>
-  typeof ms === 'number' ? timeToText(ms) : null
+const timeText = (ms: unknown): string | null => (typeof ms === 'number' ? timeToText(ms) : null)
 
 const amountIn = (value: unknown): number | bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? value : 0

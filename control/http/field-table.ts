@@ -4,7 +4,7 @@
  * follow from it.
  */
 import { z } from 'zod'
-import { type Column, column as renamed, flag, money, type Row } from './field-columns.ts'
+import { type Column, column as renamed, flag, money, type Row, time } from './field-columns.ts'
 import * as known from './fields.ts'
 import { count, exampleTime, moment } from './view-fields.ts'
 
@@ -94,7 +94,7 @@ export const idOf = (notes: FieldNotes = {}) =>
   optional({ body: known.reference, view: z.int() }, notes)
 
 export const tenant = (notes: FieldNotes = {}) =>
-  optional({ body: known.reference, view: z.string() }, notes)
+  optional({ body: known.reference, view: z.string() }, { column: 'slug', ...notes })
 
 export const name = { body: known.name, view: z.string() }
 export const text = (maxLength: number) => ({ body: known.text(maxLength), view: z.string() })
@@ -114,8 +114,11 @@ export const oneOf = <const Values extends readonly [string, ...string[]]>(value
 }
 
 export const id = shown(z.int(), { example: 1 })
-export const createdAt = shown(moment, { example: exampleTime })
-export const updatedAt = shown(moment, { example: exampleTime })
+export const createdAt = shown(moment, { stored: time, example: exampleTime })
+export const updatedAt = shown(moment, { stored: time, example: exampleTime })
+/** A time that may be null. */
+export const timeOrNull = (notes: FieldNotes = {}) =>
+  shown(about(moment.nullable(), notes), { stored: time, example: null, ...notes })
 
 type Fields = Readonly<Record<string, Field<z.ZodType | undefined, z.ZodType | undefined>>>
 
@@ -139,7 +142,7 @@ export interface FieldTable<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly onlyAtCreation: readonly string[]
   readonly leftOut: readonly string[]
   /** An answer. */
-  readonly example: { readonly id: number } & Row
+  readonly example: Row
 }
 
 /**
@@ -188,9 +191,25 @@ export function table<Table extends Fields>(
     storedElsewhere: having('isStoredElsewhere'),
     onlyAtCreation: having('isOnlyAtCreation'),
     leftOut: having('isLeftOut'),
-    example: {
-      id: 1,
-      ...Object.fromEntries(inView.map(({ name, example }) => [name, example])),
-    },
+    example: Object.fromEntries(inView.map(({ name, example }) => [name, example])),
   }
+}
+
+/**
+ * A row as an answer shows it. `computed` has the fields that are no columns. A field that is in
+ * neither is left out.
+ */
+export function shownOf<View extends z.ZodObject>(
+  { view, columns }: Pick<FieldTable<z.ZodObject, View>, 'view' | 'columns'>,
+  row: Row,
+  computed: Row = {},
+): z.output<View> {
+  const shown = Object.keys(view.shape).flatMap((field) => {
+    if (Object.hasOwn(computed, field)) return [[field, computed[field]]]
+    const known = columns[field]
+    if (known !== undefined) return [[field, known.read(row)]]
+    return Object.hasOwn(row, field) ? [[field, row[field]]] : []
+  })
+  // The fields name their columns as texts: the tests that validate every response hold the types.
+  return Object.fromEntries(shown) as z.output<View>
 }

@@ -62,7 +62,7 @@ const fields = field.table(
       about: 'Whether calls are recorded, where recording is set up.',
     }),
     email: field.optional(field.asText(z.email().max(254))),
-    tenant: field.required(field.asText(reference.nullish()), { example: 'acme' }),
+    tenant: field.required(field.asText(reference.nullish()), { column: 'slug', example: 'acme' }),
     domain: field.required(field.asText(domain.nullish()), {
       about:
         'Absent: the domain of the key, or the only one of the tenant; required where it has ' +

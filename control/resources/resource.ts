@@ -18,8 +18,8 @@ import type { ChangeDeps, NounKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
-import { type Row, timeText } from '../http/field-columns.ts'
-import type { FieldTable } from '../http/field-table.ts'
+import type { Row } from '../http/field-columns.ts'
+import { type FieldTable, shownOf } from '../http/field-table.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
 import { either, resolve, tenantOf } from './references.ts'
@@ -454,25 +454,17 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
 
   async #views(rows: readonly Row[]): Promise<ViewOf<View>[]> {
     const { fields: table, children = {} } = this.definition
-    const { view, columns } = table
     const below = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
     const ids = rows.map(({ id }) => id)
     for (const [field, child] of Object.entries(children))
       below.set(field, await childrenOf(this.deps.store, child, ids, child.order))
     return rows.map((row) => {
-      const extra = this.computed(row)
-      const fields = Object.keys(view.shape).flatMap((field) => {
-        if (Object.hasOwn(extra, field)) return [[field, extra[field]]]
-        const child = children[field]
-        if (child !== undefined)
-          return [[field, (below.get(field)?.get(row['id']) ?? []).map(child.view)]]
-        const known = columns[field]
-        if (known !== undefined) return [[field, known.read(row)]]
-        if (field === 'tenant') return [[field, row['slug'] ?? null]]
-        if (field === 'created_at' || field === 'updated_at') return [[field, timeText(row[field])]]
-        return Object.hasOwn(row, field) ? [[field, row[field]]] : []
-      })
-      return asShown<View>(Object.fromEntries(fields))
+      const lists = Object.entries(children).map(([field, child]) => [
+        field,
+        (below.get(field)?.get(row['id']) ?? []).map(child.view),
+      ])
+      const computed = { ...(Object.fromEntries(lists) as Row), ...this.computed(row) }
+      return shownOf(table, row, computed) as ViewOf<View>
     })
   }
 
@@ -538,12 +530,6 @@ const noDeps = {
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
-}
-
-// A definition names its columns as texts, so its rows have the types of its schemas by the tests
-// that validate every response, not by the compiler.
-function asShown<View extends z.ZodObject>(fields: unknown): ViewOf<View> {
-  return fields as ViewOf<View>
 }
 
 function asDocument<Body extends z.ZodObject>(fields: unknown): z.output<Body> {
