@@ -4,7 +4,15 @@
  * follow from it.
  */
 import { z } from 'zod'
-import { type Column, column as renamed, flag, money, type Row, time } from './field-columns.ts'
+import {
+  type Column,
+  column as renamed,
+  type ColumnName,
+  flag,
+  money,
+  type Row,
+  time,
+} from './field-columns.ts'
 import * as known from './fields.ts'
 import { count, exampleTime, moment } from './view-fields.ts'
 
@@ -22,7 +30,7 @@ interface FieldNotes {
   /** Absent: the default, or null. */
   readonly example?: unknown
   /** Absent: the name of the field. */
-  readonly column?: string
+  readonly column?: ColumnName
   readonly stored?: ((column: string) => Column) | undefined
   /** The field names a row of this kind; its id is in the field with `_id` at the end. */
   readonly refersTo?: known.Referable

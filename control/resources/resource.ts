@@ -26,6 +26,7 @@ import { either, resolve, tenantOf } from './references.ts'
 import {
   childrenOf,
   type ChildTable,
+  type ColumnPath,
   compiled,
   insertRow,
   rowWith,
@@ -73,7 +74,7 @@ export type ResourceOptions = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps
 
 /** Rows below a row, shown as a list in one of its fields. */
 interface Children extends Pick<ChildTable, 'table' | 'parent'> {
-  readonly order: string
+  readonly order: ColumnPath
   readonly view: (row: Row) => unknown
   /** The element of the body that would write the child; absent: the view. */
   document?(view: object): unknown
@@ -121,13 +122,13 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly joins?: RawBuilder<unknown>
   readonly selected?: RawBuilder<unknown>
   /** The column with the tenant of a row; absent: `tenant_id`. */
-  readonly owner?: string
+  readonly owner?: ColumnPath
   /** The column with the SIP domain to which a key may be limited. */
-  readonly domain?: string
+  readonly domain?: ColumnPath
   /** The columns in which a list is searched. */
-  readonly search: readonly string[]
+  readonly search: readonly ColumnPath[]
   /** The columns by which a list is sorted. */
-  readonly order: readonly (string | RawBuilder<unknown>)[]
+  readonly order: readonly (ColumnPath | RawBuilder<unknown>)[]
   /** The limits of a tenant that a new row counts against. */
   readonly limits?: readonly LimitedKind[]
   /** The limits of a tenant that its children count against. */
