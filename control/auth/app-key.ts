@@ -116,7 +116,8 @@ export const keyFields = field.table(
       { body: text(500).nullable(), view: z.string().nullable() },
       { default: null },
     ),
-    key_prefix: field.shown(z.string().describe('The first 12 characters of the token.'), {
+    key_prefix: field.shown(z.string(), {
+      about: 'The first 12 characters of the token.',
       example: 'sbc_live_a1B',
     }),
     scopes: field.of({ body: scopes, view: z.array(z.string()) }, { default: ['*:read'] }),

@@ -25,7 +25,7 @@ interface FieldKind<Body extends z.ZodType, View extends z.ZodType> {
 }
 
 interface FieldNotes {
-  /** The description of the field of a body. */
+  /** The description of the field in a body; of a field that is only shown, in an answer. */
   readonly about?: string
   /** Absent: the default, or null. */
   readonly example?: unknown
@@ -78,7 +78,7 @@ export const optional = <Body extends z.ZodType, View extends z.ZodType>(
 export const shown = <View extends z.ZodType>(
   view: View,
   notes: FieldNotes = {},
-): Field<undefined, View> => ({ ...notes, body: undefined, view })
+): Field<undefined, View> => ({ ...notes, body: undefined, view: about(view, notes) })
 
 /** A field that bodies have, and no answer shows. */
 export const written = <Body extends z.ZodType>(
@@ -91,8 +91,8 @@ export const written = <Body extends z.ZodType>(
   view: undefined,
 })
 
-const about = <Body extends z.ZodType>(body: Body, { about: words }: FieldNotes): Body =>
-  words === undefined ? body : body.describe(words)
+const about = <Schema extends z.ZodType>(schema: Schema, { about: words }: FieldNotes): Schema =>
+  words === undefined ? schema : schema.describe(words)
 
 /** The name of a row of another resource; `idOf` is the field with its id. */
 export const refersTo = (kind: known.Referable, notes: FieldNotes = {}) =>
@@ -126,7 +126,7 @@ export const createdAt = shown(moment, { stored: time, example: exampleTime })
 export const updatedAt = shown(moment, { stored: time, example: exampleTime })
 /** A time that may be null. */
 export const timeOrNull = (notes: FieldNotes = {}) =>
-  shown(about(moment.nullable(), notes), { stored: time, example: null, ...notes })
+  shown(moment.nullable(), { stored: time, example: null, ...notes })
 
 type Fields = Readonly<Record<string, Field<z.ZodType | undefined, z.ZodType | undefined>>>
 

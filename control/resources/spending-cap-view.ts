@@ -33,8 +33,8 @@ const prefix = z
   })
 
 /**
- * The body, the view and the example of spend guards follow from this table. A guard has a uuid, and
- * is set by a plan that can be previewed, so guards are no `Definition`.
+ * The body, the view and the example of spend guards follow from this table. A guard has a uuid and
+ * is set by a plan, which can be previewed, so guards are no `Definition`.
  */
 export const spendingCapFields = field.table({
   guard_id: field.shown(z.string(), {
@@ -68,16 +68,16 @@ export const spendingCapFields = field.table({
     { body: z.enum(capPeriods).optional(), view: z.enum(capPeriods).nullable() },
     { about: 'Of a cap: the whole time (default), or each UTC day.', example: 'duration' },
   ),
-  used_exact: field.shown(
-    z.string().nullable().describe('Of a cap: spent, or granted to live calls.'),
-    { example: '1.20' },
-  ),
+  used_exact: field.shown(z.string().nullable(), {
+    about: 'Of a cap: spent, or granted to live calls.',
+    example: '1.20',
+  }),
   left_exact: field.shown(z.string().nullable(), { example: '3.80' }),
   state: field.shown(z.enum(['active', 'expired', 'removed']), { example: 'active' }),
-  set_by: field.shown(
-    z.enum(['platform', 'tenant']).describe('A tenant cannot change those of the platform.'),
-    { example: 'platform' },
-  ),
+  set_by: field.shown(z.enum(['platform', 'tenant']), {
+    about: 'A tenant cannot change those of the platform.',
+    example: 'platform',
+  }),
   reason: field.shown(z.string(), { example: 'many calls to premium numbers' }),
   created_by: field.shown(z.string(), { example: 'user:admin' }),
   created_at: field.shown(z.string(), { stored: time, example: exampleTime }),
@@ -292,7 +292,7 @@ export const capQuestion = spendingCapBody.pick({ customer: true, extension: tru
 interface Page {
   readonly limit: number
   readonly offset: number
-  /** Also those that expired or were removed in the last 30 days. */
+  /** The list also has guards that expired or were removed in the last 30 days. */
   readonly isWithEnded: boolean
 }
 

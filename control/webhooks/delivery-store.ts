@@ -221,12 +221,13 @@ export const deliveryFields = field.table(
     last_attempt_at: field.timeOrNull({ example: exampleTime }),
     last_status: field.shown(z.int().nullable(), { example: 200 }),
     last_error: field.shown(z.string().nullable(), { example: null }),
-    last_answer: field.shown(
-      z.string().nullable().describe('The start of the last response body.'),
-      { example: 'ok' },
-    ),
+    last_answer: field.shown(z.string().nullable(), {
+      about: 'The start of the last response body.',
+      example: 'ok',
+    }),
     created_at: field.createdAt,
-    payload: field.shown(z.unknown().describe('The request body.'), {
+    payload: field.shown(z.unknown(), {
+      about: 'The request body.',
       column: 'body',
       stored: json,
       example: { type: 'call.ended' },
