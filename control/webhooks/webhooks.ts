@@ -94,7 +94,8 @@ export class Webhooks {
   }
 
   /**
-   * Calls and money use it: the code that makes an event true writes it here, in its own transaction.
+   * Calls and money use it: the code that makes an event true writes it here, in its own
+   * transaction.
    */
   get sink(): EventSink {
     return this.#outbox
