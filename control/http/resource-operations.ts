@@ -7,7 +7,7 @@ export interface ResourceDescription {
   readonly tag: Operation['tag']
   /** The schema of responses; absent: the view. */
   readonly shown?: z.ZodType
-  readonly example: { readonly id: number } & Readonly<Record<string, unknown>>
+  readonly example: Readonly<Record<string, unknown>>
   /** A body that creates the example. */
   readonly body: unknown
   readonly patch: unknown
@@ -55,7 +55,7 @@ export function resourceOperations(
       id: `delete${name}`,
       ...written,
       summary: `Delete ${one}`,
-      answer: answer(deleted, { id: example.id, deleted: true }),
+      answer: answer(deleted, { id: example['id'], deleted: true }),
     },
   } satisfies Readonly<Record<string, Operation>>
 }

@@ -24,8 +24,8 @@ import {
   transport,
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
-import { json, nested, type Row } from './columns.ts'
-import * as field from './fields.ts'
+import { json, nested, type Row } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import {
   refuseReachedGateways,
   refuseOwnAddresses,

@@ -19,14 +19,15 @@ import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
-import { type Row, timeText } from './columns.ts'
-import type { FieldTable } from './fields.ts'
+import type { Row } from '../http/field-columns.ts'
+import { type FieldTable, shownOf } from '../http/field-table.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
 import { either, resolve, tenantOf } from './references.ts'
 import {
   childrenOf,
   type ChildTable,
+  type ColumnPath,
   compiled,
   insertRow,
   rowWith,
@@ -74,7 +75,7 @@ export type ResourceOptions = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps
 
 /** Rows below a row, shown as a list in one of its fields. */
 interface Children extends Pick<ChildTable, 'table' | 'parent'> {
-  readonly order: string
+  readonly order: ColumnPath
   readonly view: (row: Row) => unknown
   /** The element of the body that would write the child; absent: the view. */
   document?(view: object): unknown
@@ -124,13 +125,13 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly joins?: RawBuilder<unknown>
   readonly selected?: RawBuilder<unknown>
   /** The column with the tenant of a row; absent: `tenant_id`. */
-  readonly owner?: string
+  readonly owner?: ColumnPath
   /** The column with the SIP domain to which a key may be limited. */
-  readonly domain?: string
+  readonly domain?: ColumnPath
   /** The columns in which a list is searched. */
-  readonly search: readonly string[]
+  readonly search: readonly ColumnPath[]
   /** The columns by which a list is sorted. */
-  readonly order: readonly (string | RawBuilder<unknown>)[]
+  readonly order: readonly (ColumnPath | RawBuilder<unknown>)[]
   /** The limits of a tenant that a new row counts against. */
   readonly limits?: readonly LimitedKind[]
   /** The limits of a tenant that its children count against. */
@@ -470,25 +471,17 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
 
   async #views(rows: readonly Row[]): Promise<ViewOf<View>[]> {
     const { fields: table, children = {} } = this.definition
-    const { view, columns } = table
     const below = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
     const ids = rows.map(({ id }) => id)
     for (const [field, child] of Object.entries(children))
       below.set(field, await childrenOf(this.deps.store, child, ids, child.order))
     return rows.map((row) => {
-      const extra = this.computed(row)
-      const fields = Object.keys(view.shape).flatMap((field) => {
-        if (Object.hasOwn(extra, field)) return [[field, extra[field]]]
-        const child = children[field]
-        if (child !== undefined)
-          return [[field, (below.get(field)?.get(row['id']) ?? []).map(child.view)]]
-        const known = columns[field]
-        if (known !== undefined) return [[field, known.read(row)]]
-        if (field === 'tenant') return [[field, row['slug'] ?? null]]
-        if (field === 'created_at' || field === 'updated_at') return [[field, timeText(row[field])]]
-        return Object.hasOwn(row, field) ? [[field, row[field]]] : []
-      })
-      return asShown<View>(Object.fromEntries(fields))
+      const lists = Object.entries(children).map(([field, child]) => [
+        field,
+        (below.get(field)?.get(row['id']) ?? []).map(child.view),
+      ])
+      const computed = { ...(Object.fromEntries(lists) as Row), ...this.computed(row) }
+      return shownOf(table, row, computed) as ViewOf<View>
     })
   }
 
@@ -554,12 +547,6 @@ const noDeps = {
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
-}
-
-// A definition names its columns as texts, so its rows have the types of its schemas by the tests
-// that validate every response, not by the compiler.
-function asShown<View extends z.ZodObject>(fields: unknown): ViewOf<View> {
-  return fields as ViewOf<View>
 }
 
 function asDocument<Body extends z.ZodObject>(fields: unknown): z.output<Body> {
