@@ -6,7 +6,7 @@ import { type Plan, rowEffectOf } from '../../changes/change.ts'
 import { fieldsOf, type Json, restorable } from '../../changes/kinds.ts'
 import { text } from '../../http/fields.ts'
 import { wordsFor } from '../../http/resource-operations.ts'
-import type { Row } from '../../resources/columns.ts'
+import type { Row } from '../../http/field-columns.ts'
 import { patched, patchOf } from '../../resources/patch.ts'
 import { found } from '../../resources/resource-routes.ts'
 import {
