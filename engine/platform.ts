@@ -29,7 +29,8 @@ import type { Config } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
-import { Engine, type EngineDeps } from './engine.ts'
+import { createEngine, type EngineDeps } from './create-engine.ts'
+import type { Engine } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import {
   limitShares,
@@ -134,7 +135,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
       if (unwritten.length > 0) outcome.isClean = false
       tellUnwritten(log, unwritten)
     })
-    const engine = createEngine(stores, { charging, limits, webhooks }, deps)
+    const engine = engineOn(stores, { charging, limits, webhooks }, deps)
     closers.push(() => engine.stop())
     node.countCalls(() => engine.calls.size)
     reviewWhenFenced(node, charging, engine)
@@ -239,13 +240,13 @@ interface EngineServices {
 }
 
 /** Makes the engine on opened stores; it serves nothing yet. */
-function createEngine(
+function engineOn(
   stores: Stores,
   { charging, limits, webhooks }: EngineServices,
   deps: PlatformDeps,
 ): Engine {
   const { store, disk, node } = stores
-  return new Engine({
+  return createEngine({
     ...deps,
     store,
     charging,
