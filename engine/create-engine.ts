@@ -118,20 +118,14 @@ export function createEngine(deps: EngineDeps): Engine {
   const routes = createRoutes(deps, base, sip, calls)
   const access = createAccess(deps, base, sip, routes)
   const media = createMediaParts(deps, base, routes, access, calls)
-  const control = createCallControl(deps, {
-    ...base,
-    ...sip,
-    ...routes,
-    ...access,
-    ...media,
-    calls,
-  })
-  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, control }
-  const decisions: SipDecisions = sipDecisions({ ...parts, isInner: parts.tenantNames.isInner })
+  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls }
+  const control = createCallControl(deps, parts)
+  const { isInner } = base.tenantNames
+  const decisions: SipDecisions = sipDecisions({ ...parts, control, isInner })
+  const { sourceStatus } = decisions
   const simulate = createSimulator(deps, parts)
   const { now, schedule, log } = deps
-  const { sourceStatus } = decisions
-  return new Engine({ now, schedule, log, ...parts, simulate, sourceStatus })
+  return new Engine({ ...parts, control, simulate, sourceStatus, now, schedule, log })
 }
 
 type Base = ReturnType<typeof createBase>
