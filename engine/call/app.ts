@@ -11,8 +11,13 @@ import type {
 import type { SavedEntry } from '../../schema/contracts/charging.ts'
 import type { PhoneAnswer, Registrar } from '../registrar/registrar.ts'
 import type { Routing } from '../routing/routing.ts'
-import type { CallDeps } from './call-deps.ts'
-import { CallRunner, type CallRequest, type CallRunnerDeps } from './call-runner.ts'
+import type { CallDeps, CallPorts } from './call-deps.ts'
+import {
+  CallRunner,
+  type CallRequest,
+  type CallRunnerDeps,
+  type CallWatchers,
+} from './call-runner.ts'
 import { credentialsOf } from './dialing/outgoing-invite.ts'
 import { originate, placeTestCall } from './click-to-call.ts'
 import { forwardBy, forwardOut } from './forward.ts'
@@ -48,13 +53,10 @@ import { replaceForOtherInstance, replaceParty } from './transfer/replace-party.
 import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
 import type { Restored } from './saved-calls.ts'
 
-interface CallControlDeps
-  extends
-    Omit<CallDeps, 'dispatch' | 'receive' | 'dispatcher' | 'registrar'>,
-    Omit<CallRunnerDeps, keyof CallDeps | 'filter' | 'requests' | 'credentialsOf'> {
-  readonly dispatcher: CallDeps['dispatcher'] & CallRunnerDeps['dispatcher']
-  readonly registrar: CallDeps['registrar'] & Pick<Registrar, 'handle'>
-  readonly routing: CallDeps['routing'] & Pick<Routing, 'carrierAuth'>
+interface CallControlDeps extends CallPorts, CallWatchers {
+  readonly dispatcher: CallPorts['dispatcher'] & CallRunnerDeps['dispatcher']
+  readonly registrar: CallPorts['registrar'] & Pick<Registrar, 'handle'>
+  readonly routing: CallPorts['routing'] & Pick<Routing, 'carrierAuth'>
   /** Takes what phones publish (RFC 3903). */
   readonly publications?: { take(request: ReceivedRequest, answer: Answer): void }
   /** Lower-case names of the `X-…` headers that pass between the legs. */

@@ -1,4 +1,4 @@
-/** The parts of the engine that call control works with. */
+/** The parts of the engine that call control works with, and the live calls. */
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Routing } from '../routing/routing.ts'
@@ -12,7 +12,8 @@ import type { ListeningPort } from './monitoring/listening-legs.ts'
 import type { TransferInstances } from './transfer/other-instances.ts'
 import type { UserAgent } from './user-agent/user-agent.ts'
 
-export interface CallDeps extends RouteDeps {
+/** The parts of the engine that call control is built on. */
+export interface CallPorts extends RouteDeps {
   readonly calls: ActiveCalls
   readonly charging: Charging
   readonly client: UserAgent
@@ -25,10 +26,6 @@ export interface CallDeps extends RouteDeps {
     IdentifyDeps['routing'] &
     Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'limitOf'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
-  /** Lets an event happen to the calls. */
-  readonly dispatch: (event: MachineEvent) => void
-  /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
-  readonly receive: Legs['receive']
   /**
    * A request is refused because its source is unknown. True: a refused call gets a record, as a
    * sample. `domain`: the domain that the request names, if no tenant has it.
@@ -38,4 +35,12 @@ export interface CallDeps extends RouteDeps {
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log
+}
+
+/** The same, and the live calls that call control runs on them. */
+export interface CallDeps extends CallPorts {
+  /** Lets an event happen to the calls. */
+  readonly dispatch: (event: MachineEvent) => void
+  /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */
+  readonly receive: Legs['receive']
 }

@@ -4,7 +4,7 @@
  */
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
-import type { CallDeps } from './call-deps.ts'
+import type { CallPorts } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import type { HolderRun, LiveCall } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
@@ -30,16 +30,8 @@ import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { CallTimers } from './call-timers.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
 
-export interface CallRunnerDeps
-  extends
-    Timing,
-    Pick<
-      CallDeps,
-      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
-    > {
-  readonly filter: HeaderFilter
-  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
-  readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
+/** The parts of the engine that hear of live calls, or decide about their course. */
+export interface CallWatchers extends Timing {
   /**
    * Reports the health of a carrier's gateway, as a live INVITE has shown it (SPECIFICATION.md
    * §10.4).
@@ -51,9 +43,6 @@ export interface CallRunnerDeps
    * Whether this run of another node is over, as far as is known. Absent: there is no other node.
    */
   readonly isHolderLost?: ((holder: HolderRun) => boolean) | undefined
-  /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
-  readonly requests: (request: CallRequest) => void
-  readonly credentialsOf: SavedCallsDeps['credentialsOf']
   /** Takes the headers of a BYE from the peer of a leg, or of its answer to ours. */
   readonly onByeHeaders?: (callUuid: string, legId: string, headers: Headers) => void
   /** Returns the media quality of an ended call. Undefined: nothing has measured it. */
@@ -62,6 +51,21 @@ export interface CallRunnerDeps
   readonly onEnded?: (record: CallRecord, quality: Quality | undefined) => void
   /** Absent: media passes by. */
   readonly mediaGate?: LegGate | undefined
+}
+
+export interface CallRunnerDeps
+  extends
+    CallWatchers,
+    Pick<
+      CallPorts,
+      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
+    > {
+  readonly filter: HeaderFilter
+  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
+  readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
+  /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
+  readonly requests: (request: CallRequest) => void
+  readonly credentialsOf: SavedCallsDeps['credentialsOf']
 }
 
 type CommandOf<T extends CallCommand['type']> = Extract<CallCommand, { readonly type: T }>

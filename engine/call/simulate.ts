@@ -42,7 +42,7 @@ import type { Origin, Routing } from '../routing/routing.ts'
 import { escapeUser } from '../../schema/sip/index.ts'
 import { refusalBy } from './inbound/charging-refusal.ts'
 
-export interface SimulationDeps extends Omit<RouteDeps, 'routing' | 'dispatcher' | 'registrar'> {
+export interface SimulationDeps extends RouteDeps {
   readonly routing: RouteDeps['routing'] &
     Pick<
       Routing,

@@ -44,8 +44,8 @@ export interface RecordingsDeps {
   readonly log: Log
 }
 
-/** The parts of the engine that recording needs. */
-interface EngineParts {
+/** The parts that tell of calls and media, and that hear of recordings. */
+interface RecordingSources {
   readonly media: { readonly calls: CallMedia; isOurs(name: string): boolean } | undefined
   readonly relays: Pick<Relays, 'byName'> | undefined
   readonly calls: RecordingsDeps['calls']
@@ -55,7 +55,7 @@ interface EngineParts {
 
 /** Undefined without relays, or without places for files. */
 export function createRecordings(
-  { media, relays, calls, registrar, events }: EngineParts,
+  { media, relays, calls, registrar, events }: RecordingSources,
   deps: Pick<RecordingsDeps, 'store' | 'schedule' | 'log'> & {
     readonly config: { readonly recording: RecordingSettings | undefined }
     /** Absent: there are none. */
