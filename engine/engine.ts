@@ -10,6 +10,7 @@ import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
 import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
+import type { HookSources } from './call/hooks/call-hooks.ts'
 import { type DialogWay, type DialogWayDeps, mayFollow } from './call/dialog-way.ts'
 import { type InDialogDeps, refusalInDialog } from './call/in-dialog-source.ts'
 import { registerThrough } from './call/user-agent/carrier-register.ts'
@@ -35,6 +36,7 @@ import type {
   Simulation,
   SimulationRequest,
 } from '../schema/contracts/engine.ts'
+import type { HookPort } from '../schema/contracts/hooks.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -97,6 +99,10 @@ export interface EngineDeps {
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** Returns what charging would answer. Absent when an external OCS charges. */
   readonly foresee?: SimulationDeps['foresee']
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: HookPort | undefined
+  /** Returns the payer that a call's source names. Absent when an external OCS charges. */
+  readonly payerOf?: HookSources['payerOf']
   /** Milliseconds by a clock that never steps (schema/clock.ts): what is measured goes by it. */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine: for stamps. */
@@ -651,6 +657,7 @@ export class Engine {
       calls: this.calls,
       charging: deps.charging,
       onEnded: (record, quality) => this.totals.add(record, quality),
+      hooks: this.#hookSources(deps),
       now,
       log,
       registrar: this.registrar,
@@ -676,6 +683,17 @@ export class Engine {
     })
   }
 
+  #hookSources({ hooks: port, payerOf }: EngineDeps): HookSources | undefined {
+    if (port === undefined) return undefined
+    const { routing, dispatcher } = this
+    const records = {
+      setsNamed: (wanted: number | string) => dispatcher.setsNamed(wanted),
+      carriersNamed: (wanted: number | string) => routing.carriersNamed(wanted),
+      agentsNamed: (wanted: number | string) => routing.agentsNamed(wanted),
+    }
+    return { port, payerOf, records, canRecord: () => this.recordings !== undefined }
+  }
+
   #createTrunks({ config, now, random, schedule, newUuid, log }: EngineDeps): Trunks {
     const { gatewayIntervalMs: intervalMs, failures, successes } = config.probe
     return new Trunks({
@@ -698,6 +716,7 @@ export class Engine {
     const { store, wallNow, schedule, randomBytes, log, config, notices, clocks } = deps
     return new Registrar({
       notices,
+      hooks: deps.hooks,
       node: deps.node.name,
       hop: this.#others?.hop,
       store,

@@ -260,7 +260,11 @@ function createEngine(
     installation: stores.local === undefined ? installationOf(store, node) : undefined,
     clocks: stores.clocks,
     ...(charging instanceof Ocs
-      ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
+      ? {
+          priceOf: pricesOf(charging, deps),
+          foresee: (asked) => charging.foresee(asked),
+          payerOf: (asked) => charging.payerOf(asked),
+        }
       : {}),
     webhooks: webhooks.sink,
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),

@@ -7,6 +7,7 @@ import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps, sourceOf } from './inbound/admission.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { CallDeadlines } from './deadlines.ts'
+import type { CallHooks } from './hooks/call-hooks.ts'
 import type { Legs } from './legs.ts'
 import type { ListeningPort } from './monitoring/listening-legs.ts'
 import type { TransferInstances } from './transfer/other-instances.ts'
@@ -17,6 +18,8 @@ export interface CallDeps extends RouteDeps {
   readonly charging: Charging
   readonly client: UserAgent
   readonly deadlines: CallDeadlines
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: CallHooks | undefined
   /** Absent: this node is the only one. */
   readonly otherInstances?: TransferInstances | undefined
   /** Undefined: there are no media relays. */
