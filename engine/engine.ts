@@ -143,6 +143,8 @@ export class Engine {
   readonly #tenantNames: TenantNames
   readonly #domains: DialledDomains
   readonly #foresee: EngineDeps['foresee']
+  /** Absent: the operator has no code of its own. */
+  readonly #hooks: HookSources | undefined
   /** Absent without other nodes. */
   readonly #others: ReturnType<typeof createHop> | undefined
   readonly #wallNow: () => number
@@ -244,6 +246,7 @@ export class Engine {
     this.dispatcher = this.#createDispatcher(deps)
     this.trunks = this.#createTrunks(deps)
     this.routing = this.#createRouting(deps)
+    this.#hooks = this.#hookSources(deps)
     this.#control = this.#startCallControl(deps)
   }
 
@@ -424,9 +427,11 @@ export class Engine {
    * Tells what would happen to a call now. Nothing changes. Undefined: the source does not exist,
    * or may not call.
    */
-  simulate(request: SimulationRequest): Simulation | undefined {
+  async simulate(request: SimulationRequest): Promise<Simulation | undefined> {
     const { passedHeaders: passX } = this.#config
-    const simulated = simulate(request, {
+    const simulated = await simulate(request, {
+      hooks: this.#hooks,
+      log: this.#log,
       routing: this.routing,
       dispatcher: this.dispatcher,
       registrar: this.registrar,
@@ -657,7 +662,7 @@ export class Engine {
       calls: this.calls,
       charging: deps.charging,
       onEnded: (record, quality) => this.totals.add(record, quality),
-      hooks: this.#hookSources(deps),
+      hooks: this.#hooks,
       now,
       log,
       registrar: this.registrar,

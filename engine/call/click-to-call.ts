@@ -76,7 +76,10 @@ export async function originate(
 type Unbegun = HookedInvite | undefined
 
 /** Asks a hook about a call of which there is nothing yet. Undefined: none is asked. */
-const askUnbegun = (invite: IncomingInvite, { hooks }: CallDeps): Promise<HookedInvite> | undefined =>
+const askUnbegun = (
+  invite: IncomingInvite,
+  { hooks }: CallDeps,
+): Promise<HookedInvite> | undefined =>
   hooks?.asksInvite(invite) === true ? hooks.invite(invite, { kind: 'api' }) : undefined
 
 function beginOurs(invite: IncomingInvite, asked: Unbegun, deps: CallDeps): LiveCall {

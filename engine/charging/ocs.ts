@@ -7,7 +7,12 @@
  * of a call, and they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { CallCost, CallRecord, DialledCall, OpenCall } from '../../schema/contracts/call-record.ts'
+import type {
+  CallCost,
+  CallRecord,
+  DialledCall,
+  OpenCall,
+} from '../../schema/contracts/call-record.ts'
 import type { Fenced } from '../../schema/contracts/instances.ts'
 import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
 import { wrongBalancesIn } from '../../schema/migrations/migrate.ts'

@@ -4,7 +4,7 @@
  * process, `engine/charging/external/` over HTTP. Every expected outcome of a network or a wallet
  * is a value: nothing here throws.
  */
-import type { CallCost, CallRecord, MoneyLack, DialledCall, OpenCall } from './call-record.ts'
+import type { CallCost, CallTags, CallRecord, MoneyLack, DialledCall, OpenCall } from './call-record.ts'
 import type { ChangedPayers } from './changed-rows.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
@@ -50,6 +50,8 @@ export interface AuthorizationRequest {
    * empty: `callee` alone. Absent: it goes to no gateway, or only another OCS decides.
    */
   readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]
+  /** Tags that a hook has set, for events. Absent: none. */
+  readonly tags?: CallTags | undefined
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }

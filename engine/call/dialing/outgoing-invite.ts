@@ -192,7 +192,8 @@ function composeInvite(
     const place = candidate.uri.slice('sip:'.length)
     const [host = ''] = place.split(';', 1)
     const uri = invite.calledUser === '' ? candidate.uri : `sip:${invite.calledUser}@${place}`
-    headers['To'] = invite.calledUser === '' ? `<sip:${host}>` : `<sip:${invite.calledUser}@${host}>`
+    headers['To'] =
+      invite.calledUser === '' ? `<sip:${host}>` : `<sip:${invite.calledUser}@${host}>`
     return { uri, nextHop: candidate.uri, headers, credentials: undefined }
   }
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid

@@ -266,6 +266,7 @@ async function authorize(
     callUuid,
     startedAt,
     payerTenantId,
+    ...(call.tags && { tags: call.tags }),
   })
   const charged = { at: deps.now(), what: 'charged', verdict } as const
   const note = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {

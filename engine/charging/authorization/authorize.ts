@@ -185,10 +185,7 @@ function decide(
 
 type Question = Cappable
 
-type PayerQuestion = Pick<
-  Question,
-  'customerId' | 'caller' | 'payerTenantId' | 'mayNamePayer'
->
+type PayerQuestion = Pick<Question, 'customerId' | 'caller' | 'payerTenantId' | 'mayNamePayer'>
 
 /** The customer that would be asked to pay; undefined: none is named that may. */
 export function namedPayer(request: PayerQuestion, customers: Customers): Customer | undefined {
@@ -204,10 +201,7 @@ function payerOf(
   return mayNamePayer ? customers.byNumber(caller, payerTenantId) : undefined
 }
 
-function mayPay(
-  { terms }: Customer,
-  { customerId, payerTenantId = null }: PayerQuestion,
-): boolean {
+function mayPay({ terms }: Customer, { customerId, payerTenantId = null }: PayerQuestion): boolean {
   const isOfPlatform = customerId !== null && terms.tenantId === null
   return isOfPlatform || isAmong(terms.tenantId, payerTenantId)
 }

@@ -322,8 +322,9 @@ test('a caller that cancels while the hook thinks has cancelled, and nobody is c
   const node = await rig.node()
   const { caller, leg } = await calls()
   await rig.until(() => hooks.asked.length === 1)
-  caller.cancel(leg)
+  caller.request('CANCEL', leg)
   await caller.next('487 INVITE')
+  await rig.until(() => rig.calls.call('uuid-1')?.end !== undefined)
   decide()
   expect(await rig.record()).toMatchObject({ disposition: 'CANCELED', hangupBy: 'caller' })
   expect([node.inbox, rig.asked]).toEqual([[], []])
@@ -334,9 +335,10 @@ test('a copy of an INVITE asks the hook once', async () => {
   hooks.answers.onInvite = () =>
     new Promise((resolve) => (decide = () => resolve({ kind: 'nothing' })))
   const node = await rig.node()
-  const { caller } = await calls()
+  const caller = await rig.caller()
+  const text = caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
   await rig.until(() => hooks.asked.length === 1)
-  caller.repeat?.()
+  caller.send(text)
   await rig.settle()
   decide()
   await busy(node, caller)
@@ -442,4 +444,3 @@ test('a call that a phone forwards to the outside asks for itself', async () => 
     tags: { by: 'forward' },
   })
 })
-
