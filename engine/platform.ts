@@ -311,7 +311,11 @@ function engineOn(
     shares: limits,
     installation: stores.local === undefined ? installationOf(store, node) : undefined,
     clocks: stores.clocks,
-    ...(ocs && { priceOf: pricesOf(ocs, deps), foresee: (asked) => ocs.foresee(asked) }),
+    ...(ocs && {
+      priceOf: pricesOf(ocs, deps),
+      foresee: (asked) => ocs.foresee(asked),
+      payerOf: (asked) => ocs.payerOf(asked),
+    }),
     webhooks: webhooks.sink,
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
