@@ -29,6 +29,7 @@ import type { RefusedCalls } from './refused-calls.ts'
 import type { PhoneHop } from './registrar/hop/phone-hop.ts'
 import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
+import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
 import type { Routing } from './routing/routing.ts'
 import type { UnpricedCalls } from './routing/unpriced-calls.ts'
 import type { ServedSip } from './served-sip.ts'
@@ -67,6 +68,7 @@ export interface EngineParts {
   /** Absent without `RTPENGINE`. */
   readonly relays: RelayPool | undefined
   readonly routing: Routing
+  readonly routingWebhooks: RoutingWebhooks
   readonly served: ServedSip
   readonly server: SipService
   /** Absent without other instances. */
@@ -101,6 +103,7 @@ export class Engine {
   readonly registrar: Registrar
   readonly relays: RelayPool | undefined
   readonly routing: Routing
+  readonly routingWebhooks: RoutingWebhooks
   readonly sharedBans: SharedBans | undefined
   readonly storage: StorageNotes
   readonly totals: CallTotals
@@ -124,6 +127,7 @@ export class Engine {
     this.registrar = parts.registrar
     this.relays = parts.relays
     this.routing = parts.routing
+    this.routingWebhooks = parts.routingWebhooks
     this.sharedBans = parts.sharedBans
     this.storage = parts.storage
     this.totals = parts.totals
@@ -237,6 +241,7 @@ export class Engine {
     await parts.media?.stop()
     await parts.recordings?.stop()
     parts.relays?.stop()
+    parts.routingWebhooks.stop()
     parts.hosts.stop()
     parts.sharedBans?.stop()
     parts.deadlines.stop()
@@ -267,6 +272,7 @@ export class Engine {
   async load(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
+    await this.routingWebhooks.reload()
     await this.registrar.load()
     await this.sharedBans?.reload()
   }
@@ -275,6 +281,7 @@ export class Engine {
   async reload(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
+    await this.routingWebhooks.reload()
     await this.registrar.reload()
   }
 
@@ -321,6 +328,7 @@ export class Engine {
       ...parts.refused.telemetry(),
       deadlines: parts.deadlines.size,
       ...parts.storage.telemetry(),
+      ...parts.routingWebhooks.telemetry(),
       calls_without_record_total: parts.calls.unstored.withoutRecord,
       messages_delivered_total: parts.control.messages.delivered,
       messages_refused_total: parts.control.messages.refused,

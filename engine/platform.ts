@@ -586,6 +586,7 @@ function openControl(
         publicUrl: config.publicUrl,
         trustedProxies: config.trustedProxies,
         hasMediaRelay: config.relays.length > 0,
+        allowsPrivateTargets: config.webhookPrivateTargets === 'allow',
         reservedNetworks: [
           ...config.trustedSources,
           ...config.edgeProxies.map(({ network }) => network),

@@ -198,7 +198,8 @@ export class HookHost implements HookPort {
       if (outcome.answer === undefined) return nothing
       // The thread has checked it by `checkDecision`.
       const decision = outcome.answer as HookDecisions[H]
-      return { kind: 'decided', decision, by: this.#by }
+      const { fallback } = this.#deps
+      return { kind: 'decided', decision, by: this.#by, tenantId: null, fallback }
     }
     const problem = this.#problemOf(hook, outcome)
     if (outcome.kind === 'overdue') {
