@@ -45,8 +45,17 @@ import { hostPort, tagOf } from '../../schema/sip/index.ts'
 import { answerToPrack } from './call-machine/exchange.ts'
 import type { LiveCall } from './call-machine/state.ts'
 import { replaceForOtherInstance, replaceParty } from './transfer/replace-party.ts'
-import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
+import {
+  type CallStart,
+  readInvite,
+  startOf,
+  type IncomingInvite,
+} from './inbound/incoming-invite.ts'
 import type { Restored } from './saved-calls.ts'
+import type { ApplicationRequest } from './application/application-runs.ts'
+import { endRun } from './application/ended-run.ts'
+import { applicationInvite, applicationOrigin, isUnpaid, noPayer } from './application/own-calls.ts'
+import { withApplication } from './application/application-plan.ts'
 
 interface CallControlDeps
   extends
@@ -79,6 +88,8 @@ export interface CallControl {
   saveAll(): readonly string[]
   /** No RTP has come since `lastPacketAt`: an answered call ends as of that time. */
   mediaLost(callUuid: string, lastPacketAt: number): void
+  /** The worker of this run of the application is gone. */
+  applicationEnded(run: number): void
   /** The SIP server has refused an INVITE by itself. */
   inviteRefused(invite: ReportedRefusal): void
   /** Between phones, outside calls; since the start. */
@@ -137,6 +148,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     spy: (request) => spy(request, calls),
     restore: (entries) => runner.restore(entries),
     saveAll: () => runner.saveAll(),
+    applicationEnded: (run) => endRun(run, calls),
     mediaLost: (callUuid, lastPacketAt) =>
       runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
     inviteRefused: (invite) => refusedInvites.take(invite),
@@ -244,6 +256,12 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps):
     return respond(answer, 403, 'Forbidden')
   }
   if (replacement) return replaceForOtherInstance(request, answer, replacement, deps)
+  const asked = deps.applications?.read(request)
+  if (asked === 'refused') {
+    request.isFromStranger = true
+    return respond(answer, 403, 'Forbidden')
+  }
+  if (asked) return takeOfApplication(request, asked, deps)
   const identified = identify(request, deps)
   request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
@@ -252,22 +270,52 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps):
   if (request.isFromStranger && !deps.onUnknownSource(sourceOf(request), unknownDomain))
     return respond(answer, 403, 'Forbidden')
   const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
+  const source = hostPort(request.sourceAddress, request.sourcePort)
+  const start = startOf(invite, source, deps.now())
+  const beginning = { way: 'invite', stranger: strangerText(identified) } as const
+  return begin(request, invite, start, beginning, deps)
+}
+
+/** The application of the operator calls: like a phone, and never for free outside. */
+function takeOfApplication(
+  request: ReceivedRequest,
+  { callUuid }: ApplicationRequest,
+  deps: CallDeps,
+): void {
+  const run = deps.applications?.runAt(request.sourceAddress, request.sourcePort)
+  const origin = applicationOrigin(callUuid === undefined ? undefined : deps.calls.call(callUuid))
+  const invite = applicationInvite(readInvite(request, deps.newUuid(), origin, deps.routing), deps)
+  const start = { ...startOf(invite, 'application', deps.now()), applicationRun: run }
+  return begin(request, invite, start, { way: 'application' }, deps)
+}
+
+interface Beginning {
+  readonly way: 'invite' | 'application'
+  /** Describes an unknown source. */
+  readonly stranger?: string | undefined
+}
+
+function begin(
+  request: ReceivedRequest,
+  invite: IncomingInvite,
+  start: CallStart,
+  beginning: Beginning,
+  deps: CallDeps,
+): void {
   const { headers } = request
   const leg = deps.calls.beginInvited(
-    { start: startOf(invite, hostPort(request.sourceAddress, request.sourcePort), deps.now()) },
+    { start },
     {
       callerTag: tagOf(headers['from']),
       offer: request.body || undefined,
       isReliable: requires100rel(headers['require']),
-      isPhone: origin.kind === 'extension',
+      isPhone: beginning.way === 'invite' && invite.origin.kind === 'extension',
     },
   )
   deps.receive(leg.id, request)
   const call = deps.calls.call(invite.callUuid)
   if (call === undefined) return undefined
-  return void connect(request, call, invite, strangerText(identified), deps).catch(
-    onFault(call, deps),
-  )
+  return void connect(request, call, invite, beginning, deps).catch(onFault(call, deps))
 }
 
 /** Describes an unknown source, for the record of its call. */
@@ -283,11 +331,13 @@ async function connect(
   request: ReceivedRequest,
   call: LiveCall,
   invite: IncomingInvite,
-  stranger: string | undefined,
+  { way, stranger }: Beginning,
   deps: CallDeps,
 ): Promise<unknown> {
-  const plan = planCall('invite', invite, deps)
-  const { headers } = request
+  const planned = planCall(way, invite, deps)
+  const isAsked = way === 'invite' && request.headers['replaces'] === undefined
+  const plan = isAsked ? withApplication(planned, invite.origin, deps.applications) : planned
+  const { headers } = way === 'invite' ? request : invite
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
   const { isEmergency } = plan
   const isRouted = plan.route?.kind === 'candidates'
@@ -305,5 +355,6 @@ async function connect(
     deps.calls.counts.arrived(call, invite.origin.carrierId)
   }
   if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
+  if (way === 'application' && isUnpaid(invite, plan)) return refuse(call, noPayer, deps)
   return admitAndDial(call, invite, plan, deps)
 }
