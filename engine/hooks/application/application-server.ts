@@ -46,7 +46,7 @@ export class ApplicationServer {
     this.#secret = randomSecret()
     const ofMain = main && {
       screen: ({ get }: { readonly get: (name: string) => string | undefined }) =>
-        get(APPLICATION_SECRET) === main.secret ? undefined : forbidden,
+        get(APPLICATION_SECRET) === main.secret || isInDialog(get('To')) ? undefined : forbidden,
       mayFollow: () => false,
     }
     this.#server = createSipServer({ listen: [listen], secret: this.#secret, log, ...ofMain })
@@ -118,5 +118,8 @@ export class ApplicationServer {
     if (type === 'route' && verb.toLowerCase() === 'invite') onTaking?.()
   }
 }
+
+/** The server knows the dialogs of its applications, and those that they have forwarded. */
+const isInDialog = (to = ''): boolean => /;\s*tag=/i.test(to)
 
 const forbidden = { status: 403, reason: 'Forbidden' }

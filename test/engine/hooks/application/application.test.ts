@@ -1,6 +1,7 @@
 import type Srf from 'drachtio-srf'
 import { expect, test } from 'vitest'
 import { startApplicationRig } from '../../../support/application-rig.ts'
+import { extensionRecord } from '../../call/steps.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import { sdp, type Leg, type SipPeer } from '../../../support/sip-peer.ts'
@@ -11,10 +12,8 @@ type Handler = (
   next: (error?: unknown) => void,
 ) => unknown
 
-const onInvite = (handler: Handler) => (srf: Srf) =>
-  srf.use('invite', (request, response, next) =>
-    handler(request, response, (error) => void next(error)),
-  )
+/** The library types `next` as any function. */
+const onInvite = (handler: Handler) => (srf: Srf) => srf.use('invite', handler as never)
 
 interface Placed {
   readonly caller: SipPeer
@@ -194,4 +193,102 @@ test('an application that is silent is given up after the time of a node', async
   await rig.advance(1_500)
   node.reply(await node.next('INVITE'), 486, { tag: 'b' })
   await caller.next('486 INVITE')
+})
+
+test('a bridged call is priced for the caller as if its phone had dialled', async () => {
+  const rig = await startApplicationRig(
+    onInvite(async (request, response) => {
+      const opts = { proxyRequestHeaders: ['all'] }
+      const { uas, uac } = await request.srf.createB2BUA(
+        request,
+        response,
+        'sip:15550000@192.0.2.9:5090',
+        opts,
+      )
+      uas.on('destroy', () => uac.destroy())
+      uac.on('destroy', () => uas.destroy())
+    }),
+  )
+  const called = await rig.caller()
+  const uri = `sip:127.0.0.1:${called.port}`
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways: [gateway({ uri })] }
+  const placed = await place(rig, '600')
+  const invite = await called.next('INVITE')
+  expect(invite.text).not.toMatch(/X-Tollgate|secret/i)
+  called.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await answered(placed)
+  await called.next('ACK')
+  const [, charged] = rig.asked
+  expect(charged).toMatchObject({ caller: '101', callee: '15550000', extensionId: 101 })
+  placed.caller.request('BYE', placed.leg)
+  called.reply(await called.next('BYE'), 200)
+  const records = [await rig.record(), await rig.record()]
+  expect(records).toContainEqual(
+    expect.objectContaining({ sourceAddress: 'application', calledNumber: '15550000' }),
+  )
+})
+
+test('a bridged call for which nobody pays is refused', async () => {
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.srf.createB2BUA(request, response, 'sip:15550000@192.0.2.9', { passFailure: true }),
+    ),
+  )
+  const called = await rig.caller()
+  const uri = `sip:127.0.0.1:${called.port}`
+  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways: [gateway({ uri })] }
+  const account = { customerId: null, tenantId: null, ratePrefix: null, currency: null }
+  rig.answers.authorize = () =>
+    Promise.resolve({
+      kind: 'granted',
+      grantedSeconds: Infinity,
+      account: { ...account, isUnauthorizedByOcs: false },
+    })
+  rig.answers.origin = carrierWithoutPayer
+  const { caller } = await place(rig)
+  await caller.next('403 INVITE')
+  expect(called.inbox).toEqual([])
+  const denied = [await rig.record(), await rig.record()].map(({ denialCode }) => denialCode)
+  expect(denied).toContain('unknown_caller')
+})
+
+const carrierWithoutPayer = {
+  kind: 'carrier',
+  carrierId: 5,
+  gatewayId: 1,
+  name: 'Alpha',
+  customerId: null,
+  payer: 'customer',
+  tenantId: null,
+  inboundSetId: null,
+} as const
+
+test('an application that forwards a call sends it by the product alone', async () => {
+  const rig = await startApplicationRig(
+    onInvite((request) => {
+      request.srf.proxyRequest(request, 'sip:1777@192.0.2.9:5090')
+    }),
+  )
+  const node = await rig.node()
+  const placed = await place(rig)
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await answered(placed)
+  await node.next('ACK')
+  placed.caller.request('BYE', placed.leg)
+  node.reply(await node.next('BYE'), 200)
+  await placed.caller.next('200 BYE')
+  const records = [await rig.record(), await rig.record()]
+  expect(records.map(({ calledNumber }) => calledNumber).toSorted()).toEqual(['1555', '1777'])
+})
+
+test('a request from the place of the application without its secret is refused', async () => {
+  const rig = await startApplicationRig(onInvite((_request, response) => response.send(486)))
+  const caller = await rig.caller()
+  const { port } = caller
+  rig.applications.started({ run: 2, protocol: 'udp', host: '127.0.0.1', port, secret: 'other' })
+  const faked = ['X-Tollgate-Application: a guess']
+  caller.request('INVITE', caller.leg(rig.uri('1555')), { headers: faked })
+  await caller.next('403 INVITE')
 })
