@@ -35,6 +35,7 @@ import type {
   Simulation,
   SimulationRequest,
 } from '../schema/contracts/engine.ts'
+import type { HookPort } from '../schema/contracts/hooks.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Charging, SavedEntry } from '../schema/contracts/charging.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -106,6 +107,8 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** The operator's code, which is asked about calls; absent: there is none. */
+  readonly hooks?: HookPort | undefined
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */

@@ -25,7 +25,7 @@ import { isServerUnavailable } from '../schema/postgres/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
-import type { Config } from './config.ts'
+import { type Config, type Environment, withoutSecrets } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
@@ -37,6 +37,7 @@ import {
   requestShares,
   type ShareMembers,
 } from './shares/instance-shares.ts'
+import { HookHost } from './hooks/hook-host.ts'
 import { HttpCertificates } from './http-certificates.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
@@ -54,6 +55,8 @@ export interface PlatformDeps extends Clocks {
   readonly isNewDatabase?: boolean | undefined
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
+  /** The file of hooks sees it, without our secrets. Absent: it sees nothing. */
+  readonly environment?: Environment
   readonly version: string
   /** Host name of this machine. */
   readonly hostName: string
@@ -89,6 +92,8 @@ export interface OpenedPlatform {
   leave(): Promise<void>
   /** Reads the certificates of all listeners again, for new connections. */
   reloadCertificates(): void
+  /** Loads the file of hooks again. */
+  reloadHooks(): void
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
   /**
@@ -105,6 +110,7 @@ const SET_UP_MS = 2_000
 
 /**
  * @throws {DatabaseRefused} the database cannot be used.
+ * @throws {HookFileError} the file of hooks cannot be loaded.
  * @throws {Error} an address cannot be listened on.
  */
 export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform> {
@@ -117,6 +123,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
   const { closers, closeAll, outcome } = closing(() => stores.close(), log)
   let leaveCalls = (): Promise<unknown> => Promise.resolve()
   try {
+    const hooks = await startHooks(deps, closers)
     const members = membersOf(stores, deps)
     const limits = members && limitsOf(limitShares, stores, members, deps)
     const requests = members && limitsOf(requestShares, stores, members, deps)
@@ -134,7 +141,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
       if (unwritten.length > 0) outcome.isClean = false
       tellUnwritten(log, unwritten)
     })
-    const engine = createEngine(stores, { charging, limits, webhooks }, deps)
+    const engine = createEngine(stores, { charging, limits, webhooks, hooks }, deps)
     closers.push(() => engine.stop())
     node.countCalls(() => engine.calls.size)
     reviewWhenFenced(node, charging, engine)
@@ -179,6 +186,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
         engine,
         ocs,
         webhooks,
+        hooks,
         reports,
         rateImports,
         backups,
@@ -197,8 +205,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
     const duties = [() => void webhooks.stop(), ...startDuties(stores, engine, webhooks, deps)]
     if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
     const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
-    closers.push(stopDuties)
-    closers.push(stopWatch)
+    closers.push(stopDuties, stopWatch)
     await announceAdmin(store, deps)
     hasServed = true
     const draining = drainOf(engine, deps)
@@ -207,7 +214,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
       engine,
       stop: closeAll,
       addresses: addressesOf(engine, control, config),
-      reloadCertificates: () => reloadCertificates(engine, certificates),
+      ...reloadsOf(engine, certificates, hooks),
       ...draining,
       drain: async () => {
         await Promise.all([node.become('draining'), draining.drain()])
@@ -236,12 +243,14 @@ interface EngineServices {
   /** Absent: no other instance counts against the same limits. */
   readonly limits: InstanceShares | undefined
   readonly webhooks: Webhooks
+  /** Absent: no code of the operator is asked. */
+  readonly hooks: HookHost | undefined
 }
 
 /** Makes the engine on opened stores; it serves nothing yet. */
 function createEngine(
   stores: Stores,
-  { charging, limits, webhooks }: EngineServices,
+  { charging, limits, webhooks, hooks }: EngineServices,
   deps: PlatformDeps,
 ): Engine {
   const { store, disk, node } = stores
@@ -263,8 +272,29 @@ function createEngine(
       ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
       : {}),
     webhooks: webhooks.sink,
+    hooks,
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
+}
+
+/** Undefined without `HOOKS`. @throws {HookFileError} */
+async function startHooks(
+  deps: PlatformDeps,
+  closers: (() => void)[],
+): Promise<HookHost | undefined> {
+  const { config, environment = {}, steadyNow, now: wallNow, schedule, log } = deps
+  if (config.hooks === undefined) return undefined
+  const hooks = new HookHost({
+    ...config.hooks,
+    environment: withoutSecrets(environment),
+    now: steadyNow,
+    wallNow,
+    schedule,
+    log,
+  })
+  closers.push(() => hooks.stop())
+  await hooks.start()
+  return hooks
 }
 
 /** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */
@@ -279,10 +309,17 @@ function reviewWhenFenced(
   })
 }
 
-function reloadCertificates(engine: Engine, certificates: HttpCertificates): void {
-  engine.reloadCertificates()
-  certificates.reload()
-}
+const reloadsOf = (
+  engine: Engine,
+  certificates: HttpCertificates,
+  hooks: HookHost | undefined,
+): Pick<OpenedPlatform, 'reloadCertificates' | 'reloadHooks'> => ({
+  reloadCertificates: () => {
+    engine.reloadCertificates()
+    certificates.reload()
+  },
+  reloadHooks: () => void hooks?.reload(),
+})
 
 function tellUnwritten(log: Log, unwritten: readonly unknown[]): void {
   for (const record of unwritten) log('error', 'a call record could not be written', { record })
@@ -484,6 +521,7 @@ function openControl(
     node,
     certificates,
     clocks,
+    hooks,
     ...parts
   }: {
     readonly store: Store
@@ -496,6 +534,7 @@ function openControl(
     readonly engine: Engine
     readonly ocs: Ocs | undefined
     readonly webhooks: Webhooks
+    readonly hooks: HookHost | undefined
     readonly reports: Reports
     readonly rateImports: RateImports
     readonly backups: ScheduledBackups | undefined
@@ -516,7 +555,15 @@ function openControl(
       randomBytes,
       log,
       version,
-      engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
+      engine: {
+        ...port,
+        telemetry: () => ({
+          ...port.telemetry(),
+          ...backups?.telemetry(),
+          ...hooks?.telemetry(),
+        }),
+      },
+      hookTroubles: hooks && (() => hooks.troubles()),
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),

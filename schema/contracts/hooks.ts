@@ -236,3 +236,19 @@ export interface HookPort {
   /** Returns at once. What does not fit in the queue is dropped and counted. */
   tell<H extends ToldHook>(hook: H, argument: HookArgument<H>): void
 }
+
+/** Failures of one hook, or of the file or webhook itself, without a longer pause; for people. */
+export interface HookTrouble {
+  /** Names the file or the webhook. */
+  readonly by: string
+  /** Null: the file as a whole, or its thread. */
+  readonly hook: HookName | null
+  /** The last failure: one line, with file and line where they are known. */
+  readonly message: string
+  readonly file: string | null
+  readonly line: number | null
+  /** Failures between `firstAt` and `lastAt`, milliseconds UTC. */
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
+}
