@@ -7,6 +7,7 @@ import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { InstanceIdentity } from '../schema/contracts/instances.ts'
 import type { Store } from '../schema/storage/store.ts'
 import { ActiveCalls } from './call/active-calls.ts'
+import { ApplicationRuns } from './call/application/application-runs.ts'
 import { type CallControl, type Restored, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
 import { ALLOW, calledOf, HeaderFilter } from './call/sip-headers.ts'
@@ -155,6 +156,10 @@ export class Engine {
   /** Counts all calls since the start. */
   readonly totals = new CallTotals()
   readonly calls: ActiveCalls
+  /** Applications of drachtio-srf that are asked about calls. */
+  readonly applications = new ApplicationRuns({
+    onEnded: (run) => this.#control.applicationEnded(run),
+  })
   readonly events: EventLog
   readonly storage: StorageNotes
   /** Absent without `RTPENGINE`. */
@@ -377,6 +382,22 @@ export class Engine {
       const isAny = /^[0:.]+$/.test(address)
       return { protocol, host: isAny ? advertisedHost : address, port }
     })
+  }
+
+  /**
+   * Where applications of this process reach SIP, once started. Undefined: SIP is served by
+   * drachtio-servers elsewhere, or neither by UDP nor by TCP.
+   */
+  get wayForApplications() {
+    if (this.#config.drachtio.servers !== undefined) return undefined
+    const listener = ['udp', 'tcp']
+      .map((wanted) => this.listeners.find(({ protocol }) => protocol === wanted))
+      .find((each) => each !== undefined)
+    if (listener === undefined) return undefined
+    const { protocol, host, port } = listener
+    const anyHosts: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+    const by = protocol === 'tcp' ? ('tcp' as const) : ('udp' as const)
+    return { protocol: by, host: anyHosts[host] ?? host, port }
   }
 
   /** Reads the database; before `start`. */
@@ -664,6 +685,7 @@ export class Engine {
       listening: this.media?.listening,
       onUnknownSource: this.#onUnknownSource,
       otherInstances: this.#transfers(deps),
+      applications: this.applications,
       onInstanceSilent: (name) => this.#others?.peers.suspect(name),
       isHolderLost: ({ name, run }) => this.#others?.peers.isLost(name, run) === true,
       onGatewayOutcome: (gatewayId, outcome) => this.trunks.reportCall(gatewayId, outcome),
@@ -741,7 +763,8 @@ export class Engine {
   /** Carriers, nodes of both kinds and trusted networks are never shut out. */
   #isKnown(address: string, port: number): boolean {
     const isOther = this.#others?.peers.has(address) === true
-    return isOther || this.routing.recognize({ address, port }).kind !== 'unknown'
+    if (isOther || this.applications.isAt(address, port)) return true
+    return this.routing.recognize({ address, port }).kind !== 'unknown'
   }
 
   #sourceStatusOf(address: string, port: number): 'known' | 'proven' | 'stranger' {

@@ -154,6 +154,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
       return journal.written()
     }
     const { restored, abandoned } = await engine.start(saved, answers.take(deps.now()))
+    serveApplications(hooks, engine, log)
     engine.finishLast()
     await Promise.all([limits?.alone(), requests?.alone()])
     tellResumed(log, restored, {
@@ -295,6 +296,14 @@ async function startHooks(
   closers.push(() => hooks.stop())
   await hooks.start()
   return hooks
+}
+
+/** Middleware of drachtio-srf needs our own SIP server. */
+function serveApplications(hooks: HookHost | undefined, engine: Engine, log: Log): void {
+  const way = engine.wayForApplications
+  if (way !== undefined) hooks?.serveApplications({ runs: engine.applications, way })
+  else if (hooks)
+    log('warn', 'hooks: middleware is not asked, as SIP is served neither here by UDP nor by TCP')
 }
 
 /** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */

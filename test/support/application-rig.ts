@@ -21,7 +21,12 @@ export async function startApplicationRig(
   const errors: unknown[] = []
   const secret = 'secret of the worker'
   const worker = await WorkerApplication.create({
-    main: { protocol: 'udp', host: '127.0.0.1', port: rig.server.listeners[0]?.port ?? 0, secret },
+    main: Promise.resolve({
+      protocol: 'udp',
+      host: '127.0.0.1',
+      port: rig.server.listeners[0]?.port ?? 0,
+      secret,
+    }),
     randomSecret: () => 'secret of the door',
     log: () => undefined,
     fallback,

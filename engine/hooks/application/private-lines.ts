@@ -21,6 +21,10 @@ export interface WayToMain {
   readonly secret: string
 }
 
+/** The address at which a worker's server is bound. */
+export const loopbackOf = ({ host }: Pick<WayToMain, 'host'>): string =>
+  host.includes(':') ? '::1' : '127.0.0.1'
+
 /** A payload of the server, as the application reads it. */
 export function shownToApplication(payload: string): string {
   const end = payload.indexOf('\r\n')

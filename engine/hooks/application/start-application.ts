@@ -7,14 +7,15 @@ import { APPLICATION_CONTINUES } from '../../call/application/private-headers.ts
 import { ApplicationServer, type ApplicationServerOptions } from './application-server.ts'
 import { type LibraryResponse, loadSrf, type ApplicationSrf, type SrfLibrary } from './library.ts'
 import { ownSrf, type SrfWorld } from './own-srf.ts'
-import type { WayToMain } from './private-lines.ts'
+import { loopbackOf, type WayToMain } from './private-lines.ts'
 import { resolveLibrary } from './resolve-library.ts'
 
 /** The default export of a file, or of an example. */
 export type ApplicationFunction = (srf: ApplicationSrf) => unknown
 
 export interface WorkerApplicationDeps {
-  readonly main: WayToMain
+  /** Known as soon as the main process serves SIP. */
+  readonly main: Promise<WayToMain>
   readonly randomSecret: () => string
   readonly log: Log
   /** A call whose middleware has failed goes on without it, or gets 503. */
@@ -36,6 +37,7 @@ export class WorkerApplication {
   readonly #deps: WorkerApplicationDeps
   #server: Promise<ApplicationServer> | undefined
   #running: ApplicationServer | undefined
+  #secret = ''
   readonly #connected = new Set<ApplicationSrf>()
   readonly #library: SrfLibrary
 
@@ -53,7 +55,12 @@ export class WorkerApplication {
   async startApplication(application: ApplicationFunction): Promise<void> {
     const srf = new this.#library()
     await application(srf)
-    srf.connect(await this.#open())
+    srf.connect(anywhere)
+  }
+
+  /** Whether the file has connected an `Srf`, or its default export was started. */
+  get isUsed(): boolean {
+    return this.#connected.size > 0
   }
 
   /** Calls and requests that have not come to their end: a worker that has any is not replaced. */
@@ -62,7 +69,7 @@ export class WorkerApplication {
   }
 
   async stop(): Promise<void> {
-    const server = await this.#server
+    const server = this.#running
     for (const srf of this.#connected) disconnect(srf)
     this.#connected.clear()
     await server?.stop()
@@ -74,9 +81,11 @@ export class WorkerApplication {
   }
 
   async #start(): Promise<ApplicationServer> {
-    const { main, randomSecret, log, onTaking } = this.#deps
+    const { randomSecret, log, onTaking } = this.#deps
+    const main = await this.#deps.main
+    this.#secret = main.secret
     const server = new ApplicationServer({
-      listen: { protocol: main.protocol, host: isSix(main.host) ? '::1' : '127.0.0.1', port: 0 },
+      listen: { protocol: main.protocol, host: loopbackOf(main), port: 0 },
       main,
       randomSecret,
       log,
@@ -88,8 +97,7 @@ export class WorkerApplication {
   }
 
   #world(): SrfWorld {
-    const { main, fallback, onError } = this.#deps
-    const goesOn = { headers: { [APPLICATION_CONTINUES]: main.secret } }
+    const { fallback, onError } = this.#deps
     return {
       open: () => this.#open(),
       onConnect: (srf) => void this.#connected.add(srf),
@@ -99,7 +107,7 @@ export class WorkerApplication {
         if (status !== undefined) response.send(status)
         else if (error != null && fallback === 'refuse')
           response.send(503, undefined, { headers: { 'Retry-After': RETRY_AFTER } })
-        else response.send(404, 'Continue', goesOn)
+        else response.send(404, 'Continue', { headers: { [APPLICATION_CONTINUES]: this.#secret } })
       },
     }
   }
@@ -114,7 +122,8 @@ function disconnect(srf: ApplicationSrf): void {
   }
 }
 
-const isSix = (host: string): boolean => host.includes(':')
+/** An `Srf` of ours connects to its own server, whatever it is told. */
+const anywhere = { host: '', port: 0, secret: '' }
 
 /** An error with a status is an answer; any other one is a fault. */
 function statusOf(error: unknown): number | undefined {
