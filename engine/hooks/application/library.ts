@@ -2,6 +2,8 @@
 import type { EventEmitter } from 'node:events'
 
 export interface LibraryRequest {
+  readonly method: string
+  readonly res: LibraryResponse
   readonly isNewInvite: boolean
   get(name: string): string | undefined
 }
@@ -28,6 +30,15 @@ interface LibraryApp {
 }
 
 export interface LibraryAgent {
+  proxy(
+    request: LibraryRequest,
+    options: { readonly destination: readonly string[] },
+    callback: (
+      token: readonly string[],
+      response?: string,
+      meta?: { readonly address: string; readonly port: number },
+    ) => void,
+  ): void
   _makeRequest(parameters: { readonly options: LibraryOptions }): unknown
 }
 
@@ -43,6 +54,21 @@ export interface ApplicationSrf extends EventEmitter {
   readonly app: LibraryApp
   connect(options: ConnectOptions, callback?: (...parameters: unknown[]) => void): unknown
   disconnect(): void
+  createB2BUA(
+    request: LibraryRequest,
+    response: LibraryResponse,
+    uri: string,
+    options: Readonly<Record<string, unknown>>,
+  ): Promise<Bridge>
+}
+
+interface BridgeDialog extends EventEmitter {
+  destroy(): unknown
+}
+
+export interface Bridge {
+  readonly uas: BridgeDialog
+  readonly uac: BridgeDialog
 }
 
 export interface ConnectOptions {

@@ -5,6 +5,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { APPLICATION_CALL } from '../../call/application/private-headers.ts'
 import { CALL_UUID } from '../../call/sip-headers.ts'
+import { bridgeForwarded } from './forwarded-calls.ts'
 import type {
   ConnectOptions,
   LibraryAgent,
@@ -69,7 +70,11 @@ function adopt(srf: ApplicationSrf, world: SrfWorld): void {
     calls.run(request, () => handle(request, response, out ?? lastOf(request, response, world)))
   }
   const init = app._init.bind(app)
-  app._init = () => withCalls(init(), calls)
+  app._init = () => {
+    const agent = withCalls(init(), calls)
+    if (world.passOn) bridgeForwarded(srf, agent)
+    return agent
+  }
 }
 
 /** A rejected promise of a middleware is its error: drachtio-srf would let the process end. */

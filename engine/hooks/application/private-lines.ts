@@ -93,8 +93,6 @@ function withSource(leader: string, { protocol, address, port }: OriginalInvite)
 export function toMain(payload: string, way: WayToMain): string {
   const [leader = ''] = payload.split('\r\n', 1)
   const [id = '', type, ...fields] = leader.split('|')
-  if (type === 'proxy')
-    return [id, type, ...proxied(fields, way)].join('|') + payload.slice(leader.length)
   const [transactionId, dialogId] = fields
   if (type !== 'sip' || transactionId !== '' || dialogId !== '') return payload
   const { start, lines, body } = partsOf(payload.slice(leader.length + 2))
@@ -110,27 +108,3 @@ export function toMain(payload: string, way: WayToMain): string {
 
 const hopOf = ({ protocol, host, port }: WayToMain): string =>
   `sip:${host}:${port};transport=${protocol}`
-
-/**
- * The main process gets what is forwarded, by `maddr`. The server stays in the dialog: both ends of
- * it are in the main process, which sends nothing to itself.
- */
-function proxied(fields: readonly string[], { protocol, host, port }: WayToMain) {
-  const [transactionId = '', , full = '', , order = '', provisional = '', final = ''] = fields
-  const destinations = fields.slice(7).map((destination) => {
-    const [, scheme = 'sip', user = '', name = ''] =
-      /^(?:(sips?):)?([^@;>]*@)?(\[[^\]]*\]|[^:;>]*)/i.exec(destination.replace(/^<|>$/g, '')) ?? []
-    const target = name === '' ? host : name
-    return `${scheme.toLowerCase()}:${user}${target}:${port};maddr=${host};transport=${protocol}`
-  })
-  return [
-    transactionId,
-    'remainInDialog',
-    full,
-    'dontFollowRedirects',
-    order,
-    provisional,
-    final,
-    ...destinations,
-  ]
-}
