@@ -17,6 +17,7 @@ import type { Storage } from '../schema/storage/storage.ts'
 import type { Store } from '../schema/storage/store.ts'
 import { CallTotals } from './call-totals.ts'
 import { ActiveCalls } from './call/active-calls.ts'
+import { ApplicationRuns } from './call/application/application-runs.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
 import type { HookSources } from './call/hooks/call-hooks.ts'
@@ -118,18 +119,19 @@ const BYTES_OF_A_CALL = 16_384
 
 export function createEngine(deps: EngineDeps): Engine {
   const base = createBase(deps)
-  // All send by the SIP server, so it is there first. It asks for decisions, and calls end, when
-  // everything below is there: nothing runs before `Engine.start`.
+  // All send by the SIP server, so it is there first. It asks for decisions, and calls and
+  // applications end, when everything below is there: nothing runs before `Engine.start`.
   const sip = createSip(deps, base, () => decisions)
   const calls = createCalls(deps, base, (record) => {
     media.recordings?.ended(record)
     sip.testPhones.end(record.callUuid)
   })
   const routes = createRoutes(deps, base, sip, calls)
-  const access = createAccess(deps, base, sip, routes)
+  const applications = new ApplicationRuns({ onEnded: (run) => control.applicationEnded(run) })
+  const access = createAccess(deps, base, sip, { ...routes, applications })
   const media = createMediaParts(deps, base, routes, access, calls)
   const hookedTo = hookSources(deps, routes, media)
-  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, hookedTo }
+  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, applications, hookedTo }
   const control = createCallControl(deps, parts)
   const { isInner } = base.tenantNames
   const decisions: SipDecisions = sipDecisions({ ...parts, control, isInner })
@@ -145,6 +147,7 @@ type Routes = ReturnType<typeof createRoutes>
 type Access = ReturnType<typeof createAccess>
 type MediaParts = ReturnType<typeof createMediaParts>
 interface CallParts {
+  readonly applications: ApplicationRuns
   readonly calls: ActiveCalls
   readonly hookedTo: HookSources
 }
@@ -342,13 +345,15 @@ function createAccess(
   deps: EngineDeps,
   base: Base,
   { server, client }: Sip,
-  { routing, dispatcher, hooks }: Routes,
+  { routing, dispatcher, hooks, applications }: Routes & { readonly applications: ApplicationRuns },
 ) {
   const { store, now, schedule, log, notices } = deps
   const { peers } = base
-  // Carriers, nodes, other instances and trusted networks are never shut out.
+  // Carriers, nodes, other instances, applications and trusted networks are never shut out.
   const isKnown = (address: string, port: number): boolean =>
-    peers?.has(address) === true || routing.recognize({ address, port }).kind !== 'unknown'
+    peers?.has(address) === true ||
+    applications.isAt(address, port) ||
+    routing.recognize({ address, port }).kind !== 'unknown'
   const guard = new FloodGuard({
     now,
     log,
@@ -506,6 +511,7 @@ function createCallControl(
     listening: media?.listening,
     onUnknownSource,
     otherInstances: transferInstances(deps, parts),
+    applications: parts.applications,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),

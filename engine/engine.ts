@@ -10,6 +10,7 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { OwnNetwork } from '../schema/rules/gateways.ts'
 import type { CallTotals } from './call-totals.ts'
 import type { ActiveCalls } from './call/active-calls.ts'
+import type { ApplicationRuns } from './call/application/application-runs.ts'
 import type { CallControl, Restored } from './call/app.ts'
 import type { CallDeadlines } from './call/deadlines.ts'
 import type { MessageLog } from './call/trace/message-log.ts'
@@ -44,6 +45,8 @@ import type { Trunks } from './trunks/trunks.ts'
 
 /** The parts that an engine starts, stops and shows. */
 export interface EngineParts {
+  /** Applications of drachtio-srf that are asked about calls. */
+  readonly applications: ApplicationRuns
   readonly calls: ActiveCalls
   readonly client: UserAgent
   readonly control: CallControl
@@ -94,6 +97,7 @@ const REFUSING_MS = 300
 const LEAVING_POLL_MS = 20
 export class Engine {
   readonly #parts: EngineParts
+  readonly applications: ApplicationRuns
   readonly calls: ActiveCalls
   readonly dispatcher: Dispatcher
   readonly events: EventLog
@@ -118,6 +122,7 @@ export class Engine {
 
   constructor(parts: EngineParts) {
     this.#parts = parts
+    this.applications = parts.applications
     this.calls = parts.calls
     this.dispatcher = parts.dispatcher
     this.events = parts.events
@@ -283,6 +288,22 @@ export class Engine {
     await this.routing.reload()
     await this.routingWebhooks.reload()
     await this.registrar.reload()
+  }
+
+  /**
+   * Where applications of this process reach SIP, once started. Undefined: SIP is served by
+   * drachtio-servers elsewhere, or neither by UDP nor by TCP.
+   */
+  get wayForApplications() {
+    if (this.#parts.port.isRemote) return undefined
+    const listener = ['udp', 'tcp']
+      .map((wanted) => this.listeners.find(({ protocol }) => protocol === wanted))
+      .find((each) => each !== undefined)
+    if (listener === undefined) return undefined
+    const { protocol, host, port } = listener
+    const anyHosts: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+    const by = protocol === 'tcp' ? ('tcp' as const) : ('udp' as const)
+    return { protocol: by, host: anyHosts[host] ?? host, port }
   }
 
   /** Reads the certificates of `tls` and `wss` again, for new connections. */

@@ -533,7 +533,7 @@ export type SimulatedPayment =
     }
 
 export interface SimulatedCandidate {
-  readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain'
+  readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain' | 'application'
   readonly uri: string
   /** The name of the carrier or agent, or the extension. */
   readonly name: string | null

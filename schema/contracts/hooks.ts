@@ -47,8 +47,12 @@ export interface HookDecisions {
 
 /** Who sends a call or a registration. */
 export interface HookSource {
-  /** `api`: click-to-call and test calls; `forward`: a phone has forwarded the call. */
-  readonly kind: 'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward'
+  /**
+   * `api`: click-to-call and test calls; `forward`: a phone has forwarded the call; `application`:
+   * middleware of drachtio-srf has made it.
+   */
+  readonly kind:
+    'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward' | 'application'
   /** IP address; empty for `api` and `forward`. */
   readonly address: string
   /** 0 for `api` and `forward`. */
