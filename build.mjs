@@ -22,6 +22,7 @@ const { build } = await import('esbuild').catch(() => {
   process.exit(1)
 })
 
+const { generalScreens } = await import('./control/resources/general-screens.ts')
 const { guidePage } = await import('./control/console/guide-page.mjs')
 
 const consoleContent = {
@@ -79,10 +80,12 @@ const threads = await build({
     'backup-worker': 'engine/backups/backup-worker.ts',
     'recording-worker': 'engine/media/recording/recording-worker.ts',
     'mixer-worker': 'engine/media/spy/mixer-worker.ts',
+    'hook-worker': 'engine/hooks/hook-worker.ts',
   },
   entryNames: '[name]-[hash]',
   // Its binary is a package of its own for each system.
   external: ['@node-rs/argon2'],
+  plugins: [drachtioSrfBeside],
 })
 const [launcher, program, library, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
@@ -223,6 +226,7 @@ async function buildConsole(folder) {
     jsx: 'automatic',
     jsxImportSource: 'preact',
     legalComments: 'none',
+    define: { GENERAL_SCREENS: JSON.stringify(generalScreens()) },
   })
   const files = outputFiles.flatMap(({ path, contents }) => compressed(path, contents))
   const nameOf = (pattern) =>

@@ -15,19 +15,10 @@ export class WrongSetting extends Error {
 
 /** @throws {WrongSetting} for the first setting whose text is not allowed. */
 export function readConfig(environment: Environment) {
-  const read = <T>(setting: Setting<T>): T => readSetting(setting, environment)
+  const read: Read = (setting) => readSetting(setting, environment)
   const is: Said = (setting) => said(setting, environment)
   const config = {
-    sip: {
-      listen: read(settings.sipListen),
-      advertisedHost: read(settings.sipAdvertisedHost),
-      hostNames: read(settings.sipHostNames) ?? [],
-      foreignDomains: read(settings.foreignDomains) ?? [],
-      tls: readTls(read, is),
-      webSocketOrigins: read(settings.sipWsOrigins),
-      dnsServers: read(settings.sipDnsServers),
-      connectionsPerAddress: read(settings.sipConnectionsPerAddress),
-    },
+    sip: readSip(read, is),
     apiListen: read(settings.apiListen),
     apiTls: readPair(read, is, settings.apiTlsCert, settings.apiTlsKey),
     publicUrl: read(settings.publicUrl),
@@ -66,19 +57,14 @@ export function readConfig(environment: Environment) {
     ringTimeoutMs: read(settings.ringTimeoutSeconds) * 1_000,
     nonceSeconds: read(settings.nonceSeconds),
     sessionExpiresSeconds: read(settings.sessionExpiresSeconds),
-    probe: {
-      intervalMs: read(settings.probeIntervalMs),
-      timeoutMs: read(settings.probeTimeoutMs),
-      gatewayIntervalMs: read(settings.gatewayProbeIntervalMs),
-      failures: read(settings.probeFailures),
-      successes: read(settings.probeSuccesses),
-    },
+    probe: readProbe(read),
     relays: read(settings.rtpengine) ?? [],
     recording: readRecording(read, is),
     mediaTimeoutMs: read(settings.mediaTimeoutSeconds) * 1_000,
     mediaTimeoutCharge: read(settings.mediaTimeoutCharge),
     mediaPolicy: read(settings.mediaPolicy),
     mediaDtmfListen: readDtmfListen(read, is),
+    hooks: readHooks(read),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
@@ -115,6 +101,9 @@ function readSetting<T>(setting: Setting<T>, environment: Environment): T {
   throw new WrongSetting(`${said(setting, environment)}; allowed is ${setting.allowed}`)
 }
 
+/** The value of a setting. */
+type Read = <T>(setting: Setting<T>) => T
+
 type NamedSetting = Pick<Setting<unknown>, 'name' | 'isSecret' | 'defaultText'>
 
 /** `LOG_LEVEL is "loud"`: the start of a refusal. */
@@ -130,8 +119,27 @@ function said({ name, isSecret, defaultText = '' }: NamedSetting, environment: E
 const lacking = (what: string, other: NamedSetting): WrongSetting =>
   new WrongSetting(`${what}; ${other.name} must be set with it`)
 
+const readSip = (read: Read, is: Said) => ({
+  listen: read(settings.sipListen),
+  advertisedHost: read(settings.sipAdvertisedHost),
+  hostNames: read(settings.sipHostNames) ?? [],
+  foreignDomains: read(settings.foreignDomains) ?? [],
+  tls: readTls(read, is),
+  webSocketOrigins: read(settings.sipWsOrigins),
+  dnsServers: read(settings.sipDnsServers),
+  connectionsPerAddress: read(settings.sipConnectionsPerAddress),
+})
+
+const readProbe = (read: Read) => ({
+  intervalMs: read(settings.probeIntervalMs),
+  timeoutMs: read(settings.probeTimeoutMs),
+  gatewayIntervalMs: read(settings.gatewayProbeIntervalMs),
+  failures: read(settings.probeFailures),
+  successes: read(settings.probeSuccesses),
+})
+
 /** Undefined: calls are not recorded. */
-function readRecording(read: <T>(setting: Setting<T>) => T, is: Said) {
+function readRecording(read: Read, is: Said) {
   const [folder, spool] = [read(settings.recordingsPath), read(settings.recordingSpool)]
   const hasTone = read(settings.recordingTone) === 'on'
   const isRequired = read(settings.recordingRequired) === 'on'
@@ -147,8 +155,28 @@ function readRecording(read: <T>(setting: Setting<T>) => T, is: Said) {
   return { folder, spool, hasTone, isRequired }
 }
 
+/** Undefined: no code of the operator is asked. */
+function readHooks(read: <T>(setting: Setting<T>) => T) {
+  const file = read(settings.hooksFile)
+  const timeoutMs = read(settings.hooksTimeoutMs)
+  const fallback = read(settings.hooksFallback)
+  const memoryMb = read(settings.hooksMemoryMb)
+  return file === undefined ? undefined : { file, timeoutMs, fallback, memoryMb }
+}
+
+/** The environment as code of the operator sees it: no value of a setting that is secret. */
+export function withoutSecrets(environment: Environment): Readonly<Record<string, string>> {
+  const secrets = new Set(
+    Object.values(settings).flatMap(({ name, isSecret }) => (isSecret ? [name] : [])),
+  )
+  const shown: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment))
+    if (value !== undefined && !secrets.has(name)) shown[name] = value
+  return shown
+}
+
 /** Undefined: relays do not tell of digits. */
-function readDtmfListen(read: <T>(setting: Setting<T>) => T, is: Said) {
+function readDtmfListen(read: Read, is: Said) {
   const place = read(settings.mediaDtmfListen)
   if (place !== undefined && read(settings.rtpengine) === undefined)
     throw lacking(is(settings.mediaDtmfListen), settings.rtpengine)
@@ -156,7 +184,7 @@ function readDtmfListen(read: <T>(setting: Setting<T>) => T, is: Said) {
 }
 
 /** Undefined without a certificate. */
-function readTls(read: <T>(setting: Setting<T>) => T, is: Said) {
+function readTls(read: Read, is: Said) {
   const pair = readPair(read, is, settings.sipTlsCert, settings.sipTlsKey)
   const rest = {
     chainFile: read(settings.sipTlsChain),
@@ -174,7 +202,7 @@ export interface CertificateFiles {
 
 /** Undefined: neither is set. */
 function readPair(
-  read: <T>(setting: Setting<T>) => T,
+  read: Read,
   is: Said,
   cert: Setting<string | undefined>,
   key: Setting<string | undefined>,
@@ -186,7 +214,7 @@ function readPair(
 }
 
 /** Undefined: no HEP is sent. */
-function readHep(read: <T>(setting: Setting<T>) => T) {
+function readHep(read: Read) {
   const server = read(settings.hepServer)
   const [agentId, password] = [read(settings.hepCaptureId), read(settings.hepPassword)]
   if (server === undefined) return undefined
@@ -195,8 +223,8 @@ function readHep(read: <T>(setting: Setting<T>) => T) {
   return { host, port, tls, agentId, password }
 }
 
-/** Whom we trust that is called by TLS. */
-const readTrust = (read: <T>(setting: Setting<T>) => T) => ({
+/** How the certificates of servers are checked that we call by TLS. */
+const readTrust = (read: Read) => ({
   caFile: read(settings.sipTlsCa),
   minVersion: `TLSv${read(settings.sipTlsMinVersion)}` as const,
   verifyServers: read(settings.sipTlsVerify) === 'on',
@@ -288,7 +316,7 @@ function refuseContradictions(
 /** Statuses that mean "up" unless a set says otherwise (SPECIFICATION.md §11). */
 const OK_CODES = [{ from: 200, to: 299 }]
 
-/** As the dispatcher calls them. */
+/** The probe settings by the names that the dispatcher has for them. */
 export function probeDefaults({ probe }: Config) {
   const { intervalMs, timeoutMs, failures, successes } = probe
   return {

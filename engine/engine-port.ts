@@ -6,15 +6,10 @@ import type { EnginePort, ProbedStatus } from '../schema/contracts/engine.ts'
 import type { Engine } from './engine.ts'
 import { noRecordings } from './media/recording/recordings.ts'
 
-export function portOf(engine: Engine, stampOf: (time: number) => number): EnginePort {
-  const stampOrNull = (time: number | null): number | null => time && stampOf(time)
-  const stamped = <S extends Pick<ProbedStatus, 'lastProbe'>>(status: S): S => {
-    const { lastProbe } = status
-    return lastProbe
-      ? { ...status, lastProbe: { ...lastProbe, at: stampOf(lastProbe.at) } }
-      : status
-  }
-  const { dispatcher, trunks, registrar, guard, sharedBans } = engine
+/** Turns a time of the steady clock into milliseconds UTC. */
+type StampOf = (time: number) => number
+
+export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
   return {
     calls: engine.calls,
     events: engine.events,
@@ -26,70 +21,16 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     spy: (request) => engine.spy(request),
     transfer: (request) => engine.transfer(request),
     recordings: engine.recordings ?? noRecordings,
-    dispatcher: {
-      status: (setId) =>
-        dispatcher.status(setId).map((set) => ({ ...set, nodes: set.nodes.map(stamped) })),
-      find: (setId, destination) => {
-        const node = dispatcher.find(setId, destination)
-        return node && stamped(node)
-      },
-      setState: (setId, destination, state, by) =>
-        dispatcher.setState(setId, destination, state, by),
-      isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
-      reload: () => dispatcher.reload(),
-    },
-    registrations: {
-      statusOf: (domain, extension) => {
-        const status = registrar.statusOf(domain, extension)
-        const contacts = status.contacts.map((contact) => ({
-          ...contact,
-          expiresAt: stampOf(contact.expiresAt),
-        }))
-        return { ...status, contacts }
-      },
-      end: (domain, extension, contact) => registrar.endBindings(domain, extension, contact),
-      changed: (extensionIds) => registrar.changed(extensionIds),
-    },
-    guard: {
-      bans: () =>
-        guard.bans().map((ban) => ({
-          ...ban,
-          since: stampOf(ban.since),
-          until: stampOf(ban.until),
-        })),
-      locks: () =>
-        guard.locks().map((lock) => ({
-          ...lock,
-          since: stampOf(lock.since),
-          until: stampOf(lock.until),
-        })),
-      ban: async (address, durationMs) => (sharedBans ?? guard).ban(address, durationMs),
-      unban: async (source) => (sharedBans ?? guard).unban(source),
-      endOperatorBan: async (source) => (sharedBans ?? guard).endOperatorBan(source),
-    },
+    dispatcher: dispatcherPort(engine, stampOf),
+    registrations: registrationsPort(engine, stampOf),
+    guard: guardPort(engine, stampOf),
     reloadRouting: async (changed) => {
       await engine.routing.reload(changed)
       if (changed === undefined || changed.of === 'tenant')
-        await registrar.reloadTenants(changed?.ids)
+        await engine.registrar.reloadTenants(changed?.ids)
     },
     lookUp: (uris) => engine.routing.lookUp(uris),
-    trunks: {
-      registrationOf: (carrierId) => {
-        const registration = trunks.registrationOf(carrierId)
-        if (registration === undefined) return undefined
-        const { expiresAt, nextAttemptAt, lastAnswer } = registration
-        return {
-          ...registration,
-          expiresAt: stampOrNull(expiresAt),
-          nextAttemptAt: stampOrNull(nextAttemptAt),
-          lastAnswer: lastAnswer && { ...lastAnswer, at: stampOf(lastAnswer.at) },
-        }
-      },
-      gatewayStatus: (gatewayId) => {
-        const status = trunks.gatewayStatus(gatewayId)
-        return status && stamped(status)
-      },
-    },
+    trunks: trunksPort(engine, stampOf),
     routingWebhooks: engine.routingWebhooks,
     telemetry: () => engine.telemetry(),
     relays: () => engine.relays?.status() ?? [],
@@ -99,5 +40,78 @@ export function portOf(engine: Engine, stampOf: (time: number) => number): Engin
     reachedAt: () => engine.reachedAt,
     isReady: () => engine.isReady,
     isDraining: () => engine.calls.isDraining,
+  }
+}
+
+function stamped<S extends Pick<ProbedStatus, 'lastProbe'>>(status: S, stampOf: StampOf): S {
+  const { lastProbe } = status
+  return lastProbe ? { ...status, lastProbe: { ...lastProbe, at: stampOf(lastProbe.at) } } : status
+}
+
+const dispatcherPort = ({ dispatcher }: Engine, stampOf: StampOf): EnginePort['dispatcher'] => ({
+  status: (setId) =>
+    dispatcher
+      .status(setId)
+      .map((set) => ({ ...set, nodes: set.nodes.map((node) => stamped(node, stampOf)) })),
+  find: (setId, destination) => {
+    const node = dispatcher.find(setId, destination)
+    return node && stamped(node, stampOf)
+  },
+  setState: (setId, destination, state, by) => dispatcher.setState(setId, destination, state, by),
+  isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
+  reload: () => dispatcher.reload(),
+})
+
+const registrationsPort = (
+  { registrar }: Engine,
+  stampOf: StampOf,
+): EnginePort['registrations'] => ({
+  statusOf: (domain, extension) => {
+    const status = registrar.statusOf(domain, extension)
+    const contacts = status.contacts.map((contact) => ({
+      ...contact,
+      expiresAt: stampOf(contact.expiresAt),
+    }))
+    return { ...status, contacts }
+  },
+  end: (domain, extension, contact) => registrar.endBindings(domain, extension, contact),
+  changed: (extensionIds) => registrar.changed(extensionIds),
+})
+
+/** Bans by an operator hold at all instances, where they share a database. */
+function guardPort({ guard, sharedBans }: Engine, stampOf: StampOf): EnginePort['guard'] {
+  const bans = sharedBans ?? guard
+  const during = <P extends { readonly since: number; readonly until: number }>(period: P): P => ({
+    ...period,
+    since: stampOf(period.since),
+    until: stampOf(period.until),
+  })
+  return {
+    bans: () => guard.bans().map(during),
+    locks: () => guard.locks().map(during),
+    ban: async (address, durationMs) => bans.ban(address, durationMs),
+    unban: async (source) => bans.unban(source),
+    endOperatorBan: async (source) => bans.endOperatorBan(source),
+  }
+}
+
+const trunksPort = ({ trunks }: Engine, stampOf: StampOf): EnginePort['trunks'] => {
+  const stampOrNull = (time: number | null): number | null => time && stampOf(time)
+  return {
+    registrationOf: (carrierId) => {
+      const registration = trunks.registrationOf(carrierId)
+      if (registration === undefined) return undefined
+      const { expiresAt, nextAttemptAt, lastAnswer } = registration
+      return {
+        ...registration,
+        expiresAt: stampOrNull(expiresAt),
+        nextAttemptAt: stampOrNull(nextAttemptAt),
+        lastAnswer: lastAnswer && { ...lastAnswer, at: stampOf(lastAnswer.at) },
+      }
+    },
+    gatewayStatus: (gatewayId) => {
+      const status = trunks.gatewayStatus(gatewayId)
+      return status && stamped(status, stampOf)
+    },
   }
 }

@@ -19,17 +19,17 @@ import { Webhooks } from '../control/webhooks/webhooks.ts'
 import type { CallJournal } from '../schema/journal/call-journal.ts'
 import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
-import type { Changes } from '../schema/changes/changes.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { isServerUnavailable } from '../schema/postgres/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
-import type { Config } from './config.ts'
+import { type Config, type Environment, withoutSecrets } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
-import { Engine, type EngineDeps } from './engine.ts'
+import { createEngine, type EngineDeps } from './create-engine.ts'
+import type { Engine } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import {
   limitShares,
@@ -37,6 +37,7 @@ import {
   requestShares,
   type ShareMembers,
 } from './shares/instance-shares.ts'
+import { HookHost } from './hooks/hook-host.ts'
 import { HttpCertificates } from './http-certificates.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
@@ -47,6 +48,7 @@ import { noteRulesWithoutRelay } from './media/create-media.ts'
 import { formatHostAndPort } from './setting-kinds.ts'
 import { addFirstAdmin } from './first-admin.ts'
 import { AnswersFile } from './answers-file.ts'
+import { OpenedParts } from './opened-parts.ts'
 
 export interface PlatformDeps extends Clocks {
   readonly boot?: Boot | undefined
@@ -54,6 +56,8 @@ export interface PlatformDeps extends Clocks {
   readonly isNewDatabase?: boolean | undefined
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
+  /** The file of hooks sees it, without our secrets. Absent: it sees nothing. */
+  readonly environment?: Environment
   readonly version: string
   /** Host name of this machine. */
   readonly hostName: string
@@ -89,6 +93,8 @@ export interface OpenedPlatform {
   leave(): Promise<void>
   /** Reads the certificates of all listeners again, for new connections. */
   reloadCertificates(): void
+  /** Loads the file of hooks again. */
+  reloadHooks(): void
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
   /**
@@ -105,147 +111,219 @@ const SET_UP_MS = 2_000
 
 /**
  * @throws {DatabaseRefused} the database cannot be used.
+ * @throws {HookFileError} the file of hooks cannot be loaded.
  * @throws {Error} an address cannot be listened on.
  */
 export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform> {
-  const { log, config } = given
+  const { log } = given
   const timers = endingTimers(given.schedule)
   const deps = { ...given, schedule: timers.schedule }
   const stores = await openStores(deps)
-  const { store, disk, changes, node } = stores
-  const answers = new AnswersFile(config.databasePath, log)
-  const { closers, closeAll, outcome } = closing(() => stores.close(), log)
-  let leaveCalls = (): Promise<unknown> => Promise.resolve()
+  const opened = new OpenedParts(log)
+  opened.closeBy(() => stores.close())
   try {
-    const members = membersOf(stores, deps)
-    const limits = members && limitsOf(limitShares, stores, members, deps)
-    const requests = members && limitsOf(requestShares, stores, members, deps)
-    closers.push(...lastClosed(stores, [limits, requests]))
-    const webhooks = await openWebhooks(stores, deps)
-    closers.push(() => webhooks.stop())
-    const journal = stores.openJournal()
-    let hasServed = false
-    closers.push(() => journal.close(hasServed))
-    const charging = await openCharging(stores, [journal, webhooks, limits], deps, members)
-    if (charging instanceof Ocs) followForCharging(changes, charging)
-    const { saved, ...closed } = await charging.start()
-    closers.push(async () => {
-      const unwritten = await charging.stop()
-      if (unwritten.length > 0) outcome.isClean = false
-      tellUnwritten(log, unwritten)
-    })
-    const engine = createEngine(stores, { charging, limits, webhooks }, deps)
-    closers.push(() => engine.stop())
-    node.countCalls(() => engine.calls.size)
-    reviewWhenFenced(node, charging, engine)
-    followForEngine(changes, engine)
-    await engine.load()
-    await changes.start()
-    if (engine.relays === undefined) await noteRulesWithoutRelay(store, log)
-    leaveCalls = () => {
-      engine.leaveCalls()
-      return journal.written()
-    }
-    const { restored, abandoned } = await engine.start(saved, answers.take(deps.now()))
-    engine.finishLast()
-    await Promise.all([limits?.alone(), requests?.alone()])
-    tellResumed(log, restored, {
-      ...closed,
-      recoveredCalls: closed.recoveredCalls + abandoned,
-    })
-    stores.serving()
-    const { databaseUrl } = config
-    const rollUps = { ...deps, days: config.retention.callRecordDays }
-    const reports = openReports({ store, now: deps.steadyNow, log, databaseUrl, rollUps })
-    const rateImports = openRateImports({ ...deps, store, changes, databaseUrl })
-    const stopWatch = stores.watch({
-      onLogGone: () => void reports.restart(),
-      onChange: (problem) => engine.storage.note(problem),
-    })
-    // For a start that fails from here on. A stop ends it earlier, so that what waits can be
-    // written.
-    closers.push(stopWatch)
-    const ocs = charging instanceof Ocs ? charging : undefined
-    const backups = stores.local && scheduleBackups(stores.local, deps)
-    const certificates = new HttpCertificates(config, log, deps.now)
-    closers.push(() => certificates.stop())
-    const control = await openControl(
-      {
-        store,
-        certificates,
-        disk,
-        changes,
-        node,
-        engine,
-        ocs,
-        webhooks,
-        reports,
-        rateImports,
-        backups,
-        isJournalLost: stores.isJournalLost,
-        requestShares: requests,
-        others: othersOf(stores, deps),
-        clocks: stores.clocks,
-      },
-      deps,
-    )
-    const stopControl = once(() => control.stop())
-    closers.push(stopControl)
-    webhooks.start()
-    const apiUrl = instanceUrlOf(config, control.api, deps.hostName)
-    await node.become('serving', apiUrl, ...instanceSipPlaceOf(engine, deps))
-    const duties = [() => void webhooks.stop(), ...startDuties(stores, engine, webhooks, deps)]
-    if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
-    const stopDuties = (): void => duties.splice(0).forEach((stop) => stop())
-    closers.push(stopDuties)
-    closers.push(stopWatch)
-    await announceAdmin(store, deps)
-    hasServed = true
-    const draining = drainOf(engine, deps)
-    return {
-      local: stores.local,
-      engine,
-      stop: closeAll,
-      addresses: addressesOf(engine, control, config),
-      reloadCertificates: () => reloadCertificates(engine, certificates),
-      ...draining,
-      drain: async () => {
-        await Promise.all([node.become('draining'), draining.drain()])
-      },
-      leave: async () => {
-        stopDuties()
-        const [left] = await Promise.all([engine.leave(SET_UP_MS), stopControl()])
-        answers.write(left)
-        await journal.written()
-        hasServed = false
-      },
-    }
+    const services = await openServices(stores, opened, deps)
+    const engine = await openEngine(stores, services, opened, deps)
+    return await serve({ stores, services, engine, opened }, deps)
   } catch (error) {
-    await leaveCalls()
     // Nothing waits for the answers of a server that is away.
     if (isServerUnavailable(error)) stores.cut()
-    await closeAll()
+    await opened.closeAll()
     timers.end()
     throw error
   }
 }
 
-/** The parts of the process that the engine calls. */
-interface EngineServices {
-  readonly charging: Ocs | ExternalCharging
-  /** Absent: no other instance counts against the same limits. */
-  readonly limits: InstanceShares | undefined
-  readonly webhooks: Webhooks
+type Services = Awaited<ReturnType<typeof openServices>>
+
+/** Parts of a platform whose engine has loaded its tables. */
+interface LoadedParts {
+  readonly stores: Stores
+  readonly services: Services
+  readonly engine: Engine
+  readonly opened: OpenedParts
 }
 
-/** Makes the engine on opened stores; it serves nothing yet. */
-function createEngine(
+/** Opens the parts that the engine calls: hooks, shares, webhooks, journal, charging. */
+async function openServices(stores: Stores, opened: OpenedParts, deps: PlatformDeps) {
+  const hooks = await startHooks(opened, deps)
+  const members = membersOf(stores, deps)
+  const limits = members && limitsOf(limitShares, stores, members, deps)
+  const requests = members && limitsOf(requestShares, stores, members, deps)
+  opened.closeBy(...lastClosed(stores, [limits, requests]))
+  const webhooks = await openWebhooks(stores, deps)
+  opened.closeBy(() => webhooks.stop())
+  const journal = stores.openJournal()
+  opened.closeBy(() => journal.close(opened.hasServed))
+  const charging = await openCharging(stores, [journal, webhooks, limits], deps, members)
+  const ocs = charging instanceof Ocs ? charging : undefined
+  if (ocs) followForCharging(stores.changes, ocs)
+  const previous = await charging.start()
+  opened.closeBy(async () => {
+    const unwritten = await charging.stop()
+    if (unwritten.length > 0) opened.noteLoss()
+    for (const record of unwritten)
+      deps.log('error', 'a call record could not be written', { record })
+  })
+  return { hooks, limits, requests, webhooks, journal, charging, ocs, previous }
+}
+
+/** Undefined without `HOOKS`. @throws {HookFileError} */
+async function startHooks(opened: OpenedParts, deps: PlatformDeps): Promise<HookHost | undefined> {
+  const { config, environment = {}, steadyNow, now: wallNow, schedule, log } = deps
+  if (config.hooks === undefined) return undefined
+  const hooks = new HookHost({
+    ...config.hooks,
+    environment: withoutSecrets(environment),
+    now: steadyNow,
+    wallNow,
+    schedule,
+    log,
+  })
+  opened.closeBy(() => hooks.stop())
+  await hooks.start()
+  return hooks
+}
+
+/** Creates the engine on opened stores, and loads its tables; it serves nothing yet. */
+async function openEngine(
   stores: Stores,
-  { charging, limits, webhooks }: EngineServices,
+  services: Services,
+  opened: OpenedParts,
+  deps: PlatformDeps,
+): Promise<Engine> {
+  const { store, changes, node } = stores
+  const engine = engineOn(stores, services, deps)
+  opened.closeBy(() => engine.stop())
+  node.countCalls(() => engine.calls.size)
+  reviewWhenFenced(node, services.ocs, engine)
+  followForEngine(changes, engine)
+  await engine.load()
+  await changes.start()
+  if (engine.relays === undefined) await noteRulesWithoutRelay(store, deps.log)
+  return engine
+}
+
+/** Serves calls, then the API. When that fails, calls go on in the next process. */
+async function serve(parts: LoadedParts, deps: PlatformDeps): Promise<OpenedPlatform> {
+  const { stores, services, engine, opened } = parts
+  const answers = new AnswersFile(deps.config.databasePath, deps.log)
+  try {
+    await resumeCalls(engine, services, answers, deps)
+    stores.serving()
+    const http = await openHttp(parts, deps)
+    services.webhooks.start()
+    const apiUrl = instanceUrlOf(deps.config, http.control.api, deps.hostName)
+    await stores.node.become('serving', apiUrl, ...instanceSipPlaceOf(engine, deps))
+    const stopDuties = beginDuties(parts, http.backups, deps)
+    opened.closeBy(stopDuties, http.stopWatch)
+    await announceAdmin(stores.store, deps)
+    opened.hasServed = true
+    return runningPlatform(parts, http, { answers, stopDuties }, deps)
+  } catch (error) {
+    engine.leaveCalls()
+    await services.journal.written()
+    throw error
+  }
+}
+
+/** Binds SIP, and takes up the calls of the previous process. */
+async function resumeCalls(
+  engine: Engine,
+  { hooks, limits, requests, previous }: Services,
+  answers: AnswersFile,
+  { now, log }: PlatformDeps,
+): Promise<void> {
+  const { saved, ...closed } = previous
+  const { restored, abandoned } = await engine.start(saved, answers.take(now()))
+  serveApplications(hooks, engine, log)
+  engine.finishLast()
+  await Promise.all([limits?.alone(), requests?.alone()])
+  tellResumed(log, restored, { ...closed, recoveredCalls: closed.recoveredCalls + abandoned })
+}
+
+type Http = Awaited<ReturnType<typeof openHttp>>
+
+/** Binds the API and the customer edge. */
+async function openHttp({ stores, services, engine, opened }: LoadedParts, deps: PlatformDeps) {
+  const { store, local, changes } = stores
+  const { config, log } = deps
+  const { databaseUrl } = config
+  const rollUps = { ...deps, days: config.retention.callRecordDays }
+  const reports = openReports({ store, now: deps.steadyNow, log, databaseUrl, rollUps })
+  const rateImports = openRateImports({ ...deps, store, changes, databaseUrl })
+  const stopWatch = stores.watch({
+    onLogGone: () => void reports.restart(),
+    onChange: (problem) => engine.storage.note(problem),
+  })
+  // A start that fails later ends the watch here. A stop ends it first, so that what waits can be
+  // written.
+  opened.closeBy(stopWatch)
+  const backups = local && scheduleBackups(local, deps)
+  const certificates = new HttpCertificates(config, log, deps.now)
+  opened.closeBy(() => certificates.stop())
+  const control = await openControl(
+    stores,
+    services,
+    engine,
+    { reports, rateImports, backups, certificates },
+    deps,
+  )
+  const stopControl = once(() => control.stop())
+  opened.closeBy(stopControl)
+  return { control, stopControl, certificates, backups, stopWatch }
+}
+
+/** Returns the function that ends the duties. */
+function beginDuties(
+  { stores, services, engine }: LoadedParts,
+  backups: ScheduledBackups | undefined,
+  deps: PlatformDeps,
+): () => void {
+  const { webhooks } = services
+  const duties = [() => void webhooks.stop(), ...startDuties(stores, engine, webhooks, deps)]
+  if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
+  return () => duties.splice(0).forEach((stop) => stop())
+}
+
+function runningPlatform(
+  { stores, services, engine, opened }: LoadedParts,
+  { control, stopControl, certificates }: Http,
+  { answers, stopDuties }: { readonly answers: AnswersFile; readonly stopDuties: () => void },
+  deps: PlatformDeps,
+): OpenedPlatform {
+  const { drain, forceStop } = drainOf(engine, deps)
+  return {
+    local: stores.local,
+    engine,
+    addresses: addressesOf(engine, control, deps.config),
+    reloadCertificates: () => {
+      engine.reloadCertificates()
+      certificates.reload()
+    },
+    reloadHooks: () => void services.hooks?.reload(),
+    drain: async () => {
+      await Promise.all([stores.node.become('draining'), drain()])
+    },
+    forceStop,
+    leave: async () => {
+      stopDuties()
+      const [left] = await Promise.all([engine.leave(SET_UP_MS), stopControl()])
+      answers.write(left)
+      await services.journal.written()
+      opened.hasServed = false
+    },
+    stop: () => opened.closeAll(),
+  }
+}
+
+function engineOn(
+  stores: Stores,
+  { charging, hooks, limits, ocs, webhooks }: Services,
   deps: PlatformDeps,
 ): Engine {
   const { store, disk, node } = stores
-  return new Engine({
+  return createEngine({
     ...deps,
     store,
     charging,
@@ -259,33 +337,28 @@ function createEngine(
     shares: limits,
     installation: stores.local === undefined ? installationOf(store, node) : undefined,
     clocks: stores.clocks,
-    ...(charging instanceof Ocs
-      ? { priceOf: pricesOf(charging, deps), foresee: (asked) => charging.foresee(asked) }
-      : {}),
+    ...(ocs && {
+      priceOf: pricesOf(ocs, deps),
+      foresee: (asked) => ocs.foresee(asked),
+      payerOf: (asked) => ocs.payerOf(asked),
+    }),
+    hooks,
     webhooks: webhooks.sink,
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
 }
 
+/** Middleware of drachtio-srf needs our own SIP server. */
+function serveApplications(hooks: HookHost | undefined, engine: Engine, log: Log): void {
+  const way = engine.wayForApplications
+  if (way !== undefined) hooks?.serveApplications({ runs: engine.applications, way })
+  else if (hooks)
+    log('warn', 'hooks: middleware is not asked, as SIP is served neither here by UDP nor by TCP')
+}
+
 /** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */
-function reviewWhenFenced(
-  node: OwnInstance,
-  charging: Ocs | ExternalCharging,
-  engine: Engine,
-): void {
-  node.onFenced((fenced) => {
-    if (charging instanceof Ocs)
-      void charging.loseHoldings(fenced).then(() => engine.calls.review())
-  })
-}
-
-function reloadCertificates(engine: Engine, certificates: HttpCertificates): void {
-  engine.reloadCertificates()
-  certificates.reload()
-}
-
-function tellUnwritten(log: Log, unwritten: readonly unknown[]): void {
-  for (const record of unwritten) log('error', 'a call record could not be written', { record })
+function reviewWhenFenced(node: OwnInstance, ocs: Ocs | undefined, engine: Engine): void {
+  node.onFenced((fenced) => void ocs?.loseHoldings(fenced).then(() => engine.calls.review()))
 }
 
 function tellResumed(
@@ -297,23 +370,6 @@ function tellResumed(
     log('info', 'calls of the previous process were resumed', { restoredCalls })
   if (closed.recoveredCalls + closed.unansweredCalls > 0)
     log('warn', 'calls of the previous process were closed', closed)
-}
-
-/** Closes what was opened, the last one first. */
-function closing(last: () => Promise<void>, log: Log) {
-  const closers: (() => void | Promise<void>)[] = [last]
-  const outcome = { isClean: true }
-  const closeAll = async (): Promise<boolean> => {
-    for (const close of closers.splice(0).toReversed())
-      try {
-        await close()
-      } catch (error) {
-        outcome.isClean = false
-        log('error', 'pending records could not be written', { error })
-      }
-    return outcome.isClean
-  }
-  return { closers, closeAll, outcome }
 }
 
 /** Timers of one start: when that has failed, nothing of it is tried again. */
@@ -477,46 +533,51 @@ function othersOf(
   return new OtherInstances({ ...deps, ...clocks, ...membershipOf(node, key, clocks.now) })
 }
 
+interface ControlParts {
+  readonly reports: Reports
+  readonly rateImports: RateImports
+  readonly backups: ScheduledBackups | undefined
+  readonly certificates: HttpCertificates
+}
+
 function openControl(
-  {
-    engine,
-    backups,
-    node,
-    certificates,
-    clocks,
-    ...parts
-  }: {
-    readonly store: Store
-    readonly disk: Stores['disk']
-    readonly certificates: HttpCertificates
-    readonly isJournalLost: boolean
-    readonly requestShares: InstanceShares | undefined
-    readonly changes: Changes
-    readonly node: OwnInstance
-    readonly engine: Engine
-    readonly ocs: Ocs | undefined
-    readonly webhooks: Webhooks
-    readonly reports: Reports
-    readonly rateImports: RateImports
-    readonly backups: ScheduledBackups | undefined
-    readonly others: OtherInstances | undefined
-    readonly clocks: Stores['clocks']
-  },
+  stores: Stores,
+  { hooks, ocs, requests, webhooks }: Services,
+  engine: Engine,
+  { reports, rateImports, backups, certificates }: ControlParts,
   deps: PlatformDeps,
 ): Promise<ControlServer> {
+  const { store, disk, changes, node, clocks, isJournalLost } = stores
   const { config, version, schedule, randomBytes, log } = deps
   // The engine has the steady clock of this process.
   const port = portOf(engine, (time) => time + clocks.now() - deps.steadyNow())
   return startControl(
     {
-      ...parts,
       ...clocks,
+      store,
+      disk,
+      isJournalLost,
+      changes,
       nodes: node,
+      others: othersOf(stores, deps),
+      ocs,
+      requestShares: requests,
+      webhooks,
+      reports,
+      rateImports,
       schedule,
       randomBytes,
       log,
       version,
-      engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
+      engine: {
+        ...port,
+        telemetry: () => ({
+          ...port.telemetry(),
+          ...backups?.telemetry(),
+          ...hooks?.telemetry(),
+        }),
+      },
+      hookTroubles: hooks && (() => hooks.troubles()),
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),

@@ -6,10 +6,13 @@ import { hash } from 'node:crypto'
 import { z } from 'zod'
 import { parseNetwork } from '../../schema/net/ip-address.ts'
 import { isGrantable, MAX_SCOPES, scopeGrammar } from './scopes.ts'
-import { domain, name, text, time } from '../http/fields.ts'
 import { pageQuery } from '../http/envelope.ts'
+import * as field from '../http/field-table.ts'
+import { domain, name, text, time } from '../http/fields.ts'
+import { count, moment } from '../http/view-fields.ts'
 
-export type KeyKind = 'sbc' | 'pbx' | 'billing'
+const keyKinds = ['sbc', 'pbx', 'billing'] as const
+export type KeyKind = (typeof keyKinds)[number]
 
 const literals: Readonly<Record<KeyKind, string>> = {
   sbc: 'sbc_live_',
@@ -99,28 +102,63 @@ const allowedIps = z
 
 const rateLimit = z.int().min(1).max(100_000)
 const slug = text(63).min(1)
+const tenantScope = z.enum(['global', 'tenant'])
 
-export const newKeyBody = z.strictObject({
-  name,
-  description: text(500).nullable().default(null),
-  scopes: scopes.default(['*:read']),
-  rate_limit_rpm: rateLimit
-    .optional()
-    .describe('Defaults to 1200. Cannot exceed the limit of the creating credential.'),
-  expires_at: time
-    .nullable()
-    .optional()
-    .describe('Null: never. Absent: with the creating credential, or never.'),
-  is_active: z.boolean().default(true),
-  /** Absent: `global`, or the tenant of a tenant credential. */
-  tenant_scope: z.enum(['global', 'tenant']).optional(),
-  tenant_slug: slug.optional(),
-  domain: domain.nullable().optional(),
-  kind: z.enum(['sbc', 'pbx', 'billing']).default('sbc'),
-  allowed_ips: allowedIps
-    .optional()
-    .describe('Absent: the addresses of the creating credential, or any.'),
-})
+/**
+ * The body of a new key, the answers and the example follow from this table. A token is shown once
+ * and an undo revokes, so keys are no `Definition`.
+ */
+export const keyFields = field.table(
+  {
+    uuid: field.shown(z.string(), { example: '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11' }),
+    name: field.required(field.name, { example: 'monitoring' }),
+    description: field.of(
+      { body: text(500).nullable(), view: z.string().nullable() },
+      { default: null },
+    ),
+    key_prefix: field.shown(z.string(), {
+      about: 'The first 12 characters of the token.',
+      example: 'sbc_live_a1B',
+    }),
+    scopes: field.of({ body: scopes, view: z.array(z.string()) }, { default: ['*:read'] }),
+    rate_limit_rpm: field.required(
+      { body: rateLimit.optional(), view: z.int() },
+      {
+        about: 'Defaults to 1200. Cannot exceed the limit of the creating credential.',
+        example: DEFAULT_RATE_LIMIT_RPM,
+      },
+    ),
+    expires_at: field.optional(
+      { body: time, view: moment },
+      { about: 'Null: never. Absent: with the creating credential, or never.' },
+    ),
+    is_active: field.of(field.yesOrNo, { default: true }),
+    state: field.shown(z.enum(keyStates), { example: 'active' }),
+    suspended_at: field.timeOrNull({ about: 'Until it is resumed.' }),
+    revoked_at: field.timeOrNull(),
+    /** Absent: `global`, or the tenant of a tenant credential. */
+    tenant_scope: field.required(
+      { body: tenantScope.optional(), view: tenantScope },
+      { example: 'global' },
+    ),
+    tenant_slug: field.required(
+      { body: slug.optional(), view: z.string().nullable() },
+      { example: null },
+    ),
+    domain: field.optional(field.asText(domain)),
+    kind: field.of(field.oneOf(keyKinds), { default: 'sbc' }),
+    allowed_ips: field.required(
+      { body: allowedIps.optional(), view: z.array(z.string()) },
+      { about: 'Absent: the addresses of the creating credential, or any.', example: [] },
+    ),
+    owner_username: field.shown(z.string().nullable(), { example: 'ada' }),
+    request_count: field.shown(count, { example: 0 }),
+    last_used_at: field.timeOrNull(),
+    created_at: field.createdAt,
+  },
+  { schemaId: 'ApplicationKey', first: ['uuid', 'kind', 'name', 'description', 'key_prefix'] },
+)
+export const newKeyBody = keyFields.body
 export type NewKeyBody = z.output<typeof newKeyBody>
 
 /** Absent keeps the value; null clears it, or restores the default of a required one. */
@@ -151,5 +189,5 @@ export const keyQuery = z.strictObject({
   search: z.string().max(100).optional(),
   tenant: slug.optional(),
   state: z.enum(keyStates).optional(),
-  kind: z.enum(['sbc', 'pbx', 'billing']).optional(),
+  kind: z.enum(keyKinds).optional(),
 })

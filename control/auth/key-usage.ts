@@ -185,8 +185,8 @@ export class KeyUsage {
   }
 
   /**
-   * Also of days to come, which a clock that was ahead has left: a key has one row for each day
-   * that is shown.
+   * Deletes days that are not shown, also days to come, which a clock that was ahead has left. A
+   * key has one row for each day that is shown.
    */
   async #prune(today: number): Promise<void> {
     const others = this.#store.db

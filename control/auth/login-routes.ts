@@ -17,10 +17,9 @@ import { customerOf, openToAll, requiresCredential, requiresCustomer } from './r
 import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
 import {
   type CustomerLogin,
-  exampleUser,
+  userFields,
   type UserRow,
   type UserStore,
-  userSchema,
   userView,
 } from './user-store.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
@@ -47,6 +46,8 @@ const session = (who: z.ZodType) =>
     expires_in: z.int().describe('Lifetime in seconds.'),
     user: who,
   })
+
+const { view: userSchema, example: exampleUser } = userFields
 
 const permissions = {
   scopes: z.array(z.string()),

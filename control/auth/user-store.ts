@@ -1,8 +1,6 @@
-import { z } from 'zod'
-import { exampleTime, moment } from '../http/view-fields.ts'
 /** Staff accounts and the logins of customers, in the database. */
 import type { Insertable, Selectable, Updateable } from 'kysely'
-import { fromFlag, timeToText } from '../../schema/columns.ts'
+import { z } from 'zod'
 import type { Store } from '../../schema/storage/store.ts'
 import {
   all,
@@ -14,7 +12,10 @@ import {
   readApart,
   transaction,
 } from '../../schema/sql/query.ts'
+import * as field from '../http/field-table.ts'
+import { text } from '../http/fields.ts'
 import { contains, pageOf } from '../http/rows.ts'
+import { newPassword } from './passwords.ts'
 import type { CustomerTable } from '../../schema/tables/tenants.ts'
 import type { UserTable } from '../../schema/tables/access.ts'
 
@@ -173,35 +174,29 @@ export class UserStore {
 /** Thrown inside the transaction to roll it back. */
 const lastAdmin = new Error('the last admin')
 
-export const userSchema = z
-  .strictObject({
-    id: z.int(),
-    username: z.string(),
-    role: z.enum(['admin', 'operator', 'auditor']),
-    tenant_slug: z.string().nullable(),
-    is_active: z.boolean(),
-    created_at: moment,
-    updated_at: moment,
-  })
-  .meta({ id: 'User' })
+export const username = z
+  .string()
+  .regex(/^[\w.@+-]{1,64}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
+  .transform((name) => name.toLowerCase())
+export const staffRole = z.enum(['admin', 'operator', 'auditor'])
+
+/**
+ * The body of a new user, the answers and the example follow from this table. Changes of users have
+ * no undo, so users are no `Definition`.
+ */
+export const userFields = field.table(
+  {
+    id: field.id,
+    username: field.required(field.asText(username), { example: 'ada' }),
+    password: field.written(newPassword),
+    role: field.required({ body: staffRole, view: staffRole }, { example: 'admin' }),
+    tenant_slug: field.optional(field.asText(text(63).min(1))),
+    is_active: field.of(field.yesOrNo, { default: true }),
+    created_at: field.createdAt,
+    updated_at: field.updatedAt,
+  },
+  { schemaId: 'User' },
+)
 
 /** A user as the API shows it. */
-export const userView = (user: UserRow): z.output<typeof userSchema> => ({
-  id: user.id,
-  username: user.username,
-  role: user.role,
-  tenant_slug: user.tenant_slug,
-  is_active: fromFlag(user.is_active),
-  created_at: timeToText(user.created_at),
-  updated_at: timeToText(user.updated_at),
-})
-
-export const exampleUser = {
-  id: 1,
-  username: 'ada',
-  role: 'admin',
-  tenant_slug: null,
-  is_active: true,
-  created_at: exampleTime,
-  updated_at: exampleTime,
-}
+export const userView = (user: UserRow) => field.shownOf(userFields, user)

@@ -182,6 +182,7 @@ function changeRow<O>(
   return run(deps, {
     kind,
     id,
+    idAfter: () => done.target.id,
     check: async () => isSameState(kind, await kind.read(id, deps), plan.before),
     async apply() {
       const own = await plan.apply()
@@ -241,6 +242,8 @@ function changeOther<O>(
 interface Run<T> {
   readonly kind: RestorableKind | null
   readonly id: string
+  /** The id afterwards, where it is a new row; absent: the same. */
+  readonly idAfter?: () => string
   /** Runs in the transaction. False: it cannot go on; throws an `ApiError` when it must not. */
   readonly check: () => Promise<boolean>
   /** Undefined: there was nothing to do. */
@@ -261,7 +264,7 @@ interface Run<T> {
  */
 export async function run<T>(
   deps: ChangeDeps,
-  { kind, id, check, apply, note, claim }: Run<T>,
+  { kind, id, idAfter = () => id, check, apply, note, claim }: Run<T>,
 ): Promise<T | undefined> {
   const applied = async () => {
     const done = await apply()
@@ -285,7 +288,7 @@ export async function run<T>(
       throw error
     }
   }
-  if (done !== undefined) await kind?.follow?.(deps, id)
+  if (done !== undefined) await kind?.follow?.(deps, idAfter())
   return done
 }
 
@@ -460,9 +463,10 @@ function writeRow<T>(
     const target = { kind: order.kind, id: String(id) }
     const row = { kind, target, noun: order.noun.toLowerCase(), given: { ...order.given } }
     const after = await read(id)
-    const effect = order.isNew
-      ? await creationOf(deps, row, after)
-      : await rewritingOf(deps, { ...row, secret: order.secret }, before, after)
+    const { isNew, secret } = order
+    const effect =
+      (await rowEffectOf(deps, { ...row, isNew, secret }, before, after)) ??
+      (await madePermanent(deps, row, after))
     if (effect === undefined) return { written, changeId: null }
     const changeId = newUuid(deps.randomBytes)
     const { principal } = c.var
@@ -484,12 +488,13 @@ interface Row {
 
 type RowEffect = Pick<Plan<unknown>, 'before' | 'after' | 'effect' | 'undo'>
 
-/** Undefined: nothing was changed, and no temporary change became permanent. */
-async function rewritingOf(
+/** Undefined: nothing was changed. */
+export async function rowEffectOf(
   deps: ChangeDeps,
-  row: Row & { readonly secret: string | undefined },
+  row: Row & { readonly isNew: boolean; readonly secret?: string | undefined },
   ...states: readonly [before: Json | null, after: Json | null]
 ): Promise<RowEffect | undefined> {
+  if (row.isNew) return creationOf(deps, row, states[1])
   const [before, after] = [fieldsOf(states[0]), fieldsOf(states[1])]
   if (before === null) return undefined
   const subject = await subjectOf(deps, row, before)
@@ -498,7 +503,7 @@ async function rewritingOf(
   const changed = differing(before, after)
   const names = Object.keys(changed.after)
   const secret = row.secret ?? (setsPassword(row.given) ? 'password' : undefined)
-  if (names.length === 0 && secret === undefined) return madePermanent(deps, row, after)
+  if (names.length === 0 && secret === undefined) return undefined
   const isWhole = [changed.before, changed.after].every((state) => state === bounded(state))
   const secrets = secret === undefined ? [] : [`its ${secret}`]
   const parts = [...secrets, ...moneyFirst(names).map((name) => partOf(name, changed))]
@@ -533,8 +538,10 @@ async function creationOf(deps: ChangeDeps, row: Row, state: Json | null): Promi
 async function madePermanent(
   deps: ChangeDeps,
   { kind, target, given }: Row,
-  state: FieldState,
+  whole: Json | null,
 ): Promise<RowEffect | undefined> {
+  const state = fieldsOf(whole)
+  if (state === null) return undefined
   // A reference is named by its id in the state, money by its unit.
   const names = Object.keys(given).flatMap((name) => [name, `${name}_id`, `${name}_micros`])
   const named = pick(state, names)

@@ -1,5 +1,6 @@
 /** The kinds of things that can be changed and restored. */
 import { isDeepStrictEqual } from 'node:util'
+import type { Database } from '../../schema/tables/database.ts'
 import type { KeyStore } from '../auth/key-store.ts'
 import type { Principal } from '../auth/principal.ts'
 import type { RequestScope, TenantScope } from '../auth/tenants.ts'
@@ -69,32 +70,12 @@ export interface RestorableKind {
   readonly follow?: (deps: ChangeDeps, id: string) => Promise<void>
 }
 
-/** The `kind` of the nouns of `control/resources/nouns.ts`: a new noun adds its own. */
-export type NounKind =
-  | 'agent'
-  | 'carrier'
-  | 'customer'
-  | 'dispatcher_set'
-  | 'extension'
-  | 'inbound_route'
-  | 'outbound_route'
-  | 'rate'
-  | 'rate_plan'
-  | 'routing_webhook'
-  | 'tenant'
-
-/** The nouns, and what has no definition, such as a live call. */
+/** A row by the name of its table, and what has another name or no row, such as a live call. */
 export type ChangeKind =
-  | NounKind
-  | 'api_key'
-  | 'dispatcher_node'
-  | 'dispatcher_sets'
-  | 'live_call'
-  | 'sip_ban'
-  | 'spend_guard'
+  keyof Database | 'agent' | 'api_key' | 'dispatcher_sets' | 'live_call' | 'sip_ban' | 'spend_guard'
 
 /** Null: irreversible. */
-export type Kinds = Readonly<Record<ChangeKind, RestorableKind | null>>
+export type Kinds = Readonly<Partial<Record<ChangeKind, RestorableKind | null>>>
 
 /** Null: irreversible, or a kind of another version of the program. */
 export function restorable(kinds: Kinds, kind: string): RestorableKind | null {

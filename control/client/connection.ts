@@ -49,7 +49,7 @@ export class TollgateError extends Error {
   override readonly name = 'TollgateError'
   /** The status of HTTP; 0: there was no answer. */
   readonly status: number
-  /** For programs, such as `validation_failed`; `timeout` or `unreachable` without an answer. */
+  /** The reason as a code: `validation_failed`; without an answer `timeout` or `unreachable`. */
   readonly code: string
   /** The fields that are wrong, each with the reason. */
   readonly details: readonly ErrorDetail[]

@@ -42,18 +42,13 @@ type Id<N extends OperationName> =
 type Item<N extends OperationName> = Operations[N] extends { readonly item: infer T } ? T : never
 
 /** The nouns that the same five operations create, list, read, change and delete. */
-export type Noun =
-  | 'AIAgent'
-  | 'Carrier'
-  | 'Customer'
-  | 'DispatcherSet'
-  | 'InboundRoute'
-  | 'OutboundRoute'
-  | 'Rate'
-  | 'RatePlan'
-  | 'Tenant'
-  | 'User'
-  | 'WebhookEndpoint'
+export type Noun = {
+  [N in ListName]: N extends `list${infer Name}s`
+    ? `${'create' | 'get' | 'update' | 'delete'}${Name}` extends OperationName
+      ? Name
+      : never
+    : never
+}[ListName]
 
 export interface Collection<N extends Noun> {
   create(body: Body<`create${N}`>, options?: RequestOptions): Promise<Result<`create${N}`>>
@@ -76,19 +71,19 @@ const longestPage = 200
 
 export class Tollgate {
   readonly #connection: Connection
-  readonly agents = this.#collection('AIAgent')
-  readonly carriers = this.#collection('Carrier')
-  readonly dispatcherSets = this.#collection('DispatcherSet')
-  readonly inboundRoutes = this.#collection('InboundRoute')
-  readonly outboundRoutes = this.#collection('OutboundRoute')
-  readonly rates = this.#collection('Rate')
-  readonly ratePlans = this.#collection('RatePlan')
-  readonly tenants = this.#collection('Tenant')
-  readonly users = this.#collection('User')
-  readonly webhooks = this.#collection('WebhookEndpoint')
+  readonly agents = this.collection('AIAgent')
+  readonly carriers = this.collection('Carrier')
+  readonly dispatcherSets = this.collection('DispatcherSet')
+  readonly inboundRoutes = this.collection('InboundRoute')
+  readonly outboundRoutes = this.collection('OutboundRoute')
+  readonly rates = this.collection('Rate')
+  readonly ratePlans = this.collection('RatePlan')
+  readonly tenants = this.collection('Tenant')
+  readonly users = this.collection('User')
+  readonly webhooks = this.collection('WebhookEndpoint')
 
   readonly customers = {
-    ...this.#collection('Customer'),
+    ...this.collection('Customer'),
     wallet: (id: number, options?: RequestOptions) =>
       this.request('getWallet', { path: [id] }, options),
     /** Credits the wallet. */
@@ -193,7 +188,8 @@ export class Tollgate {
     return { items: data, ...page, truncated }
   }
 
-  #collection<N extends Noun>(noun: N): Collection<N> {
+  /** The operations of a noun, also of one that has no property here. */
+  collection<N extends Noun>(noun: N): Collection<N> {
     const ask = (name: OperationName, input: AnyInput, options: RequestOptions = {}) =>
       this.#ask(name, input, options)
     const collection: AnyCollection = {

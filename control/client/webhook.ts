@@ -8,7 +8,7 @@ export interface WebhookEvent {
 }
 
 export interface ReceivedWebhook {
-  /** As it arrived: JSON that was parsed and written again is another text. */
+  /** The text as it arrived: JSON that was parsed and written again is another text. */
   readonly body: string | Uint8Array
   /** The headers of the request, as `fetch` or Node.js has them. */
   readonly headers: Headers | Readonly<Record<string, string | readonly string[] | undefined>>

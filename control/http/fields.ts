@@ -26,6 +26,9 @@ export const reference = z.union([z.int().min(1), name], {
 })
 export type Reference = z.output<typeof reference>
 
+/** The kinds that bodies refer to. The number of a dispatcher set is not the id of its row. */
+export type Referable = 'customer' | 'rate_plan' | 'carrier' | 'dispatcher_set'
+
 /**
  * An amount of money: a JSON number or decimal text, at most six decimals; parsed as micro-units.
  */

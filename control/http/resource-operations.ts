@@ -7,7 +7,7 @@ export interface ResourceDescription {
   readonly tag: Operation['tag']
   /** The schema of responses; absent: the view. */
   readonly shown?: z.ZodType
-  readonly example: { readonly id: number } & Readonly<Record<string, unknown>>
+  readonly example: Readonly<Record<string, unknown>>
   /** A body that creates the example. */
   readonly body: unknown
   readonly patch: unknown
@@ -27,8 +27,7 @@ export function resourceOperations(
   isBare: boolean,
 ) {
   const name = pascal(noun)
-  const words = /^[A-Z]{2}/.test(noun) ? noun : noun.toLowerCase()
-  const one = `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${words}`
+  const { one, many } = wordsFor(noun)
   const read = { tag, ...(nodes !== undefined && { nodes }) }
   const written = { tag, refusals: [409] } as const
   const answer = isBare ? bare : data
@@ -43,7 +42,7 @@ export function resourceOperations(
     list: {
       id: `list${name}s`,
       ...read,
-      summary: `List ${words}s`,
+      summary: `List ${many}`,
       answer: isBare ? bareList(shown, example) : list(shown, example),
     },
     get: { id: `get${name}`, ...read, summary: `Get ${one}`, answer: answer(shown, example) },
@@ -58,9 +57,15 @@ export function resourceOperations(
       id: `delete${name}`,
       ...written,
       summary: `Delete ${one}`,
-      answer: answer(deleted, { id: example.id, deleted: true }),
+      answer: answer(deleted, { id: example['id'], deleted: true }),
     },
   } satisfies Readonly<Record<string, Operation>>
+}
+
+/** `AI agent` in sentences: `AI agent`, `an AI agent`, `AI agents`. */
+export function wordsFor(noun: string) {
+  const words = /^[A-Z]{2}/.test(noun) ? noun : noun.toLowerCase()
+  return { words, one: `${/^[aeiou]/i.test(noun) ? 'an' : 'a'} ${words}`, many: `${words}s` }
 }
 
 /** SPECIFICATION.md §4.1. */

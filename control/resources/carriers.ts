@@ -24,8 +24,8 @@ import {
   transport,
 } from '../http/fields.ts'
 import { same } from '../http/rows.ts'
-import { json, nested, type Row } from './columns.ts'
-import * as field from './fields.ts'
+import { json, nested, type Row } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import {
   refuseReachedGateways,
   refuseOwnAddresses,
@@ -307,7 +307,6 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
   table: 'carrier',
   path: '/routing/carriers',
   scope: 'carriers',
-  kind: 'carrier',
   fields,
   hasOwnRoutes: true,
   children: {

@@ -17,8 +17,8 @@ import {
 import { type BeyondScope, fieldsWhere, type WrittenRow } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency, money as amount, numberOrUserName } from '../http/fields.ts'
-import type { Row } from './columns.ts'
-import * as field from './fields.ts'
+import type { Row } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
 import { badReference } from './references.ts'
 import {
@@ -156,7 +156,6 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   table: 'customer',
   path: '/customers',
   scope: 'customers',
-  kind: 'customer',
   fields,
   hasOwnRoutes: true,
   children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },

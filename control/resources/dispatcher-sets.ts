@@ -20,7 +20,7 @@ import { ApiError, notFound } from '../http/api-error.ts'
 import { host, limit, port, sipUri, text, transport } from '../http/fields.ts'
 import { write } from '../http/rows.ts'
 import { count, exampleProbed, probed } from '../http/view-fields.ts'
-import { type Column, nested, type Row } from './columns.ts'
+import { type Column, nested, type Row } from '../http/field-columns.ts'
 import {
   nodeUri,
   refuseForeignAddresses,
@@ -28,7 +28,7 @@ import {
   refuseOwnAddresses,
   type WrittenDestination,
 } from './gateway-reach.ts'
-import * as field from './fields.ts'
+import * as field from '../http/field-table.ts'
 import { mediaFields } from './media-fields.ts'
 import { tenantOf } from './references.ts'
 import {
@@ -284,7 +284,6 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
   table: 'dispatcher_set',
   path: '/dispatcher',
   scope: 'dispatcher',
-  kind: 'dispatcher_set',
   fields,
   hasOwnRoutes: true,
   children: {

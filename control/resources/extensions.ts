@@ -11,8 +11,8 @@ import { everywhere, type RequestScope, wrongTenant } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { domain, reference, text } from '../http/fields.ts'
 import { moment } from '../http/view-fields.ts'
-import type { Row } from './columns.ts'
-import * as field from './fields.ts'
+import type { Row } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseOtherPayer } from './braked.ts'
 import { mediaFields } from './media-fields.ts'
 import { badReference, tenantOf } from './references.ts'
@@ -62,7 +62,7 @@ const fields = field.table(
       about: 'Whether calls are recorded, where recording is set up.',
     }),
     email: field.optional(field.asText(z.email().max(254))),
-    tenant: field.required(field.asText(reference.nullish()), { example: 'acme' }),
+    tenant: field.required(field.asText(reference.nullish()), { column: 'slug', example: 'acme' }),
     domain: field.required(field.asText(domain.nullish()), {
       about:
         'Absent: the domain of the key, or the only one of the tenant; required where it has ' +
@@ -139,7 +139,6 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
   table: 'extension',
   path: '/pbx/extensions',
   scope: 'extensions',
-  kind: 'extension',
   fields,
   hasOwnRoutes: true,
   domain: 'domain',

@@ -3,9 +3,9 @@ import { sql } from 'kysely'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import { domain, prefix, reference } from '../http/fields.ts'
-import type { Row } from './columns.ts'
+import type { Row } from '../http/field-columns.ts'
 import { extensionNumber } from './extensions.ts'
-import * as field from './fields.ts'
+import * as field from '../http/field-table.ts'
 import { badReference, chosen, either, type Owner, resolve } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refuseForeignDomain } from './tenancy.ts'
@@ -64,7 +64,6 @@ export const inboundRoutes: Definition<typeof fields.body, typeof fields.view> =
   table: 'inbound_route',
   path: '/inbound-routes',
   scope: 'routes',
-  kind: 'inbound_route',
   fields,
   joins: sql`LEFT JOIN ai_agent
     ON ai_agent.id = CASE WHEN target_type = 'agent' THEN CAST(target AS integer) END`,

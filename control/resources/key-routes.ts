@@ -31,15 +31,17 @@ import { created, ok, offsetOf, pageMeta } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { requires, requiresCredential } from '../auth/requires.ts'
 import { repeatable } from '../auth/idempotency.ts'
-import { auditedKey, exampleKey, keyFields, keySchema, keyView } from './key-view.ts'
-import { keyPatch, keyQuery, newKeyBody, rotateBody, type AppKey } from '../auth/app-key.ts'
+import { auditedKey, keyView } from './key-view.ts'
+import { keyFields, keyPatch, keyQuery, rotateBody, type AppKey } from '../auth/app-key.ts'
 import { type ChangedKey, changeKey, grantorOf, issueKey, rotateKey } from '../auth/issue-key.ts'
 import type { KeyUsage } from '../auth/key-usage.ts'
 import { count, exampleTime } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
 import { exampleId } from '../changes/change-routes.ts'
 
-const newKey = keyFields
+const { body: newKeyBody, view: keySchema, example: exampleKey } = keyFields
+
+const newKey = keySchema
   .extend({
     token: z
       .string()
@@ -49,7 +51,7 @@ const newKey = keyFields
   })
   .meta({ id: 'NewApplicationKey' })
 
-const ownKey = keyFields.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
+const ownKey = keySchema.extend({ permissions: z.array(z.string()) }).meta({ id: 'OwnKey' })
 
 const keyUsage = z
   .strictObject({

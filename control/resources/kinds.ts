@@ -8,7 +8,6 @@ import {
   hasFields,
   type Json,
   type Kinds,
-  type NounKind,
   type RestorableKind,
   shareFields,
 } from '../changes/kinds.ts'
@@ -23,6 +22,7 @@ import { rateName, rates } from './rates.ts'
 import {
   type AnyDefinition,
   type Definition,
+  kindOf,
   resourceDeps,
   type ResourceStore,
   storeOf,
@@ -37,9 +37,9 @@ export const carrierKind = documentKind(carriers)
 /** Balances are not among its state: money is moved, not set. */
 export const customerKind = documentKind(customers, refuseWithoutCharging)
 
-const kindsOfNouns = Object.fromEntries(
-  Object.values<AnyDefinition>(nouns).map((noun) => [noun.kind, documentKind(noun)]),
-) as Record<NounKind, RestorableKind>
+const kindsOfNouns: Kinds = Object.fromEntries(
+  Object.values<AnyDefinition>(nouns).map((noun) => [kindOf(noun), documentKind(noun)]),
+)
 
 export const kinds: Kinds = {
   ...kindsOfNouns,

@@ -4,8 +4,8 @@
 import { z } from 'zod'
 import { codecNames, knownCodec } from '../../schema/rules/media.ts'
 import type { RequestProblem } from '../http/api-error.ts'
-import { names, type Row } from './columns.ts'
-import * as field from './fields.ts'
+import { names, type Row } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 
 const maxCodecs = 16
 

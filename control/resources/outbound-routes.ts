@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { Store } from '../../schema/storage/store.ts'
 import { first } from '../../schema/sql/query.ts'
 import { prefix } from '../http/fields.ts'
-import * as field from './fields.ts'
+import * as field from '../http/field-table.ts'
 import { badReference } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refusePlatformOnly } from './tenancy.ts'
@@ -65,7 +65,6 @@ export const outboundRoutes: Definition<typeof fields.body, typeof fields.view> 
   table: 'outbound_route',
   path: '/outbound-routes',
   scope: 'routes',
-  kind: 'outbound_route',
   fields,
   search: ['outbound_route.name', 'prefix'],
   order: ['outbound_route.name'],

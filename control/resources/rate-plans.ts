@@ -4,7 +4,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency } from '../http/fields.ts'
 import { refuseUncounted } from './braked.ts'
-import * as field from './fields.ts'
+import * as field from '../http/field-table.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
@@ -33,7 +33,6 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   table: 'rate_plan',
   path: '/rate-plans',
   scope: 'rates',
-  kind: 'rate_plan',
   fields,
   hasOwnRoutes: true,
   search: ['rate_plan.name'],

@@ -9,8 +9,8 @@ import type { RequestProblem } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
 import { money as amount, prefix, reference, time as moment } from '../http/fields.ts'
 import { count, decimal } from '../http/view-fields.ts'
-import { exactMoney, money, type Row, time } from './columns.ts'
-import * as field from './fields.ts'
+import { exactMoney, money, type Row, time } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import { refuseUncounted } from './braked.ts'
 import { refuseOneMorePrice } from './dated-prices.ts'
 import { patchOf } from './patch.ts'
@@ -123,7 +123,6 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
   table: 'rate',
   path: '/rates',
   scope: 'rates',
-  kind: 'rate',
   fields,
   hasOwnRoutes: true,
   joins: sql`JOIN rate_plan ON rate_plan.id = rate.rate_plan_id`,

@@ -4,10 +4,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { type Tables, all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
-import type { Reference } from '../http/fields.ts'
-
-/** The kinds that bodies refer to. The number of a dispatcher set is not the id of its row. */
-export type Referable = 'customer' | 'rate_plan' | 'carrier' | 'dispatcher_set'
+import type { Referable, Reference } from '../http/fields.ts'
 
 /**
  * `"carrier": "loop"`, `"carrier": 3` and `"carrier_id": 3` are equivalent; two different ones are

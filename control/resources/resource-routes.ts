@@ -22,7 +22,7 @@ import { describeRoute, validate } from '../http/validate.ts'
 import { resourceOperations } from '../http/resource-operations.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import { type Definition, resourceDeps, storeOf, type ViewOf } from './resource.ts'
+import { type Definition, kindOf, resourceDeps, storeOf, type ViewOf } from './resource.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
 export interface RouteOptions<View extends z.ZodObject, Live> {
@@ -112,7 +112,7 @@ function createRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
   routes: Routes<Body, View, Live>,
 ) {
   const { deps, definition, noun, path, resource, show, existing } = routes
-  const enterCreation = creationsOf(deps, definition.kind, noun)
+  const enterCreation = creationsOf(deps, kindOf(definition), noun)
   return new Hono<ControlEnv>().post(
     path,
     routes.write,
@@ -203,7 +203,7 @@ function updateRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
 ) {
   const { deps, definition, options, noun, path, resource, existing } = routes
   const { body, onlyAtCreation } = definition.fields
-  const enterWrite = writesOf(deps, definition.kind, noun)
+  const enterWrite = writesOf(deps, kindOf(definition), noun)
   return new Hono<ControlEnv>().patch(
     `${path}/:id`,
     routes.write,
@@ -248,7 +248,7 @@ function deleteRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
   routes: Routes<Body, View, Live>,
 ) {
   const { deps, definition, noun, path, resource } = routes
-  const enterWrite = writesOf(deps, definition.kind, noun)
+  const enterWrite = writesOf(deps, kindOf(definition), noun)
   return new Hono<ControlEnv>().delete(
     `${path}/:id`,
     routes.write,

@@ -1,8 +1,9 @@
 /**
  * A resource is one definition: its table of fields, its place in the database, and its checks.
  * From it come the rows (here), the five routes (`resource-routes.ts`), the seed file (`seed.ts`),
- * undo (`kinds.ts`) and the OpenAPI document. Hooks that several nouns have are properties of the
- * definition; those of one noun are methods of its own `ResourceStore`, which it names in `store`.
+ * undo (`kinds.ts`) and the OpenAPI document; where it has `general` words, also tools and a screen
+ * of the console. Hooks that several nouns have are properties of the definition; those of one noun
+ * are methods of its own `ResourceStore`, which it names in `store`.
  */
 import { type Compilable, type RawBuilder, sql } from 'kysely'
 import type { z } from 'zod'
@@ -14,18 +15,19 @@ import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
-import type { ChangeDeps, NounKind } from '../changes/kinds.ts'
+import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
-import { type Row, timeText } from './columns.ts'
-import type { FieldTable } from './fields.ts'
+import type { Row } from '../http/field-columns.ts'
+import { type FieldTable, shownOf } from '../http/field-table.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
 import { either, resolve, tenantOf } from './references.ts'
 import {
   childrenOf,
   type ChildTable,
+  type ColumnPath,
   compiled,
   insertRow,
   rowWith,
@@ -77,7 +79,7 @@ export type ResourceOptions = Pick<ResourceDeps, 'store'> & Partial<ResourceDeps
 
 /** Rows below a row, shown as a list in one of its fields. */
 interface Children extends Pick<ChildTable, 'table' | 'parent'> {
-  readonly order: string
+  readonly order: ColumnPath
   readonly view: (row: Row) => unknown
   /** The element of the body that would write the child; absent: the view. */
   document?(view: object): unknown
@@ -109,12 +111,14 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly path: string
   /** Requires its `:read` and `:write`. */
   readonly scope: ScopedResource
-  /** The kind under which its changes are recorded, and undone. */
-  readonly kind: NounKind
+  /** The kind under which its changes are recorded, and undone; absent: the name of its table. */
+  readonly kind?: ChangeKind
   /** Its fields: what is written, what is shown, and where that stands. */
   readonly fields: FieldTable<Body, View>
   /** Whoever adds more to the five routes mounts them, too; absent: `plainResourceRoutes` does. */
   readonly hasOwnRoutes?: true
+  /** Absent: its tools and its screen are written by hand. */
+  readonly general?: NounWords
   /** The part of the OpenAPI document that does not follow from the fields. */
   readonly described: Omit<ResourceDescription, 'example'> & Partial<ResourceDescription>
   readonly children?: Readonly<Record<string, Children>>
@@ -125,13 +129,13 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly joins?: RawBuilder<unknown>
   readonly selected?: RawBuilder<unknown>
   /** The column with the tenant of a row; absent: `tenant_id`. */
-  readonly owner?: string
+  readonly owner?: ColumnPath
   /** The column with the SIP domain to which a key may be limited. */
-  readonly domain?: string
+  readonly domain?: ColumnPath
   /** The columns in which a list is searched. */
-  readonly search: readonly string[]
+  readonly search: readonly ColumnPath[]
   /** The columns by which a list is sorted. */
-  readonly order: readonly (string | RawBuilder<unknown>)[]
+  readonly order: readonly (ColumnPath | RawBuilder<unknown>)[]
   /** The limits of a tenant that a new row counts against. */
   readonly limits?: readonly LimitedKind[]
   /** The limits of a tenant that its children count against. */
@@ -169,8 +173,21 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   ): Promise<void>
 }
 
+/** The words of the tools and of the screen that follow from a definition. */
+export interface NounWords {
+  /** One sentence about it: `A contact is a name for a telephone number.` */
+  readonly about: string
+  /** One sentence about its deletion: `Its number is shown without a name.` */
+  readonly removal: string
+  /** The group of the menu in which the screen stands. */
+  readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
+}
+
 /** Any noun. */
 export type AnyDefinition = Definition<z.ZodObject, z.ZodObject>
+
+export const kindOf = ({ kind, table }: Pick<AnyDefinition, 'kind' | 'table'>): ChangeKind =>
+  kind ?? table
 
 /** The rows of a resource, in its own store where it has one. */
 export const storeOf = <Body extends z.ZodObject, View extends z.ZodObject>(
@@ -458,25 +475,17 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
 
   async #views(rows: readonly Row[]): Promise<ViewOf<View>[]> {
     const { fields: table, children = {} } = this.definition
-    const { view, columns } = table
     const below = new Map<string, ReadonlyMap<unknown, readonly Row[]>>()
     const ids = rows.map(({ id }) => id)
     for (const [field, child] of Object.entries(children))
       below.set(field, await childrenOf(this.deps.store, child, ids, child.order))
     return rows.map((row) => {
-      const extra = this.computed(row)
-      const fields = Object.keys(view.shape).flatMap((field) => {
-        if (Object.hasOwn(extra, field)) return [[field, extra[field]]]
-        const child = children[field]
-        if (child !== undefined)
-          return [[field, (below.get(field)?.get(row['id']) ?? []).map(child.view)]]
-        const known = columns[field]
-        if (known !== undefined) return [[field, known.read(row)]]
-        if (field === 'tenant') return [[field, row['slug'] ?? null]]
-        if (field === 'created_at' || field === 'updated_at') return [[field, timeText(row[field])]]
-        return Object.hasOwn(row, field) ? [[field, row[field]]] : []
-      })
-      return asShown<View>(Object.fromEntries(fields))
+      const lists = Object.entries(children).map(([field, child]) => [
+        field,
+        (below.get(field)?.get(row['id']) ?? []).map(child.view),
+      ])
+      const computed = { ...(Object.fromEntries(lists) as Row), ...this.computed(row) }
+      return shownOf(table, row, computed) as ViewOf<View>
     })
   }
 
@@ -543,12 +552,6 @@ const noDeps = {
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
-}
-
-// A definition names its columns as texts, so its rows have the types of its schemas by the tests
-// that validate every response, not by the compiler.
-function asShown<View extends z.ZodObject>(fields: unknown): ViewOf<View> {
-  return fields as ViewOf<View>
 }
 
 function asDocument<Body extends z.ZodObject>(fields: unknown): z.output<Body> {

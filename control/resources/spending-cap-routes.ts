@@ -28,6 +28,7 @@ import { reference } from '../http/fields.ts'
 import { newUuid } from '../http/platform.ts'
 import {
   spendingCapBody,
+  spendingCapFields,
   type SpendingCapView,
   viewsOf,
   spendingCapView,
@@ -37,7 +38,6 @@ import { type SpendingCapUse, noun, planSpendingCap, planRemoval } from './spend
 import { SpendingCapStore } from './spending-cap-store.ts'
 import { requestScope } from '../auth/tenants.ts'
 import { data, list } from '../http/operation.ts'
-import { exampleTime } from '../http/view-fields.ts'
 
 const viewShown = spendingCapView.meta({ id: 'SpendGuard' })
 
@@ -48,27 +48,7 @@ const changedView = z
   })
   .meta({ id: 'SpendGuardChange' })
 
-const exampleCap = {
-  guard_id: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
-  scope: 'customer',
-  scope_id: 7,
-  name: 'acme',
-  prefix: '1900',
-  action: 'cap',
-  amount_exact: '5.00',
-  currency: 'USD',
-  per: 'duration',
-  used_exact: '1.20',
-  left_exact: '3.80',
-  state: 'active',
-  set_by: 'platform',
-  reason: 'many calls to premium numbers',
-  created_by: 'user:admin',
-  created_at: exampleTime,
-  expires_at: '2026-01-01T08:00:00.000Z',
-  ends_calls_before: null,
-  removed_at: null,
-}
+const exampleCap = spendingCapFields.example
 
 const exampleChange = {
   guard: exampleCap,

@@ -1,7 +1,7 @@
 /** A spend guard as the API shows it. */
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
-import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { moneyToDecimal } from '../../schema/columns.ts'
 import {
   capResource,
   type Brake,
@@ -15,10 +15,12 @@ import { normalPrefix, readPrefix } from '../../schema/rules/numbers.ts'
 import { all, first, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'
+import { time } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import { money, reference, type Reference } from '../http/fields.ts'
 import { type SpendingCapRow, SpendingCapStore } from './spending-cap-store.ts'
 import { badReference, chosen, resolve } from './references.ts'
-import { timeOrNull } from '../http/view-fields.ts'
+import { exampleTime } from '../http/view-fields.ts'
 
 const noPrefix = 'must be the first digits of called numbers, such as "1900", or "" for all numbers'
 const prefix = z
@@ -30,23 +32,74 @@ const prefix = z
     if (normalPrefix(text) === undefined) context.addIssue({ code: 'custom', message })
   })
 
-/** One of `customer`, `extension` and `tenant` is given. */
-export const spendingCapBody = z.strictObject({
-  customer: reference.optional().describe('Id or name: all calls that it pays.'),
-  extension: reference.optional().describe('Id, or as in "101@acme.example".'),
-  tenant: reference.optional().describe('Id or slug: all calls of its customers and phones.'),
-  prefix: prefix.describe(
-    'First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + ' +
+/**
+ * The body, the view and the example of spend guards follow from this table. A guard has a uuid and
+ * is set by a plan, which can be previewed, so guards are no `Definition`.
+ */
+export const spendingCapFields = field.table({
+  guard_id: field.shown(z.string(), {
+    column: 'guard_uuid',
+    example: '6f9619ff-8b86-4d01-b42d-00cf4fc964ff',
+  }),
+  scope: field.shown(z.enum(capScopes), { example: 'customer' }),
+  scope_id: field.shown(z.int(), { example: 7 }),
+  name: field.shown(z.string().nullable(), { example: 'acme' }),
+  customer: field.written(reference.optional(), { about: 'Id or name: all calls that it pays.' }),
+  extension: field.written(reference.optional(), { about: 'Id, or as in "101@acme.example".' }),
+  tenant: field.written(reference.optional(), {
+    about: 'Id or slug: all calls of its customers and phones.',
+  }),
+  prefix: field.required(field.asText(prefix), {
+    about:
+      'First digits of called numbers, with spaces or without; "" for all. Leading 0, 00, + ' +
       'and exit codes are the same.',
+    example: '1900',
+  }),
+  action: field.required(field.oneOf(capActions), {
+    about: 'block: no call. cap: calls may cost amount in all.',
+    example: 'cap',
+  }),
+  amount: field.written(money().optional(), {
+    about: 'Of a cap, in the currency of the payer.',
+  }),
+  amount_exact: field.shown(z.string().nullable(), { example: '5.00' }),
+  currency: field.shown(z.string().nullable(), { example: 'USD' }),
+  per: field.required(
+    { body: z.enum(capPeriods).optional(), view: z.enum(capPeriods).nullable() },
+    { about: 'Of a cap: the whole time (default), or each UTC day.', example: 'duration' },
   ),
-  action: z.enum(capActions).describe('block: no call. cap: calls may cost amount in all.'),
-  amount: money().optional().describe('Of a cap, in the currency of the payer.'),
-  per: z
-    .enum(capPeriods)
-    .optional()
-    .describe('Of a cap: the whole time (default), or each UTC day.'),
-  end_live_calls: z.boolean().default(false).describe('True: ends answered calls within 5 s.'),
+  used_exact: field.shown(z.string().nullable(), {
+    about: 'Of a cap: spent, or granted to live calls.',
+    example: '1.20',
+  }),
+  left_exact: field.shown(z.string().nullable(), { example: '3.80' }),
+  state: field.shown(z.enum(['active', 'expired', 'removed']), { example: 'active' }),
+  set_by: field.shown(z.enum(['platform', 'tenant']), {
+    about: 'A tenant cannot change those of the platform.',
+    example: 'platform',
+  }),
+  reason: field.shown(z.string(), { example: 'many calls to premium numbers' }),
+  created_by: field.shown(z.string(), { example: 'user:admin' }),
+  created_at: field.shown(z.string(), { stored: time, example: exampleTime }),
+  expires_at: field.shown(z.string().nullable(), {
+    stored: time,
+    example: '2026-01-01T08:00:00.000Z',
+  }),
+  ends_calls_before: field.shown(z.string().nullable(), { stored: time, example: null }),
+  removed_at: field.shown(z.string().nullable(), {
+    column: 'ended_at',
+    stored: time,
+    example: null,
+  }),
+  end_live_calls: field.written(z.boolean().default(false), {
+    about: 'True: ends answered calls within 5 s.',
+  }),
 })
+
+/** One of `customer`, `extension` and `tenant` is given. */
+export const { body: spendingCapBody, view: spendingCapView } = spendingCapFields
+export type SpendingCapBody = z.output<typeof spendingCapBody>
+export type SpendingCapView = z.output<typeof spendingCapView>
 
 /**
  * Returns a prefix in the form that is stored. Throws 400 for a prefix that is only an exit code.
@@ -56,34 +109,6 @@ export function storedPrefix(given: string, exitCodes: ExitCodes | undefined): s
   if (stored !== undefined) return stored
   throw badRequest('The prefix has no digit of a number', [{ path: 'prefix', message: noPrefix }])
 }
-
-export type SpendingCapBody = z.output<typeof spendingCapBody>
-
-const spendingCapStates = ['active', 'expired', 'removed'] as const
-
-export const spendingCapView = z.strictObject({
-  guard_id: z.string(),
-  scope: z.enum(capScopes),
-  scope_id: z.int(),
-  name: z.string().nullable(),
-  prefix: z.string(),
-  action: z.enum(capActions),
-  amount_exact: z.string().nullable(),
-  currency: z.string().nullable(),
-  per: z.enum(capPeriods).nullable(),
-  used_exact: z.string().nullable().describe('Of a cap: spent, or granted to live calls.'),
-  left_exact: z.string().nullable(),
-  state: z.enum(spendingCapStates),
-  set_by: z.enum(['platform', 'tenant']).describe('A tenant cannot change those of the platform.'),
-  reason: z.string(),
-  created_by: z.string(),
-  created_at: z.string(),
-  expires_at: z.string().nullable(),
-  ends_calls_before: z.string().nullable(),
-  removed_at: z.string().nullable(),
-})
-
-export type SpendingCapView = z.output<typeof spendingCapView>
 
 /** The columns of a row that a view needs. */
 export type ShownSpendingCap = Omit<SpendingCapRow, 'changed_at' | 'ended_by'>
@@ -107,25 +132,14 @@ const periodOf = (
 
 function viewOf(row: ShownSpendingCap, usedMicros: number, at: number): SpendingCapView {
   const isCap = row.action === 'cap'
-  return {
-    guard_id: row.guard_uuid,
+  return field.shownOf(spendingCapFields, row, {
     ...scopeOf(row),
-    prefix: row.prefix,
-    action: row.action,
-    currency: row.currency,
-    per: row.per,
     amount_exact: isCap ? moneyToDecimal(row.amount_micros) : null,
     used_exact: isCap ? moneyToDecimal(usedMicros) : null,
     left_exact: isCap ? moneyToDecimal(Math.max(0, row.amount_micros - usedMicros)) : null,
     state: stateAt(row, at),
     set_by: row.set_by_tenant_id === null ? 'platform' : 'tenant',
-    reason: row.reason,
-    created_by: row.created_by,
-    created_at: timeToText(row.created_at),
-    expires_at: timeOrNull(row.expires_at),
-    ends_calls_before: timeOrNull(row.ends_calls_before),
-    removed_at: timeOrNull(row.ended_at),
-  }
+  })
 }
 
 function stateAt(
@@ -278,7 +292,7 @@ export const capQuestion = spendingCapBody.pick({ customer: true, extension: tru
 interface Page {
   readonly limit: number
   readonly offset: number
-  /** Also those that expired or were removed in the last 30 days. */
+  /** The list also has guards that expired or were removed in the last 30 days. */
   readonly isWithEnded: boolean
 }
 

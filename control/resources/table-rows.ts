@@ -1,12 +1,17 @@
 /** Rows of a table that a definition names as text. */
-import { type Compilable, type RawBuilder, sql } from 'kysely'
+import { type Compilable, type RawBuilder, type Selectable, sql } from 'kysely'
 import type { Database } from '../../schema/tables/database.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import { grouped } from '../http/rows.ts'
-import type { Row } from './columns.ts'
+import type { Row } from '../http/field-columns.ts'
 
 type Table = keyof Database
+
+/** A column, alone or behind the name of its table. */
+export type ColumnPath = {
+  [Name in Table]: (keyof Database[Name] & string) | `${Name}.${keyof Database[Name] & string}`
+}[Table]
 
 export const compiled = <R>({ db }: Pick<Store, 'db'>, query: RawBuilder<R>): Compilable<R> => ({
   compile: () => query.compile(db),
@@ -30,12 +35,12 @@ export async function updateRow(store: Store, table: Table, id: number, row: Row
 }
 
 /** Returns the id of a row with these columns. */
-export async function rowWith(
+export async function rowWith<Name extends Table>(
   store: Store,
-  table: Table,
-  columns: Row,
+  table: Name,
+  columns: Partial<Selectable<Database[Name]>>,
 ): Promise<number | undefined> {
-  const where = Object.entries(columns).map(([column, value]) =>
+  const where = Object.entries(columns).map(([column, value]: [string, unknown]) =>
     value === null ? sql`${sql.ref(column)} IS NULL` : sql`${sql.ref(column)} = ${value}`,
   )
   const query = sql<{ id: number }>`
@@ -44,13 +49,15 @@ export async function rowWith(
 }
 
 /** A table of rows below others, such as the nodes of a set. */
-export interface ChildTable {
-  readonly table: Table
-  /** The column that names the row above. */
-  readonly parent: string
-  /** The columns by which a row is known among those below the same one. */
-  readonly keys: readonly string[]
-}
+export type ChildTable = {
+  [Name in Table]: {
+    readonly table: Name
+    /** The column that names the row above. */
+    readonly parent: keyof Database[Name] & string
+    /** The columns by which a row is known among those below the same one. */
+    readonly keys: readonly (keyof Database[Name] & string)[]
+  }
+}[Table]
 
 export const keyOf = ({ keys }: Pick<ChildTable, 'keys'>, row: Row): string =>
   keys.map((column) => String(row[column])).join(' ')
@@ -79,7 +86,8 @@ export async function putChildren(
   id: number,
   wanted: readonly Row[],
 ): Promise<void> {
-  const { table, parent, keys } = child
+  const { table, parent } = child
+  const keys: readonly string[] = child.keys
   const present = (await childrenOf(store, child, [id], keys[0] ?? '')).get(id) ?? []
   const known = new Set(present.map((row) => keyOf(child, row)))
   const wantedKeys = new Set(wanted.map((row) => keyOf(child, row)))

@@ -4,8 +4,8 @@
 import { z } from 'zod'
 import { ApiError } from '../http/api-error.ts'
 import { domain, name, prefix } from '../http/fields.ts'
-import type { Row } from './columns.ts'
-import * as field from './fields.ts'
+import type { Row } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import { mediaFields } from './media-fields.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { putChildren, rowWith } from './table-rows.ts'
@@ -73,7 +73,6 @@ export const tenants: Definition<typeof fields.body, typeof fields.view> = {
   table: 'tenant',
   path: '/tenants',
   scope: 'tenants',
-  kind: 'tenant',
   fields,
   owner: 'tenant.id',
   search: ['slug', 'name'],

@@ -8,7 +8,6 @@ import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { text } from '../http/fields.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { Principal } from '../auth/principal.ts'
 import { refusePersonBy } from '../auth/issue-key.ts'
@@ -16,35 +15,14 @@ import { requires } from '../auth/requires.ts'
 import { repeatable } from '../auth/idempotency.ts'
 import { mayGrant, roleScopes } from '../auth/scopes.ts'
 import { wrongTenant } from '../auth/tenants.ts'
-import { hashPassword, newPassword } from '../auth/passwords.ts'
-import {
-  exampleUser,
-  type UserRow,
-  type UserStore,
-  userSchema,
-  userView,
-} from '../auth/user-store.ts'
+import { hashPassword } from '../auth/passwords.ts'
+import { userFields, type UserRow, type UserStore, userView } from '../auth/user-store.ts'
 import { data, list } from '../http/operation.ts'
 import { deleted } from '../http/resource-operations.ts'
 
-export const username = z
-  .string()
-  .regex(/^[\w.@+-]{1,64}$/, 'must be 1 to 64 letters, digits or . _ @ + -')
-  .transform((name) => name.toLowerCase())
-export const staffRole = z.enum(['admin', 'operator', 'auditor'])
-
-const newUserBody = z.strictObject({
-  username,
-  password: newPassword,
-  role: staffRole,
-  tenant_slug: text(63).min(1).nullable().optional(),
-  is_active: z.boolean().default(true),
-})
-const userPatch = z.strictObject({
-  password: newPassword.optional(),
-  role: staffRole.optional(),
-  is_active: z.boolean().optional(),
-})
+const { body: newUserBody, view: userSchema, example: exampleUser } = userFields
+const { password, role } = newUserBody.shape
+const userPatch = z.strictObject({ password, role, is_active: z.boolean() }).partial()
 const userPath = z.strictObject({ id: z.string().max(20) })
 const userQuery = z.strictObject({ ...pageQuery, search: z.string().max(100).optional() })
 

@@ -3,9 +3,9 @@
  * expiry.
  */
 import { type ExpressionBuilder, type Selectable, sql } from 'kysely'
+import { z } from 'zod'
 import type { Database } from '../../schema/tables/database.ts'
 import type { WebhookDeliveryTable, WebhookEventTable } from '../../schema/tables/changes.ts'
-import { timeToText } from '../../schema/columns.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import {
   all,
@@ -21,7 +21,9 @@ import {
 import { countOf } from '../http/rows.ts'
 import type { Rows } from '../resources/resource.ts'
 import { MAX_COUNTED, MAX_LISTED } from '../http/envelope.ts'
-import { timeOrNull } from '../http/view-fields.ts'
+import { type Column, json, time } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
+import { count, exampleTime, moment } from '../http/view-fields.ts'
 
 export type DueDelivery = Pick<
   JoinedRow,
@@ -51,7 +53,7 @@ export interface WebhookBacklog {
 /** Maximum counted: counting more would delay calls. */
 const maxCounted = 10_000
 
-export type DeliveryView = ReturnType<typeof deliveryView>
+export type DeliveryView = z.output<typeof deliveryFields.view>
 
 export class DeliveryStore {
   readonly #store: Store
@@ -202,21 +204,39 @@ export class DeliveryStore {
 type JoinedRow = Selectable<WebhookDeliveryTable> &
   Pick<Selectable<WebhookEventTable>, 'message_id' | 'type' | 'body' | 'created_at'>
 
-const deliveryView = (row: JoinedRow) => ({
-  id: row.id,
-  webhook_id: row.message_id,
-  type: row.type,
-  state: row.state,
-  attempts: row.attempts,
-  next_attempt_at: row.state === 'pending' ? timeToText(row.next_attempt_at) : null,
-  last_attempt_at: timeOrNull(row.last_attempt_at),
-  last_status: row.last_status,
-  last_error: row.last_error,
-  last_answer: row.last_answer,
-  created_at: timeToText(row.created_at),
-  // Only the outbox writes these texts.
-  payload: JSON.parse(row.body) as unknown,
+/** When it is sent next; null: never again. */
+const timeIfPending = (column: string): Column => ({
+  read: (row) => (row['state'] === 'pending' ? time(column).read(row) : null),
 })
+
+/** The answers and the example of deliveries follow from this table. */
+export const deliveryFields = field.table(
+  {
+    id: field.id,
+    webhook_id: field.shown(z.string(), { column: 'message_id', example: 'msg_1' }),
+    type: field.shown(z.string(), { example: 'call.ended' }),
+    state: field.shown(z.enum(['pending', 'delivered', 'failed']), { example: 'delivered' }),
+    attempts: field.shown(count, { example: 1 }),
+    next_attempt_at: field.shown(moment.nullable(), { stored: timeIfPending, example: null }),
+    last_attempt_at: field.timeOrNull({ example: exampleTime }),
+    last_status: field.shown(z.int().nullable(), { example: 200 }),
+    last_error: field.shown(z.string().nullable(), { example: null }),
+    last_answer: field.shown(z.string().nullable(), {
+      about: 'The start of the last response body.',
+      example: 'ok',
+    }),
+    created_at: field.createdAt,
+    payload: field.shown(z.unknown(), {
+      about: 'The request body.',
+      column: 'body',
+      stored: json,
+      example: { type: 'call.ended' },
+    }),
+  },
+  { schemaId: 'WebhookDelivery' },
+)
+
+const deliveryView = (row: JoinedRow): DeliveryView => field.shownOf(deliveryFields, row)
 
 /** A literal: SQLite chooses a partial index by constants, not by parameters. */
 const pending = sql.lit<'pending'>('pending')

@@ -1,20 +1,20 @@
 /** Endpoints as rows: URL, event types and secrets. */
 import type { Selectable, Updateable } from 'kysely'
 import { z } from 'zod'
-import { fromFlag, timeToText, toFlag } from '../../schema/columns.ts'
+import { toFlag } from '../../schema/columns.ts'
 import { type EventType, eventTypes } from '../../schema/contracts/engine.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, insert, readApart } from '../../schema/sql/query.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
-import * as field from '../resources/fields.ts'
+import { type Column, json } from '../http/field-columns.ts'
+import * as field from '../http/field-table.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from '../../schema/net/http-target.ts'
 import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
-import { moment, timeOrNull } from '../http/view-fields.ts'
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 
@@ -203,20 +203,9 @@ export const secretsOf = (row: EndpointRow, now: number): readonly string[] =>
     ? [row.secret, row.previous_secret]
     : [row.secret]
 
-export type EndpointView = ReturnType<typeof endpointView>
+export type EndpointView = z.output<typeof endpointFields.view>
 
-export const endpointView = (row: EndpointRow) => ({
-  id: row.id,
-  url: row.url,
-  description: row.description,
-  events: typesOf(row),
-  is_active: fromFlag(row.is_active),
-  approval_links: row.approver_id !== null,
-  disabled_reason: row.disabled_reason,
-  previous_secret_expires_at: timeOrNull(row.previous_secret_expires_at),
-  created_at: timeToText(row.created_at),
-  updated_at: timeToText(row.updated_at),
-})
+export const endpointView = (row: EndpointRow): EndpointView => field.shownOf(endpointFields, row)
 
 const eventName = z.enum(['*', ...eventTypes])
 
@@ -233,6 +222,8 @@ const approvalLinks = z
       'the user who has set this.',
   )
 
+const hasApprover: Column = { read: (row) => row['approver_id'] !== null }
+
 /**
  * The bodies, answers and example of endpoints follow from this table. Secrets are in none of them,
  * so endpoints are no `Definition`: their store seals and rotates what an undo could not restore.
@@ -241,16 +232,22 @@ export const endpointFields = field.table(
   {
     id: field.id,
     url: field.required(field.text(2_000), { example: 'https://crm.example/hook' }),
-    events: field.of({ body: eventNames, view: z.array(eventName) }, { default: ['*'] }),
+    events: field.of(
+      { body: eventNames, view: z.array(eventName), stored: json },
+      { default: ['*'] },
+    ),
     description: field.of(
       { body: text(500).nullable(), view: z.string().nullable() },
       { default: null },
     ),
     is_active: field.of(field.yesOrNo, { default: true }),
-    approval_links: field.of({ body: approvalLinks, view: z.boolean() }, { default: false }),
+    approval_links: field.of(
+      { body: approvalLinks, view: z.boolean(), stored: () => hasApprover },
+      { default: false },
+    ),
     tenant: field.written(reference.nullish()),
     disabled_reason: field.shown(z.enum(['gone', 'backlog']).nullable(), { example: null }),
-    previous_secret_expires_at: field.shown(moment.nullable(), { example: null }),
+    previous_secret_expires_at: field.timeOrNull(),
     created_at: field.createdAt,
     updated_at: field.updatedAt,
   },

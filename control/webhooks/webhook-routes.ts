@@ -27,14 +27,15 @@ import {
   rotateBody,
   typesOf,
 } from './endpoint-store.ts'
+import { deliveryFields } from './delivery-store.ts'
 import type { EventType } from '../../schema/contracts/engine.ts'
 import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import type { Webhooks } from './webhooks.ts'
-import { count, exampleTime, moment } from '../http/view-fields.ts'
 import { data, list } from '../http/operation.ts'
 import { deleted } from '../http/resource-operations.ts'
 
 const { view: endpointShown, example: exampleEndpoint } = endpointFields
+const { view: deliveryView, example: exampleDelivery } = deliveryFields
 
 const withSecret = endpointShown
   .extend({
@@ -49,39 +50,7 @@ const withSecret = endpointShown
   })
   .meta({ id: 'WebhookEndpointWithSecret' })
 
-const deliveryView = z
-  .strictObject({
-    id: z.int(),
-    webhook_id: z.string(),
-    type: z.string(),
-    state: z.enum(['pending', 'delivered', 'failed']),
-    attempts: count,
-    next_attempt_at: moment.nullable(),
-    last_attempt_at: moment.nullable(),
-    last_status: z.int().nullable(),
-    last_error: z.string().nullable(),
-    last_answer: z.string().nullable().describe('The start of the last response body.'),
-    created_at: moment,
-    payload: z.unknown().describe('The request body.'),
-  })
-  .meta({ id: 'WebhookDelivery' })
-
 const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
-
-const exampleDelivery = {
-  id: 1,
-  webhook_id: 'msg_1',
-  type: 'call.ended',
-  state: 'delivered',
-  attempts: 1,
-  next_attempt_at: null,
-  last_attempt_at: exampleTime,
-  last_status: 200,
-  last_error: null,
-  last_answer: 'ok',
-  created_at: exampleTime,
-  payload: { type: 'call.ended' },
-}
 
 type WebhookRoutesDeps = Pick<Platform, 'store' | 'now' | 'randomBytes'> & {
   readonly webhooks: Webhooks

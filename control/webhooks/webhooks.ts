@@ -34,7 +34,7 @@ export interface WebhooksDeps extends Clocks {
 }
 
 const maintenanceIntervalMs = 60_000
-/** Until writes of another process are noticed, and deliveries that one has left behind. */
+/** After this sleep, writes of other processes, and deliveries they have left behind, are seen. */
 const longestSleepMs = 1_000
 /** Deliveries of a removed endpoint that are deleted at once: about 2 ms. */
 const sweepSlice = 200
@@ -95,7 +95,8 @@ export class Webhooks {
   }
 
   /**
-   * For calls and money: the code that makes an event true writes it here, in its own transaction.
+   * Calls and money use it: the code that makes an event true writes it here, in its own
+   * transaction.
    */
   get sink(): EventSink {
     return this.#outbox

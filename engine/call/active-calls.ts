@@ -284,6 +284,15 @@ export class ActiveCalls {
     return false
   }
 
+  /** Calls that this run of the application is asked about, has answered, or makes. */
+  ofApplication(run: number): readonly LiveCall[] {
+    return [...this.#calls.values()].filter(
+      ({ start, destination }) =>
+        start.applicationRun === run ||
+        (destination?.kind === 'application' && destination.run === run),
+    )
+  }
+
   /** Counts unanswered calls that this extension forwards to the outside. Scans all calls. */
   countForwarding(uri: string): number {
     let count = 0
@@ -378,7 +387,8 @@ export class ActiveCalls {
 
   /** Whether this live call was for this number: an INVITE with its mark is then a loop. */
   isCalling(callUuid: string, calledNumber: string): boolean {
-    return this.#calls.get(callUuid)?.start.calledNumber === calledNumber
+    const { start } = this.#calls.get(callUuid) ?? {}
+    return start?.calledNumber === calledNumber || start?.dialledNumber === calledNumber
   }
 
   /** Both legs get BYE (or CANCEL, or a refusal) with this Q.850 cause. */
@@ -542,6 +552,7 @@ function describe(call: LiveCall): ActiveCall {
     node,
     instance: call.instance,
     carrier,
+    tags: call.tags,
     transfer: call.transfer,
   }
 }

@@ -4,7 +4,7 @@
  */
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
-import type { CallDeps } from './call-deps.ts'
+import type { CallPorts } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import type { HolderRun, LiveCall } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
@@ -18,6 +18,7 @@ import type {
 } from './call-machine/protocol.ts'
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, fault } from './cdr/end-reason.ts'
+import type { CallHooks } from './hooks/call-hooks.ts'
 import { inviteFor, withheld, withheldByVersion } from './dialing/outgoing-invite.ts'
 import type { LimitedDestination } from './inbound/route.ts'
 import type { LegGate, Legs } from './legs.ts'
@@ -30,16 +31,8 @@ import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { CallTimers } from './call-timers.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
 
-export interface CallRunnerDeps
-  extends
-    Timing,
-    Pick<
-      CallDeps,
-      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
-    > {
-  readonly filter: HeaderFilter
-  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
-  readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
+/** The parts of the engine that hear of live calls, or decide about their course. */
+export interface CallWatchers extends Timing {
   /**
    * Reports the health of a carrier's gateway, as a live INVITE has shown it (SPECIFICATION.md
    * §10.4).
@@ -51,9 +44,6 @@ export interface CallRunnerDeps
    * Whether this run of another node is over, as far as is known. Absent: there is no other node.
    */
   readonly isHolderLost?: ((holder: HolderRun) => boolean) | undefined
-  /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
-  readonly requests: (request: CallRequest) => void
-  readonly credentialsOf: SavedCallsDeps['credentialsOf']
   /** Takes the headers of a BYE from the peer of a leg, or of its answer to ours. */
   readonly onByeHeaders?: (callUuid: string, legId: string, headers: Headers) => void
   /** Returns the media quality of an ended call. Undefined: nothing has measured it. */
@@ -64,11 +54,27 @@ export interface CallRunnerDeps
   readonly mediaGate?: LegGate | undefined
 }
 
+export interface CallRunnerDeps
+  extends
+    CallWatchers,
+    Pick<
+      CallPorts,
+      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
+    > {
+  readonly filter: HeaderFilter
+  readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
+  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
+  readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
+  /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
+  readonly requests: (request: CallRequest) => void
+  readonly credentialsOf: SavedCallsDeps['credentialsOf']
+}
+
 type CommandOf<T extends CallCommand['type']> = Extract<CallCommand, { readonly type: T }>
 
 /** Commands that begin or redirect calls. */
 export type CallRequest = CommandOf<
-  'decideForward' | 'findPhones' | 'forwardOut' | 'connectSource' | 'refer'
+  'decideForward' | 'findPhones' | 'forwardOut' | 'askAttempt' | 'connectSource' | 'refer'
 >
 
 /** An attempt that waits for a media relay is checked again after this time. */
@@ -231,8 +237,9 @@ export class CallRunner {
   }
 
   #inputs(): MachineInputs {
-    const { now, filter } = this.#deps
-    return { now: now(), server: this.#server, filter, timing: this.#deps }
+    const { now, filter, hooks } = this.#deps
+    const inputs = { now: now(), server: this.#server, filter, timing: this.#deps }
+    return hooks?.asksAttempts === true ? { ...inputs, asksAttempts: true } : inputs
   }
 
   #perform(command: CallCommand): void {
@@ -248,6 +255,7 @@ export class CallRunner {
       case 'decideForward':
       case 'findPhones':
       case 'forwardOut':
+      case 'askAttempt':
       case 'connectSource':
       case 'refer':
         return this.#deps.requests(command)
@@ -292,6 +300,7 @@ export class CallRunner {
       case 'calleeLeft':
         return calls.counts.calleeLeft(call)
       case 'display':
+        if (command.before !== 'HELD' && call.display === 'ACTIVE') this.#deps.hooks?.answered(call)
         return calls.displayed(call, command.before)
       case 'transfer':
       default:
@@ -421,8 +430,10 @@ export class CallRunner {
     }
     const quality = this.#deps.qualityOf?.(call)
     this.#deps.onEnded?.(record, quality)
+    this.#deps.hooks?.ended(record)
     try {
-      await charging.report(record, safe, quality)
+      const cost = await charging.report(record, safe, quality)
+      this.#deps.hooks?.recorded(record, cost)
     } catch (error) {
       log('error', 'a call record could not be stored', { record, error })
     }

@@ -1,6 +1,5 @@
 import { hashPassword, newPassword } from '../../control/auth/passwords.ts'
-import { staffRole, username } from '../../control/resources/user-routes.ts'
-import { UserStore } from '../../control/auth/user-store.ts'
+import { staffRole, username, UserStore } from '../../control/auth/user-store.ts'
 import { addUser } from '../first-admin.ts'
 import { type Command, type CommandInput, type CommandContext, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'

@@ -68,5 +68,6 @@ function together<D extends object>(first: HookAnswer<D>, second: HookAnswer<D>)
     decision: { ...second.decision, ...first.decision },
     by: `${first.by}, ${second.by}`,
     tenantId: second.tenantId,
+    fallback: first.fallback === 'refuse' ? 'refuse' : second.fallback,
   }
 }

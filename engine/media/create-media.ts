@@ -21,10 +21,10 @@ import type { Store } from '../../schema/storage/store.ts'
 import { mediaRulesOf } from '../../schema/rules/media.ts'
 import { all } from '../../schema/sql/query.ts'
 
-/** The parts of the engine that are asked at each call. */
-export interface MediaSources extends RuleSources {
+/** The parts that are asked at each call. */
+interface MediaSources extends RuleSources {
   readonly relays: Pick<Relays, 'pick' | 'byName' | 'all'> | undefined
-  readonly calls: ActiveCalls
+  readonly calls: Pick<ActiveCalls, 'call' | 'leg'>
   /** Absent: no call is recorded. */
   readonly recordings?:
     { mayRecord(callUuid: string): boolean; mustRecord(callUuid: string): boolean } | undefined

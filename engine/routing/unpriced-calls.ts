@@ -9,7 +9,7 @@ import type { TenantNames } from './tenant-names.ts'
 
 export interface UnpricedCallsDeps {
   readonly tenantNames: Pick<TenantNames, 'mayReach' | 'isInner'>
-  readonly routing: () => Pick<Routing, 'gatewayBehind' | 'mayReach' | 'recognize'>
+  readonly routing: Pick<Routing, 'gatewayBehind' | 'mayReach' | 'recognize'>
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
@@ -43,7 +43,7 @@ export class UnpricedCalls {
 
   /** The carrier at whose gateway a request to this next hop would arrive, for call control. */
   readonly gatewayBehind = (uri: string, sender: Sender): string | undefined => {
-    const carrier = this.#deps.routing().gatewayBehind(uri, sender)
+    const carrier = this.#deps.routing.gatewayBehind(uri, sender)
     if (carrier !== undefined) this.#note(uri, { carrier })
     return carrier
   }
@@ -62,7 +62,7 @@ export class UnpricedCalls {
       this.#logSometimes(INSIDE, name, { address, port })
       return false
     }
-    const isAllowed = this.#deps.routing().mayReach(name, address, port)
+    const isAllowed = this.#deps.routing.mayReach(name, address, port)
     if (!isAllowed) this.#note(name, { address, port })
     return isAllowed
   }
@@ -71,7 +71,7 @@ export class UnpricedCalls {
   #leadsInside(address: string, peer: string): boolean {
     const { isInner } = this.#deps.tenantNames
     if (!isInner(address) || isInner(peer)) return false
-    const { kind } = this.#deps.routing().recognize({ address: peer, port: 0 })
+    const { kind } = this.#deps.routing.recognize({ address: peer, port: 0 })
     return kind !== 'trusted' && kind !== 'proxy'
   }
 

@@ -1,7 +1,7 @@
 /** The nodes that share a database, as phones need them. */
 import type { InstanceStatus } from '../../schema/contracts/instances.ts'
 import type { Store } from '../../schema/storage/store.ts'
-import type { Installation } from '../registrar/hop/instance-hop.ts'
+import type { Installation } from '../registrar/hop/peer-instances.ts'
 import type { OwnInstance } from './stores.ts'
 
 /** Three heartbeats: this node hears of no other one either. */

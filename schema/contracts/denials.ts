@@ -119,6 +119,10 @@ const denials = {
     why: 'Neither party sends audio',
     advice: 'check their network and NAT settings, or raise MEDIA_TIMEOUT_SECONDS',
   },
+  application_lost: {
+    why: 'The process of the drachtio-srf application that had the call has ended',
+    advice: 'read the log for the error that ended it',
+  },
   media_relay_unavailable: {
     why: 'The call needs a media relay, and none answers',
     advice: 'start the relay, or check that it can be reached',
@@ -244,6 +248,16 @@ const denials = {
   connection_lost: {
     why: 'The call has lost its connection',
     advice: 'call again, and check the network if it happens often',
+  },
+  hook_refused: {
+    why: "The operator's own code has refused the call",
+    advice: 'look at the trace of the call, which names the hook',
+    isSecret: true,
+  },
+  hook_failed: {
+    why: "The operator's own code has failed, and no call goes on without it",
+    advice: 'mend the code, which the trace of the call names, or set its fallback to continue',
+    isSecret: true,
   },
   loop: {
     why: 'The call has come back to this platform',

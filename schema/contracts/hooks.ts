@@ -34,10 +34,10 @@ export type DecidingHook = 'onRegister' | 'onInvite' | 'onRoute' | 'onAttemptFai
 /** Hooks that are only told what has happened. */
 export type ToldHook = Exclude<HookName, DecidingHook>
 
-/** What each hook gets. */
+/** The argument of each hook. */
 export type HookArgument<H extends HookName> = Parameters<NonNullable<Hooks[H]>>[0]
 
-/** What each deciding hook may answer. */
+/** The answers that each deciding hook may give. */
 export interface HookDecisions {
   readonly onRegister: RegisterDecision
   readonly onInvite: InviteDecision
@@ -47,8 +47,12 @@ export interface HookDecisions {
 
 /** Who sends a call or a registration. */
 export interface HookSource {
-  /** `api`: click-to-call and test calls; `forward`: a phone has forwarded the call. */
-  readonly kind: 'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward'
+  /**
+   * `api`: click-to-call and test calls; `forward`: a phone has forwarded the call; `application`:
+   * middleware of drachtio-srf has made it.
+   */
+  readonly kind:
+    'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward' | 'application'
   /** IP address; empty for `api` and `forward`. */
   readonly address: string
   /** 0 for `api` and `forward`. */
@@ -68,6 +72,8 @@ export interface HookParty {
 export interface HookCall {
   readonly callUuid: string
   readonly callId: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   /** Number of the caller, in normal form. */
   readonly from: string
   readonly fromName: string | null
@@ -215,8 +221,13 @@ export type HookAnswer<D> =
       readonly decision: D
       /** Names the file or the webhook, for trace and simulator. */
       readonly by: string
-      /** The decision holds within this tenant alone; null: it is the platform's. */
+      /**
+       * The tenant whose webhook has decided: it reaches its own alone. Null: the code of the
+       * platform's operator.
+       */
       readonly tenantId: number | null
+      /** Holds where the decision names what the call cannot reach. */
+      readonly fallback: HookFallback
     }
   | { readonly kind: 'nothing' }
   /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */
@@ -241,4 +252,20 @@ export interface HookPort {
   ): Promise<HookAnswer<HookDecisions[H]>>
   /** Returns at once. What does not fit in the queue is dropped and counted. */
   tell<H extends ToldHook>(hook: H, argument: HookArgument<H>): void
+}
+
+/** Failures of one hook, or of the file or webhook itself, without a longer pause; for people. */
+export interface HookTrouble {
+  /** Names the file or the webhook. */
+  readonly by: string
+  /** Null: the file as a whole, or its thread. */
+  readonly hook: HookName | null
+  /** The last failure: one line, with file and line where they are known. */
+  readonly message: string
+  readonly file: string | null
+  readonly line: number | null
+  /** Failures between `firstAt` and `lastAt`, milliseconds UTC. */
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
 }

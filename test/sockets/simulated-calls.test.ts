@@ -10,7 +10,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { seedFile } from '../../engine/commands/seed.ts'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import { readConfig } from '../../engine/config.ts'
-import { Engine } from '../../engine/engine.ts'
+import { createEngine } from '../../engine/create-engine.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Simulation, SimulatedSource } from '../../schema/contracts/engine.ts'
 import { DigestPhone } from '../support/digest-phone.ts'
@@ -186,7 +186,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const journal = journalOf(store, schedule)
   const ocs = new Ocs({ store, journal, unknownCaller, log, ...clocks })
   const records: CallRecord[] = []
-  const engine = new Engine({
+  const engine = createEngine({
     node: { name: 'one' },
     config,
     store,
@@ -251,8 +251,8 @@ async function callOnce(
   const simulate = (callId = leg.callId) =>
     engine.simulate({ source, from, to, callId, at: undefined })
   const before = [engine.telemetry(), ocs.stats()]
-  const simulation = simulate()
-  expect(simulate()).toEqual(simulation)
+  const simulation = await simulate()
+  expect(await simulate()).toEqual(simulation)
   const after = [engine.telemetry(), ocs.stats()]
   expect(withoutClock(after)).toEqual(withoutClock(before))
   peer.request('INVITE', leg, { body: sdp('caller') })

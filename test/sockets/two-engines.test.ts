@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
 import { seedFile } from '../../engine/commands/seed.ts'
 import { readConfig } from '../../engine/config.ts'
-import { Engine } from '../../engine/engine.ts'
+import { createEngine } from '../../engine/create-engine.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { LocalStore } from '../../schema/storage/store.ts'
@@ -63,11 +63,11 @@ async function startNode(
     report: (record, safe) => {
       records.push(record)
       safe?.()
-      return Promise.resolve()
+      return Promise.resolve(undefined)
     },
   }
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
-  const engine = new Engine({
+  const engine = createEngine({
     config: readConfig({ SIP_LISTEN: listen.join(','), PROBE_INTERVAL_MS: '600000' }),
     node: { name: self },
     installation: {

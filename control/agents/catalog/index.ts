@@ -1,6 +1,9 @@
 /** All tools, in the order in which clients list them: first those of SPECIFICATION.md §4.4. */
+import { nouns } from '../../resources/nouns.ts'
+import type { AnyDefinition } from '../../resources/resource.ts'
 import type { Tool } from './tool.ts'
 import { addNumber, addRate } from './additions.ts'
+import { generalTools } from './general-tools.ts'
 import { getCallLadder, hangUpCall, listActiveCalls, simulateCall } from './calls.ts'
 import { listChanges, listProposals, proposeChange, searchAudit, undoChange } from './changes.ts'
 import { describeTool, findAnomalies, getTelemetry, listInstances } from './platform.ts'
@@ -78,4 +81,5 @@ export const allTools: readonly Tool[] = [
   listBans,
   addRate,
   addNumber,
+  ...Object.values<AnyDefinition>(nouns).flatMap(generalTools),
 ]

@@ -253,7 +253,7 @@ function viewOf(
 ): Pick<Subscriber, 'sees' | 'versionOf'> {
   return {
     sees: JSON.stringify([principal.tenantId, principal.domain]),
-    /** Without an audit entry: nothing of it is sent. */
+    /** This read has no audit entry: nothing of it is sent. */
     async versionOf(uri) {
       const resource = watchedResources.find((each) => each.uri === uri)
       if (resource?.watched === undefined) return undefined

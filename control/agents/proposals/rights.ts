@@ -65,8 +65,8 @@ export function refuseBlind(principal: Principal, tool: string, scopes: readonly
 }
 
 /**
- * For the dry run of a proposal: as if a credential that may read could write. Some tools check
- * scopes themselves, such as `undo_change` at those of the change that it undoes.
+ * The principal of a proposal's dry run: one who may read acts as if it could write. Some tools
+ * check scopes themselves, as `undo_change` does with those of the change that it undoes.
  */
 export const asIfEntitled = (principal: Principal): Principal => ({
   ...principal,

@@ -9,6 +9,7 @@ import {
   attemptOf,
   attemptTimedOut,
   holderTimer,
+  lostApplication,
   probed,
   redescribed,
   withheld,
@@ -36,6 +37,7 @@ import {
   leave,
 } from './calling.ts'
 import {
+  attemptDecided,
   attemptOver,
   dialRoute,
   forwardDecided,
@@ -61,6 +63,7 @@ import { askForMore, extended, grantEnd, isPutOff, limitGrant, resumeGrant } fro
 import type {
   Admission,
   CallCommand,
+  HookEffects,
   MachineEvent,
   Signal,
   MachineInputs,
@@ -93,6 +96,7 @@ export function handle(
     server: inputs.server,
     filter: inputs.filter,
     timing: inputs.timing,
+    asksAttempts: inputs.asksAttempts === true,
     world,
     commands: [],
     signals: [],
@@ -125,6 +129,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'withheld':
     case 'probed':
     case 'holderLost':
+    case 'applicationLost':
     case 'forwardDecided':
       return onAttemptEvent(ctx, event)
     case 'phonesFound': {
@@ -149,6 +154,8 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'extended':
     case 'notExtended':
     case 'noted':
+    case 'hooked':
+    case 'attemptDecided':
     case 'mediaLost':
     case 'supervise':
     case 'replace':
@@ -170,6 +177,16 @@ function noteAdmission(call: Call, admission: Admission): void {
   call.grantedSeconds = admission.grantedSeconds
   call.isFree = admission.isFree
   call.isEmergency = admission.isEmergency
+}
+
+/** All that follows is of the number that a hook has chosen: rights, price, route and record. */
+function takeHook(call: Call, { notes, calledNumber, tags, isToBeRecorded }: HookEffects): void {
+  for (const note of notes) if (call.notes.length < MAX_NOTES) call.notes.push(note)
+  const { start } = call
+  if (calledNumber !== undefined)
+    call.start = { ...start, calledNumber, dialledNumber: start.calledNumber }
+  if (tags !== undefined) call.tags = tags
+  if (isToBeRecorded !== undefined) call.isToBeRecorded = isToBeRecorded
 }
 
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
@@ -218,6 +235,10 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       return undefined
     case 'noted':
       return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
+    case 'hooked':
+      return takeHook(call, event)
+    case 'attemptDecided':
+      return attemptDecided(ctx, call, event.failover)
     case 'mediaLost':
       return mediaLost(ctx, call, event.lastPacketAt)
     case 'supervise':
@@ -292,7 +313,9 @@ function onAttemptEvent(
   ctx: StepContext,
   event: Extract<
     MachineEvent,
-    { readonly type: 'withheld' | 'probed' | 'holderLost' | 'forwardDecided' }
+    {
+      readonly type: 'withheld' | 'probed' | 'holderLost' | 'applicationLost' | 'forwardDecided'
+    }
   >,
 ): void {
   const { legId } = event
@@ -303,6 +326,7 @@ function onAttemptEvent(
   if (!attempt) return undefined
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
   if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
+  if (event.type === 'applicationLost') return lostApplication(ctx, call, attempt)
   return withheld(ctx, call, attempt, event.why, event.end)
 }
 

@@ -6,6 +6,8 @@ import type { Origin, ExtensionOrigin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
+import type { ApplicationCandidate } from '../application/application-runs.ts'
+import { askedFirst } from '../application/asked-first.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
 import { fault, refused, type End, type CallRefusal } from '../cdr/end-reason.ts'
 import {
@@ -39,6 +41,18 @@ interface AdmissionDeps extends RouteDeps {
   readonly dispatch: (event: MachineEvent) => void
   /** Milliseconds UTC. */
   readonly now: () => number
+  readonly hooks?: RouteHook | undefined
+}
+
+/** The operator's own code about the destinations of a call. */
+interface RouteHook {
+  /** Undefined: it is not asked. */
+  route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
+}
+
+interface HookedDestinations {
+  readonly route: Route
+  readonly notes: readonly Note[]
 }
 
 /** The route of a call, as far as it is known before its payer. */
@@ -50,6 +64,8 @@ export interface RoutePlan {
   readonly tenantId: number | null
   /** Why the call does not begin. */
   readonly refusal?: CallRefusal | undefined
+  /** It is asked before all others. */
+  readonly application?: ApplicationCandidate | undefined
 }
 
 /** Rules for a call, by the way in which it begins. */
@@ -70,6 +86,8 @@ export const ways = {
   /** By a phone, to the outside: inside the tenant it is the same call. */
   forward: { emergency: 'refused', inside: 'refused' },
   'test call': { emergency: 'refused', inside: 'dialled' },
+  /** By the operator's drachtio-srf application. */
+  application: { emergency: 'refused', inside: 'dialled' },
   /** Through the gateways of one carrier. */
   'carrier test': { emergency: 'refused', inside: 'refused' },
 } as const satisfies Readonly<Record<string, WayRules>>
@@ -179,9 +197,24 @@ export async function admitAndDial(
   if (refusal) refuse(call, refusal, deps)
   else {
     const route = plan.route ?? routeCall(invite, call.account, deps)
-    dial(shown, route, plan.isEmergency, deps)
+    const asked = plan.isEmergency ? undefined : askRoute(call, route, invite, deps)
+    const chosen = asked === undefined ? route : await asked
+    dial(shown, askedFirst(chosen, plan.application), plan.isEmergency, deps)
   }
   return refusal
+}
+
+/** The route as a hook has changed it; undefined: no hook is asked about it. */
+export function askRoute(
+  call: LiveCall,
+  route: Route,
+  { callUuid, calledNumber }: IncomingInvite,
+  { hooks, dispatch }: Pick<AdmissionDeps, 'hooks' | 'dispatch'>,
+): Promise<Route> | undefined {
+  return hooks?.route(call, route, calledNumber)?.then((hooked) => {
+    dispatch({ type: 'hooked', callUuid, notes: hooked.notes })
+    return hooked.route
+  })
 }
 
 type Dispatching = Pick<AdmissionDeps, 'dispatch'>
@@ -213,8 +246,8 @@ const refusalIn = (route: Route): End | undefined =>
   route.kind === 'refused' ? route.end : undefined
 
 /** The direction of a call that ends before it has a route. */
-export const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
-  kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
+export const expectedDirection = (origin: Origin): CallRecord['direction'] =>
+  isOurSide(origin) ? 'outbound' : 'inbound'
 
 /** A call without authorization: it belongs to the tenant of its phone. */
 export const unpaid = (tenantId: number | null): Account => ({
@@ -240,6 +273,7 @@ async function authorize(
     callUuid,
     startedAt,
     payerTenantId,
+    ...(call.tags && { tags: call.tags }),
   })
   const charged = { at: deps.now(), what: 'charged', verdict } as const
   const note = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
@@ -264,7 +298,7 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const customerId = 'customerId' in origin ? origin.customerId : null
   // Carriers, nodes and extensions of a tenant may charge customers of that tenant only.
   const payerTenantId = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
-  const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
+  const mayNamePayer = mayName(origin)
   const extensionId = origin.kind === 'extension' ? origin.extensionId : null
   const isEmergencyNumber = deps.routing.isEmergencyNumber(callee)
   const tenantId = tenantOf(origin, deps)
@@ -272,8 +306,14 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
     deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
   const request = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
   if (isName(callee)) return { ...request, isName: true }
-  const withNumbers = isOurSide(origin) ? { ...request, sentAs } : request
+  const goesOut = isOurSide(origin) || invite.target?.kind === 'carriers'
+  const withNumbers = goesOut ? { ...request, sentAs } : request
   return isEmergencyNumber ? { ...withNumbers, isEmergencyNumber } : withNumbers
+}
+
+function mayName(origin: Origin): boolean {
+  if (origin.kind === 'application') return origin.mayNamePayer
+  return origin.kind !== 'carrier' || origin.payer === 'from_number'
 }
 
 // Checks of an INVITE before authorization and routing.

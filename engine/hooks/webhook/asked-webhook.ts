@@ -151,7 +151,8 @@ export class AskedWebhook {
   #given(answer: KeptAnswer): Answer {
     if (answer === null) return { kind: 'nothing' }
     this.#figures.decided += 1
-    return { kind: 'decided', decision: answer, by: this.name, tenantId: this.record.tenantId }
+    const { tenantId, fallback } = this.record
+    return { kind: 'decided', decision: answer, by: this.name, tenantId, fallback }
   }
 
   #skipped(reason: string): Answer {

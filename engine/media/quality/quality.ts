@@ -19,7 +19,7 @@ import { respond } from '../../call/sip-headers.ts'
 import type { ReceivedRequest } from '../../call/user-agent/received-request.ts'
 import { takeFrom, TokenBuckets } from '../../flood-guard/token-buckets.ts'
 
-/** The parts of the engine that are asked at each call. */
+/** The parts that are asked at each call. */
 interface QualitySources extends Pick<PublishDeps, 'routing' | 'registrar'> {
   readonly calls: PublishDeps['calls'] & PhoneReportsDeps['calls'] & MediaTimeoutDeps['calls']
   /** Undefined: there are no relays. */
@@ -37,9 +37,9 @@ interface QualityDeps
 }
 
 /** The functions that call control uses. */
-export function createQuality(books: QualitySources, deps: QualityDeps) {
-  const { calls } = books
-  const media = books.media?.calls
+export function createQuality(sources: QualitySources, deps: QualityDeps) {
+  const { calls } = sources
+  const media = sources.media?.calls
   const { mediaTimeoutMs: timeoutMs, mediaTimeoutCharge: charge } = deps.config
   if (media && timeoutMs > 0) new MediaTimeout({ ...deps, calls, media, timeoutMs, charge }).start()
   const reports = new PhoneReports({ ...deps, calls })
@@ -51,7 +51,7 @@ export function createQuality(books: QualitySources, deps: QualityDeps) {
       return Promise.all([measured, reported]).then(merged)
     },
     onByeHeaders: reports.noteBye,
-    publications: new QualityPublications({ ...books, ...deps, reports }),
+    publications: new QualityPublications({ ...sources, ...deps, reports }),
   }
 }
 

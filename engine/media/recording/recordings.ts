@@ -44,8 +44,8 @@ export interface RecordingsDeps {
   readonly log: Log
 }
 
-/** The parts of the engine that recording needs. */
-interface EngineParts {
+/** The parts that tell of calls and media, and that hear of recordings. */
+interface RecordingSources {
   readonly media: { readonly calls: CallMedia; isOurs(name: string): boolean } | undefined
   readonly relays: Pick<Relays, 'byName'> | undefined
   readonly calls: RecordingsDeps['calls']
@@ -55,7 +55,7 @@ interface EngineParts {
 
 /** Undefined without relays, or without places for files. */
 export function createRecordings(
-  { media, relays, calls, registrar, events }: EngineParts,
+  { media, relays, calls, registrar, events }: RecordingSources,
   deps: Pick<RecordingsDeps, 'store' | 'schedule' | 'log'> & {
     readonly config: { readonly recording: RecordingSettings | undefined }
     /** Absent: there are none. */
@@ -263,11 +263,13 @@ export type ExtensionAt = (
  * node records is not recorded twice.
  */
 export function recordingWish(
-  call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
+  call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing' | 'isToBeRecorded'>,
   extensionAt: ExtensionAt,
 ): CallRecording {
   const { start, origin, destination, dialing } = call
   if (isOfSupervisor(start) || start.isRecordedElsewhere === true) return 'never'
+  // A hook has said it, whatever the rules of the extensions are.
+  if (call.isToBeRecorded !== undefined) return call.isToBeRecorded ? 'always' : 'never'
   const called = destination ?? dialing?.current
   const caller =
     origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined

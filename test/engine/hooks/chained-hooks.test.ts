@@ -29,7 +29,13 @@ function scripted(answer: HookAnswer<InviteDecision> | undefined): ScriptedHooks
 }
 
 const decided = (decision: InviteDecision, tenantId: number | null = null) =>
-  ({ kind: 'decided', decision, by: tenantId === null ? 'file' : 'webhook', tenantId }) as const
+  ({
+    kind: 'decided',
+    decision,
+    by: tenantId === null ? 'file' : 'webhook',
+    tenantId,
+    fallback: 'continue',
+  }) as const
 
 const failed = (fallback: 'continue' | 'refuse') =>
   ({ kind: 'failed', by: 'code', why: 'it hangs', fallback }) as const
@@ -61,6 +67,7 @@ test('fields of the file win, and what comes of both holds within the tenant of 
     decision: { to: '1', set: 9, tags: { by: 'file' } },
     by: 'file, webhook',
     tenantId: 7,
+    fallback: 'continue',
   })
 })
 

@@ -42,6 +42,7 @@ export type {
 } from '../../../resources/dispatcher-sets.ts'
 export type { InboundRouteView as InboundRoute } from '../../../resources/inbound-routes.ts'
 export type { OutboundRouteView as OutboundRoute } from '../../../resources/outbound-routes.ts'
+export type { GeneralScreen } from '../../../resources/general-screens.ts'
 export type { ImportReport } from '../../../resources/rate-import.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'

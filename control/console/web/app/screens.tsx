@@ -22,6 +22,7 @@ import { ProposalScreen, ProposalsScreen } from '../screens/proposals.tsx'
 import { SpendGuardsScreen } from '../screens/spend-guards.tsx'
 import { CustomerScreen } from '../screens/customer.tsx'
 import { CustomersScreen } from '../screens/customers.tsx'
+import { GeneralNounScreen, generalScreens, titleOf } from '../screens/general.tsx'
 import { HistoryScreen } from '../screens/history.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
@@ -260,6 +261,13 @@ const screens: readonly Screen[] = [
     isGlobalOnly: true,
     all: () => <SettingsScreen />,
   },
+  ...generalScreens.map((screen) => ({
+    name: screen.many.replaceAll(' ', '-').toLowerCase(),
+    title: titleOf(screen.many),
+    group: screen.group,
+    scope: `${screen.scope}:read`,
+    all: () => <GeneralNounScreen screen={screen} />,
+  })),
 ]
 
 /** The screens that the user may see. */

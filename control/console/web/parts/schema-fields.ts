@@ -137,7 +137,7 @@ function kindOf({ type, enum: values, items, format, anyOf }: FieldSchema): Kind
 }
 
 /** `auth.strip_headers`: Strip headers. */
-function labelOf(name: string): string {
+export function labelOf(name: string): string {
   const words = name.replace(/^is_/, '').replaceAll('_', ' ')
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

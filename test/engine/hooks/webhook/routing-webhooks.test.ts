@@ -31,6 +31,7 @@ test('the receiver gets the call as JSON, signed as the standard says, and its d
     decision: { to: '4950', tags: { crm: 'gold' } },
     by: 'routing webhook 1',
     tenantId: null,
+    fallback: 'continue',
   })
   const { body, headers } = receiver.questions[0] ?? { body: '', headers: {} }
   const read = new Webhook(secret).verify(body, headers as Record<string, string>)

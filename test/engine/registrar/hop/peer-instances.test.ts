@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { type KnownInstance, PeerInstances } from '../../../../engine/registrar/hop/instance-hop.ts'
+import {
+  type KnownInstance,
+  PeerInstances,
+} from '../../../../engine/registrar/hop/peer-instances.ts'
 
 /** Nodes of which the first list is known, and names that DNS knows. */
 function registry(...known: readonly KnownInstance[]) {

@@ -1,9 +1,15 @@
 /** How a field of a resource stands in the columns of its table, where they differ. */
 import { readNames } from '../../schema/rules/media.ts'
+import type { Database } from '../../schema/tables/database.ts'
 import { fromFlag, moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 
 /** A row, or a part of one, as the database has it. */
 export type Row = Readonly<Record<string, unknown>>
+
+/** A column of any table. */
+export type ColumnName = {
+  [Table in keyof Database]: keyof Database[Table] & string
+}[keyof Database]
 
 export interface Column {
   /** The field of the view. */
@@ -78,8 +84,7 @@ export const nested = (columns: Readonly<Record<string, string>>): Column => ({
     ),
 })
 
-export const timeText = (ms: unknown): string | null =>
-  typeof ms === 'number' ? timeToText(ms) : null
+const timeText = (ms: unknown): string | null => (typeof ms === 'number' ? timeToText(ms) : null)
 
 const amountIn = (value: unknown): number | bigint =>
   typeof value === 'number' || typeof value === 'bigint' ? value : 0

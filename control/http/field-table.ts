@@ -4,10 +4,17 @@
  * follow from it.
  */
 import { z } from 'zod'
-import * as known from '../http/fields.ts'
-import { count, exampleTime, moment } from '../http/view-fields.ts'
-import { type Column, column as renamed, flag, money, type Row } from './columns.ts'
-import type { Referable } from './references.ts'
+import {
+  type Column,
+  column as renamed,
+  type ColumnName,
+  flag,
+  money,
+  type Row,
+  time,
+} from './field-columns.ts'
+import * as known from './fields.ts'
+import { count, exampleTime, moment } from './view-fields.ts'
 
 /** A kind of value: its schema in a body, its schema in an answer, and how a column has it. */
 interface FieldKind<Body extends z.ZodType, View extends z.ZodType> {
@@ -18,15 +25,15 @@ interface FieldKind<Body extends z.ZodType, View extends z.ZodType> {
 }
 
 interface FieldNotes {
-  /** The description of the field of a body. */
+  /** The description of the field in a body; of a field that is only shown, in an answer. */
   readonly about?: string
   /** Absent: the default, or null. */
   readonly example?: unknown
   /** Absent: the name of the field. */
-  readonly column?: string
+  readonly column?: ColumnName
   readonly stored?: ((column: string) => Column) | undefined
   /** The field names a row of this kind; its id is in the field with `_id` at the end. */
-  readonly refersTo?: Referable
+  readonly refersTo?: known.Referable
   /** The field has no column of its own: `check` and `written` see to it. */
   readonly isStoredElsewhere?: true
   /** An update cannot contain the field. */
@@ -71,7 +78,7 @@ export const optional = <Body extends z.ZodType, View extends z.ZodType>(
 export const shown = <View extends z.ZodType>(
   view: View,
   notes: FieldNotes = {},
-): Field<undefined, View> => ({ ...notes, body: undefined, view })
+): Field<undefined, View> => ({ ...notes, body: undefined, view: about(view, notes) })
 
 /** A field that bodies have, and no answer shows. */
 export const written = <Body extends z.ZodType>(
@@ -84,18 +91,18 @@ export const written = <Body extends z.ZodType>(
   view: undefined,
 })
 
-const about = <Body extends z.ZodType>(body: Body, { about: words }: FieldNotes): Body =>
-  words === undefined ? body : body.describe(words)
+const about = <Schema extends z.ZodType>(schema: Schema, { about: words }: FieldNotes): Schema =>
+  words === undefined ? schema : schema.describe(words)
 
 /** The name of a row of another resource; `idOf` is the field with its id. */
-export const refersTo = (kind: Referable, notes: FieldNotes = {}) =>
+export const refersTo = (kind: known.Referable, notes: FieldNotes = {}) =>
   optional({ body: known.reference, view: z.string() }, { ...notes, refersTo: kind })
 
 export const idOf = (notes: FieldNotes = {}) =>
   optional({ body: known.reference, view: z.int() }, notes)
 
 export const tenant = (notes: FieldNotes = {}) =>
-  optional({ body: known.reference, view: z.string() }, notes)
+  optional({ body: known.reference, view: z.string() }, { column: 'slug', ...notes })
 
 export const name = { body: known.name, view: z.string() }
 export const text = (maxLength: number) => ({ body: known.text(maxLength), view: z.string() })
@@ -115,8 +122,11 @@ export const oneOf = <const Values extends readonly [string, ...string[]]>(value
 }
 
 export const id = shown(z.int(), { example: 1 })
-export const createdAt = shown(moment, { example: exampleTime })
-export const updatedAt = shown(moment, { example: exampleTime })
+export const createdAt = shown(moment, { stored: time, example: exampleTime })
+export const updatedAt = shown(moment, { stored: time, example: exampleTime })
+/** A time that may be null. */
+export const timeOrNull = (notes: FieldNotes = {}) =>
+  shown(moment.nullable(), { stored: time, example: null, ...notes })
 
 type Fields = Readonly<Record<string, Field<z.ZodType | undefined, z.ZodType | undefined>>>
 
@@ -135,12 +145,12 @@ export interface FieldTable<Body extends z.ZodObject, View extends z.ZodObject> 
   /** Where a field is not the column of its name. */
   readonly columns: Readonly<Record<string, Column>>
   /** `customer`: the body has `customer` or `customer_id`, the row `customer_id`, the view both. */
-  readonly references: Readonly<Record<string, Referable>>
+  readonly references: Readonly<Record<string, known.Referable>>
   readonly storedElsewhere: readonly string[]
   readonly onlyAtCreation: readonly string[]
   readonly leftOut: readonly string[]
   /** An answer. */
-  readonly example: { readonly id: number } & Row
+  readonly example: Row
 }
 
 /**
@@ -189,9 +199,25 @@ export function table<Table extends Fields>(
     storedElsewhere: having('isStoredElsewhere'),
     onlyAtCreation: having('isOnlyAtCreation'),
     leftOut: having('isLeftOut'),
-    example: {
-      id: 1,
-      ...Object.fromEntries(inView.map(({ name, example }) => [name, example])),
-    },
+    example: Object.fromEntries(inView.map(({ name, example }) => [name, example])),
   }
+}
+
+/**
+ * A row as an answer shows it. `computed` has the fields that are no columns. A field that is in
+ * neither is left out.
+ */
+export function shownOf<View extends z.ZodObject>(
+  { view, columns }: Pick<FieldTable<z.ZodObject, View>, 'view' | 'columns'>,
+  row: Row,
+  computed: Row = {},
+): z.output<View> {
+  const shown = Object.keys(view.shape).flatMap((field) => {
+    if (Object.hasOwn(computed, field)) return [[field, computed[field]]]
+    const known = columns[field]
+    if (known !== undefined) return [[field, known.read(row)]]
+    return Object.hasOwn(row, field) ? [[field, row[field]]] : []
+  })
+  // The fields name their columns as texts: the tests that validate every response hold the types.
+  return Object.fromEntries(shown) as z.output<View>
 }

@@ -1,9 +1,7 @@
-/** Phones across nodes, joined with the registry of nodes, the bindings, and the guard. */
+/** The other instances of the installation: their addresses, and which of them answer. */
 import type { Log } from '../../../schema/contracts/log.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
-import type { Binding, BindingSource } from '../bindings.ts'
-import type { Home } from './flow-token.ts'
-import { type PeerInstance, PhoneHop } from './phone-hop.ts'
+import type { PeerInstance } from './phone-hop.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 
 /** The installation that a process is a node of. */
@@ -13,37 +11,6 @@ export interface Installation {
   /** 32 bytes that all nodes have, and nothing else. */
   readonly key: Buffer
   readonly nodes: () => readonly KnownInstance[]
-}
-
-/** Parts of the engine, asked when they are needed. */
-interface EngineParts {
-  readonly registrar: { bindingsOf(home: Home): readonly Binding[] }
-  readonly guard: { unknownSource(source: BindingSource): unknown }
-}
-
-export interface CreateHopDeps extends Pick<PeerInstancesDeps, 'now' | 'hosts'> {
-  readonly wallNow: () => number
-  readonly log: Log
-}
-
-export function createHop(
-  engine: EngineParts,
-  { self, key, nodes }: Installation,
-  deps: CreateHopDeps,
-) {
-  const { now, wallNow, hosts, log } = deps
-  const peers = new PeerInstances({ self, nodes, now, hosts, log })
-  const hop = new PhoneHop({
-    self,
-    key,
-    wallNow,
-    log,
-    peer: (name) => peers.find(name),
-    bindingsOf: (home) => engine.registrar.bindingsOf(home),
-    onToken: (address) => peers.noteToken(address),
-    onRefused: (source) => void engine.guard.unknownSource(source),
-  })
-  return { hop, peers }
 }
 
 /** A node in the registry of the installation. */
