@@ -78,7 +78,7 @@ export class HookThreadRunner {
     if (read.kind === 'problem') return read.message
     const { hooks, middleware, warnings } = read
     if (middleware !== undefined && this.#application === undefined)
-      return 'its default export is a function, as middleware of drachtio-srf is, which does not run here'
+      return 'its default export is a function, and middleware of drachtio-srf does not run here'
     if (middleware !== undefined) await this.#application?.startApplication(middleware)
     const hasApplication = this.#application?.isUsed === true
     if (hooks.size === 0 && !hasApplication)

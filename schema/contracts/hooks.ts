@@ -34,10 +34,10 @@ export type DecidingHook = 'onRegister' | 'onInvite' | 'onRoute' | 'onAttemptFai
 /** Hooks that are only told what has happened. */
 export type ToldHook = Exclude<HookName, DecidingHook>
 
-/** What each hook gets. */
+/** The argument of each hook. */
 export type HookArgument<H extends HookName> = Parameters<NonNullable<Hooks[H]>>[0]
 
-/** What each deciding hook may answer. */
+/** The answers of deciding hooks. */
 export interface HookDecisions {
   readonly onRegister: RegisterDecision
   readonly onInvite: InviteDecision
