@@ -162,7 +162,7 @@ test('an answer that has come while this process was busy counts', async () => {
   const { host, thread, time } = await startLoaded()
   const asked = host.ask('onInvite', call)
   const id = thread(0).takeQuestion()
-  time.schedule(() => thread(0).send({ type: 'answer', id, answer: { to: '1' }, micros: 1 }), 0)
+  time.schedule(() => thread(0).send({ type: 'answer', id, answer: { to: '1' }, micros: 1 }), 51)
   time.stall(500)
   expect((await asked).kind).toBe('decided')
 })
