@@ -198,7 +198,7 @@ export class HookHost implements HookPort {
       if (outcome.answer === undefined) return nothing
       // The thread has checked it by `checkDecision`.
       const decision = outcome.answer as HookDecisions[H]
-      return { kind: 'decided', decision, by: this.#by }
+      return { kind: 'decided', decision, by: this.#by, fallback: this.#deps.fallback }
     }
     const problem = this.#problemOf(hook, outcome)
     if (outcome.kind === 'overdue') {

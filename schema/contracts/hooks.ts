@@ -37,7 +37,7 @@ export type ToldHook = Exclude<HookName, DecidingHook>
 /** The argument of each hook. */
 export type HookArgument<H extends HookName> = Parameters<NonNullable<Hooks[H]>>[0]
 
-/** The answers of deciding hooks. */
+/** The decisions of each hook that decides. */
 export interface HookDecisions {
   readonly onRegister: RegisterDecision
   readonly onInvite: InviteDecision
@@ -68,6 +68,8 @@ export interface HookParty {
 export interface HookCall {
   readonly callUuid: string
   readonly callId: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   /** Number of the caller, in normal form. */
   readonly from: string
   readonly fromName: string | null
@@ -211,7 +213,18 @@ export interface HookRecord extends HookEndedCall {
 /** How a question to the operator's code ended. */
 export type HookAnswer<D> =
   /** `by` names the file or the webhook, for trace and simulator. */
-  | { readonly kind: 'decided'; readonly decision: D; readonly by: string }
+  | {
+      readonly kind: 'decided'
+      readonly decision: D
+      readonly by: string
+      /**
+       * The tenant whose webhook has decided: it reaches its own alone. Absent or null: the code of
+       * the platform's operator.
+       */
+      readonly tenantId?: number | null
+      /** Holds where the decision names what the call cannot reach. Absent: `continue`. */
+      readonly fallback?: HookFallback
+    }
   | { readonly kind: 'nothing' }
   /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */
   | {
