@@ -98,6 +98,8 @@ export interface EngineDeps {
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** Returns what charging would answer. Absent when an external OCS charges. */
   readonly foresee?: SimulationDeps['foresee']
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: HookPort | undefined
   /** Milliseconds by a clock that never steps (schema/clock.ts): what is measured goes by it. */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine: for stamps. */
@@ -107,8 +109,6 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
-  /** The operator's code, which is asked about calls; absent: there is none. */
-  readonly hooks?: HookPort | undefined
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */
