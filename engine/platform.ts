@@ -154,7 +154,7 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
       return journal.written()
     }
     const { restored, abandoned } = await engine.start(saved, answers.take(deps.now()))
-    serveApplications(hooks, engine, log)
+    serveApplications(hooks, engine, deps)
     engine.finishLast()
     await Promise.all([limits?.alone(), requests?.alone()])
     tellResumed(log, restored, {
@@ -299,9 +299,18 @@ async function startHooks(
 }
 
 /** Middleware of drachtio-srf needs our own SIP server. */
-function serveApplications(hooks: HookHost | undefined, engine: Engine, log: Log): void {
+function serveApplications(
+  hooks: HookHost | undefined,
+  engine: Engine,
+  { randomBytes, log }: PlatformDeps,
+): void {
   const way = engine.wayForApplications
-  if (way !== undefined) hooks?.serveApplications({ runs: engine.applications, way })
+  if (way !== undefined)
+    hooks?.serveApplications({
+      runs: engine.applications,
+      way,
+      randomSecret: () => randomBytes(24).toString('base64url'),
+    })
   else if (hooks)
     log('warn', 'hooks: middleware is not asked, as SIP is served neither here by UDP nor by TCP')
 }

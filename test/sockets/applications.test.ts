@@ -32,7 +32,7 @@ async function rigWith(text: string) {
   await hooks.start()
   const port = rig.server.listeners[0]?.port ?? 0
   const way = { protocol: 'udp', host: '127.0.0.1', port } as const
-  hooks.serveApplications({ runs: rig.applications, way })
+  hooks.serveApplications({ runs: rig.applications, way, randomSecret: () => 'secret' })
   await rig.until(() => rig.applications.candidate() !== undefined)
   return { ...rig, hooks, lines }
 }
