@@ -157,10 +157,8 @@ export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform
     serveApplications(hooks, engine, deps)
     engine.finishLast()
     await Promise.all([limits?.alone(), requests?.alone()])
-    tellResumed(log, restored, {
-      ...closed,
-      recoveredCalls: closed.recoveredCalls + abandoned,
-    })
+    const recoveredCalls = closed.recoveredCalls + abandoned
+    tellResumed(log, restored, { ...closed, recoveredCalls })
     stores.serving()
     const { databaseUrl } = config
     const rollUps = { ...deps, days: config.retention.callRecordDays }
