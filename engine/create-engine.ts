@@ -28,7 +28,7 @@ import { probeThrough } from './call/user-agent/probe.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
 import { type Config, probeDefaults } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
-import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
+import { HostAddresses, hostResolver, type ResolveHost } from './dispatcher/host-addresses.ts'
 import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { Engine } from './engine.ts'
 import { EventLog } from './event-log.ts'
@@ -100,6 +100,8 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** Absent: DNS. */
+  readonly resolveHost?: ResolveHost
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */
@@ -150,7 +152,8 @@ function createBase(deps: EngineDeps) {
   const { config, store, installation, now, wallNow, schedule, log } = deps
   const served = new ServedSip()
   const listeners = () => served.listeners
-  const hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
+  const resolve = deps.resolveHost ?? hostResolver(config.sip.dnsServers)
+  const hosts = new HostAddresses(resolve, schedule)
   hosts.watch('own', ownNames(config))
   const ownPlaces = ownPlacesOf({
     config,

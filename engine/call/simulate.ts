@@ -2,6 +2,7 @@
  * Simulates a call: passes an invented INVITE to the functions that decide about real ones
  * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
+import type { CallTags } from '../../schema/contracts/call-record.ts'
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import {
@@ -16,7 +17,7 @@ import {
   type SimulationRequest,
 } from '../../schema/contracts/engine.ts'
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
-import type { AttemptResult } from './call-machine/state.ts'
+import type { AttemptResult, HookNote, Note } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'
 import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
 import {
@@ -28,7 +29,7 @@ import {
   type ValidationDeps,
   originOf,
 } from './inbound/admission.ts'
-import { type IncomingInvite, readInvite } from './inbound/incoming-invite.ts'
+import { type IncomingInvite, readInvite, startOf } from './inbound/incoming-invite.ts'
 import {
   type CallDestination,
   type ExtensionDestination,
@@ -37,6 +38,7 @@ import {
   type RouteDeps,
 } from './inbound/route.ts'
 import { CallHooks, type HookedInvite, type HookSources } from './hooks/call-hooks.ts'
+import type { Headers } from './signalling.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
@@ -64,25 +66,48 @@ export interface SimulationDeps extends RouteDeps {
   readonly wallNow: () => number
 }
 
+/** A simulated call with details that tests of hooks look at. */
+export interface ForeseenCall extends Simulation {
+  /** The INVITE to the first candidate that gets one. Undefined: none is sent. */
+  readonly invite: SimulatedInvite | undefined
+  /** The hooks that have said something or failed, in the order in which they were asked. */
+  readonly hookNotes: readonly HookNote[]
+  readonly tags: CallTags
+  /** Absent: no hook has said whether the call is recorded. */
+  readonly isToBeRecorded: boolean | undefined
+}
+
+interface SimulatedInvite {
+  readonly uri: string
+  readonly headers: Headers
+}
+
 /** Undefined: there is no such source, or it may not call. */
 export async function simulate(
   request: SimulationRequest,
   deps: SimulationDeps,
-): Promise<Simulation | undefined> {
+): Promise<ForeseenCall | undefined> {
   const origin = originIn(request, deps)
   if (origin === undefined) return undefined
   const received = inviteOf(request, origin, deps)
-  const hooked = await askHook(received, deps)
+  const hooks = simulatedHooks(deps)
+  const hooked = await hooks?.invite(received, request)
   const invite = hooked?.kind === 'goes_on' ? hooked.invite : received
   const foreseen = foreseenRoutes(deps)
-  const decided =
+  const planned =
     hooked?.kind === 'refused'
       ? refusedByHook(hooked.end, invite)
       : decide(request, invite, foreseen, deps)
+  const routed = await hooks?.route(planned, invite)
+  const decided = routed?.decision ?? planned
   const { callerNumber, calledNumber } = invite
-  const dialing = dialingOf(decided.route, invite, foreseen, deps)
+  const dialing = dialingOf({ planned, decided }, invite, foreseen, deps)
   const { candidates, end, order } = dialing
   return {
+    invite: decided.end ?? end ? undefined : firstInvite(decided.route, invite, deps),
+    hookNotes: hookNotesIn([...(hooked?.effects.notes ?? []), ...(routed?.notes ?? [])]),
+    tags: hooked?.effects.tags ?? {},
+    isToBeRecorded: hooked?.effects.isToBeRecorded,
     origin: describedOrigin(origin, foreseen),
     callerNumber,
     calledNumber,
@@ -98,17 +123,38 @@ export async function simulate(
   }
 }
 
-/** Undefined: no hook is asked. */
-function askHook(invite: IncomingInvite, deps: SimulationDeps): Promise<HookedInvite> | undefined {
+/** Asks hooks as `inbound/admission.ts` does. Undefined: the operator has no code of its own. */
+function simulatedHooks(deps: SimulationDeps) {
   const { hooks: sources, wallNow: now, log } = deps
   if (sources === undefined) return undefined
   const hooks = new CallHooks(sources, { ...deps, now, log })
-  const begins = { kind: 'request', address: '', port: 0 } as const
-  return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
+  return {
+    invite: (invite: IncomingInvite, { source }: SimulationRequest) => {
+      const { address, port } = source.kind === 'address' ? source : nowhere
+      const begins = { kind: 'request', address, port } as const
+      return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
+    },
+    route: async (planned: Decision, invite: IncomingInvite) => {
+      const { route, isEmergency } = planned
+      if (route === undefined || isEmergency) return undefined
+      const start = startOf(invite, '', now())
+      const hooked = await hooks.route({ start }, route, invite.calledNumber)
+      if (hooked === undefined) return undefined
+      const { direction } = hooked.route
+      const end = hooked.route.kind === 'refused' ? hooked.route.end : planned.end
+      const decision: Decision = { ...planned, route: hooked.route, direction, end }
+      return { decision, notes: hooked.notes }
+    },
+  }
 }
 
+const nowhere = { address: '', port: 0 }
+
+const hookNotesIn = (notes: readonly Note[]): readonly HookNote[] =>
+  notes.flatMap((note) => (note.what === 'hook' ? [note] : []))
+
 function hookShown(hooked: HookedInvite | undefined): Simulation['hook'] {
-  const notes = hooked?.effects.notes.flatMap((note) => (note.what === 'hook' ? [note] : [])) ?? []
+  const notes = hookNotesIn(hooked?.effects.notes ?? [])
   const [first] = notes
   if (first === undefined) return null
   const failed = notes.find((note) => note.failed !== undefined)?.failed ?? null
@@ -141,14 +187,14 @@ function originIn({ source }: SimulationRequest, deps: SimulationDeps): Origin |
 
 /** A dialled number is sent to the domain of a phone, by others to an address of ours. */
 function inviteOf(
-  { from, to, callId = SIMULATED }: SimulationRequest,
+  { from, to, callId = SIMULATED, headers: given = {} }: SimulationRequest,
   origin: Origin,
   deps: SimulationDeps,
 ): IncomingInvite {
   const host = origin.kind === 'extension' ? origin.domain : deps.ownHost()
   const uri = to.includes('@') ? `sip:${to}` : `sip:${escapeUser(to)}@${host}`
   const caller = `<sip:${escapeUser(from)}@${host}>;tag=${SIMULATED}`
-  const headers = { from: caller, to: `<${uri}>`, 'call-id': callId }
+  const headers = { from: caller, to: `<${uri}>`, ...given, 'call-id': callId }
   const source = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
   const request = { method: 'INVITE', uri, headers, body: '', ...source }
   return readInvite(request, SIMULATED, origin, deps.routing)
@@ -217,16 +263,25 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
   return { kind: 'asked', verdict: verdict.kind, code, payer, ...forecast }
 }
 
+/** `planned`: before a hook has changed the order of its candidates. */
 function dialingOf(
-  route: Route | undefined,
+  { planned, decided: { route } }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
   { routes, sharesOf, order }: ForeseenRoutes,
   { filter }: SimulationDeps,
 ): ForeseenDialing & Pick<Simulation, 'order'> {
   if (route?.kind !== 'candidates') return { candidates: [], end: undefined, order: 'fixed' }
-  const shares = sharesOf(route.candidates)
-  const dialing = foreseeDialing(route.candidates, shares, invite, { ...routes, filter })
-  return { ...dialing, order: order(route.candidates, shares) }
+  const all = planned.route?.kind === 'candidates' ? planned.route.candidates : []
+  const shares = sharesOf(all)
+  const [first] = route.candidates
+  const isByHook = route !== planned.route && first !== undefined
+  const dialing = foreseeDialing(
+    route.candidates,
+    isByHook ? new Map([[first, 1]]) : shares,
+    invite,
+    { ...routes, filter },
+  )
+  return { ...dialing, order: order(all, shares) }
 }
 
 function verdictOf(end: End | undefined): SimulatedVerdict {
@@ -430,6 +485,20 @@ function resultWithout(
 ): AttemptResult | undefined {
   if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
+}
+
+function firstInvite(
+  route: Route | undefined,
+  invite: OutgoingCall,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+): SimulatedInvite | undefined {
+  const destinations = route?.kind === 'candidates' ? route.candidates : []
+  const first = destinations.find((each) => resultWithout(each, invite, deps) === undefined)
+  if (first === undefined) return undefined
+  if (first.kind !== 'extension') return inviteFor(first, invite, deps.filter)
+  const { phones, voicemail } = first
+  const callee = phones.find((each) => withheldFrom(each, invite, deps) === undefined) ?? voicemail
+  return callee && inviteFor(callee, invite, deps.filter, phones.length > 1)
 }
 
 function withheldPhones(

@@ -447,6 +447,8 @@ export interface SimulationRequest {
   readonly to: string
   /** Undefined: a Call-ID of its own. */
   readonly callId: string | undefined
+  /** Further headers of the INVITE, by lower-case names. Absent: there are none. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The call is charged at the rates in force then (milliseconds UTC); undefined: now. */
   readonly at: number | undefined
 }
