@@ -104,7 +104,7 @@ export async function simulate(
   const dialing = dialingOf({ planned, decided }, invite, foreseen, deps)
   const { candidates, end, order } = dialing
   return {
-    invite: decided.end ?? end ? undefined : firstInvite(decided.route, invite, deps),
+    invite: (decided.end ?? end) ? undefined : firstInvite(decided.route, invite, deps),
     hookNotes: hookNotesIn([...(hooked?.effects.notes ?? []), ...(routed?.notes ?? [])]),
     tags: hooked?.effects.tags ?? {},
     isToBeRecorded: hooked?.effects.isToBeRecorded,

@@ -44,7 +44,7 @@ export async function openKit(options: TestKitOptions, world: TestKitWorld): Pro
     tested.store.close()
   }
   return {
-    call: (invite) => {
+    call: async (invite) => {
       const at = timeOf(invite, world)
       return time.during(at, () => callIn(tested, hooks, invite, at))
     },
@@ -186,4 +186,3 @@ async function priceOf({ payment }: ForeseenCall, store: LocalStore): Promise<Te
   const perMinute = moneyToDecimal(payment.minuteMicros)
   return { perMinute, currency: payment.tariff.currency, payer: payer?.name ?? null }
 }
-

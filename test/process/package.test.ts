@@ -43,10 +43,11 @@ beforeAll(() => {
   // The steps of `prepack`, beside the build, which other tests are using.
   expect(manifestOf('.').scripts['prepack']).toBe(
     'node packed-manifest.mjs whole && npm run --silent build && tsc -p control/client && ' +
-      'node packed-manifest.mjs',
+      'tsc -p engine/testing && node packed-manifest.mjs',
   )
   run(process.execPath, ['control/client/build.mjs'])
-  run(process.execPath, [compiler, '-p', 'control/client'])
+  for (const project of ['control/client', 'engine/testing'])
+    run(process.execPath, [compiler, '-p', project])
   const { files, bundleDependencies } = manifestOf('.')
   const carried = [...bundleDependencies, ...binaries()].map((name) => `node_modules/${name}`)
   const kept = files.filter((name) => !name.startsWith('!'))
