@@ -68,7 +68,7 @@ export class HooksInProcess implements HookPort {
     if (typeof answer === 'string') return { kind: 'failed', by, why: answer, fallback }
     return answer.decision === undefined
       ? { kind: 'nothing' }
-      : { kind: 'decided', decision: answer.decision, by }
+      : { kind: 'decided', decision: answer.decision, by, tenantId: null, fallback }
   }
 
   /** Nothing is told: a call that is not placed is neither answered nor over. */

@@ -45,7 +45,7 @@ export interface TestedInvite {
 }
 
 export interface TestedCandidate {
-  readonly kind: 'gateway' | 'node' | 'extension' | 'agent' | 'domain'
+  readonly kind: 'gateway' | 'node' | 'extension' | 'agent' | 'domain' | 'application'
   readonly uri: string
   /** The name of the carrier or agent, or the extension. */
   readonly name: string | null
