@@ -10,6 +10,7 @@ import {
   MAX_PASSED_OVER,
   type PassedOverCandidate,
   type SimulatedCandidate,
+  type SimulatedHook,
   type SimulatedOrigin,
   type SimulatedPayment,
   type SimulatedVerdict,
@@ -17,7 +18,7 @@ import {
   type SimulationRequest,
 } from '../../schema/contracts/engine.ts'
 import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
-import type { AttemptResult, HookNote, Note } from './call-machine/state.ts'
+import type { AttemptResult, Note } from './call-machine/state.ts'
 import { type End, noCandidate } from './cdr/end-reason.ts'
 import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
 import {
@@ -37,7 +38,7 @@ import {
   routeCall,
   type RouteDeps,
 } from './inbound/route.ts'
-import { CallHooks, type HookedInvite, type HookSources } from './hooks/call-hooks.ts'
+import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import type { Headers } from './signalling.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
@@ -70,8 +71,6 @@ export interface SimulationDeps extends RouteDeps {
 export interface ForeseenCall extends Simulation {
   /** The INVITE to the first candidate that gets one. Undefined: none is sent. */
   readonly invite: SimulatedInvite | undefined
-  /** The hooks that have said something or failed, in the order in which they were asked. */
-  readonly hookNotes: readonly HookNote[]
   readonly tags: CallTags
   /** Absent: no hook has said whether the call is recorded. */
   readonly isToBeRecorded: boolean | undefined
@@ -105,7 +104,6 @@ export async function simulate(
   const { candidates, end, order } = dialing
   return {
     invite: (decided.end ?? end) ? undefined : firstInvite(decided.route, invite, deps),
-    hookNotes: hookNotesIn([...(hooked?.effects.notes ?? []), ...(routed?.notes ?? [])]),
     tags: hooked?.effects.tags ?? {},
     isToBeRecorded: hooked?.effects.isToBeRecorded,
     origin: describedOrigin(origin, foreseen),
@@ -118,7 +116,10 @@ export async function simulate(
     candidates,
     order,
     setId: foreseen.setId(),
-    hook: hookShown(hooked),
+    hooks: [
+      ...hookShown('onInvite', hooked?.effects.notes),
+      ...hookShown('onRoute', routed?.notes),
+    ],
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
 }
@@ -138,7 +139,7 @@ function simulatedHooks(deps: SimulationDeps) {
       const { route, isEmergency } = planned
       if (route === undefined || isEmergency) return undefined
       const start = startOf(invite, '', now())
-      const hooked = await hooks.route({ start }, route, invite.calledNumber)
+      const hooked = await hooks.route({ start }, route, invite.calledNumber, true)
       if (hooked === undefined) return undefined
       const { direction } = hooked.route
       const end = hooked.route.kind === 'refused' ? hooked.route.end : planned.end
@@ -150,15 +151,15 @@ function simulatedHooks(deps: SimulationDeps) {
 
 const nowhere = { address: '', port: 0 }
 
-const hookNotesIn = (notes: readonly Note[]): readonly HookNote[] =>
-  notes.flatMap((note) => (note.what === 'hook' ? [note] : []))
-
-function hookShown(hooked: HookedInvite | undefined): Simulation['hook'] {
-  const notes = hookNotesIn(hooked?.effects.notes ?? [])
+function hookShown(
+  hook: SimulatedHook['hook'],
+  noted: readonly Note[] = [],
+): readonly SimulatedHook[] {
+  const notes = noted.flatMap((note) => (note.what === 'hook' ? [note] : []))
   const [first] = notes
-  if (first === undefined) return null
+  if (first === undefined) return []
   const failed = notes.find((note) => note.failed !== undefined)?.failed ?? null
-  return { by: first.by, decision: first.decision ?? null, failed }
+  return [{ hook, by: first.by, decision: first.decision ?? null, failed }]
 }
 
 const refusedByHook = (end: End, { origin }: IncomingInvite): Decision => ({

@@ -1,6 +1,6 @@
 /**
- * Hooks in the process of a test, with the checks and the limits of those that run in a thread. Each
- * test sees what was asked on behalf of its own call.
+ * Hooks in the process of a test, with the checks and limits of those that run in a thread. Each
+ * call of a test sees the hooks that were asked on its behalf.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type {

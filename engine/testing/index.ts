@@ -1,4 +1,4 @@
-/** `tollgate/testing`: the test kit with the clock, the timers and the randomness of the process. */
+/** `tollgate/testing`: the test kit with clock, timers and randomness of the process. */
 import { randomBytes } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { openTestKit as published } from './published.ts'

@@ -111,5 +111,5 @@ export interface TestKit {
   [Symbol.dispose](): void
 }
 
-/** @throws {Error} the seed file, the file of hooks or a setting cannot be used: one line says why. */
+/** @throws {Error} the seed, the hooks or a setting cannot be used: one line says why. */
 export declare function openTestKit(options: TestKitOptions): Promise<TestKit>

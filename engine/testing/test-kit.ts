@@ -170,10 +170,9 @@ function outcomeOf({ verdict, candidates }: ForeseenCall): TestedCall['outcome']
 }
 
 function hookView({ hook, milliseconds, failed }: AskedHook, call: ForeseenCall): TestedHook {
-  const notes = call.hookNotes.filter((note) => note.hook === hook)
-  const decision = notes.find((note) => note.decision !== undefined)?.decision ?? null
-  const why = failed ?? notes.find((note) => note.failed !== undefined)?.failed ?? null
-  return { hook, decision, failed: why, milliseconds }
+  const shown = call.hooks.find((each) => each.hook === hook)
+  const decision = shown?.decision ?? null
+  return { hook, decision, failed: failed ?? shown?.failed ?? null, milliseconds }
 }
 
 async function priceOf({ payment }: ForeseenCall, store: LocalStore): Promise<TestedPrice | null> {

@@ -139,6 +139,8 @@ export interface HookCandidate {
 
 export interface HookRoute {
   readonly callUuid: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   readonly from: string
   readonly to: string
   readonly direction: 'inbound' | 'outbound' | 'internal'

@@ -237,11 +237,17 @@ test('seed and hooks are files; each kit has the hooks anew', async () => {
 })
 
 test('what cannot be used is refused in one line', async () => {
-  const refused = (options: Partial<TestKitOptions>) => expect(open(options)).rejects
-  await refused({ hooks: { default: { onInvit: () => undefined } } }).toThrow(/^hooks: onInvit is/)
-  await refused({ hooks: { default: { onInvite: 5 } } }).toThrow(/^hooks: onInvite is a number/)
-  await refused({ seed: { customer: [] } }).toThrow(/customer/)
-  await refused({ phones: ['777@acme.example'] }).toThrow(/no extension 777@acme.example/)
-  await refused({ phones: ['777'] }).toThrow('777 is not like 101@acme.example')
-  await refused({ settings: { EXIT_CODES: 'x' } }).toThrow(/^EXIT_CODES is "x"/)
+  const problem = async (options: Partial<TestKitOptions>): Promise<string> =>
+    open(options).then(
+      () => 'none',
+      (error: unknown) => String(error),
+    )
+  const named = async (hooks: object) => problem({ hooks: { default: hooks } })
+  expect(await named({ onInvit: () => undefined })).toMatch(/^Error: hooks: onInvit is exported/)
+  expect(await named({ onInvite: 5 })).toMatch(/^Error: hooks: onInvite is a number/)
+  expect(await problem({ hooks: 'none.ts' })).toMatch(/none\.ts/)
+  expect(await problem({ seed: { customer: [] } })).toMatch(/^SeedRefused: customer/)
+  expect(await problem({ phones: ['777@acme.example'] })).toMatch(/no extension 777@acme\.example/)
+  expect(await problem({ phones: ['777'] })).toBe('Error: 777 is not like 101@acme.example')
+  expect(await problem({ settings: { EXIT_CODES: 'x' } })).toMatch(/EXIT_CODES is "x"/)
 })
