@@ -118,6 +118,13 @@ for (const { path, contents } of [threads, library, testKit].flatMap((each) => e
   install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
+// Types alone: `import type { Hooks } from 'tollgate'`.
+install('dist/hooks.d.ts', readFileSync('schema/contracts/hooks.ts'))
+const testKitTypes = readFileSync('engine/testing/published.ts', 'utf8')
+install(
+  'dist/testing.d.ts',
+  Buffer.from(testKitTypes.replace('../../schema/contracts/hooks.ts', './hooks.js')),
+)
 const prebuilds = `${folderOf('better-sqlite3')}/prebuilds`
 for (const name of filesIn(prebuilds))
   install(`dist/prebuilds/${name}`, readFileSync(join(prebuilds, name)))

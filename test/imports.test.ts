@@ -101,7 +101,7 @@ const map: Readonly<Record<string, Rule>> = {
     packages: onlyNode,
   },
   // Asked through `HookPort` alone.
-  'engine/hooks': { folders: ['schema'], packages: onlyNode },
+  'engine/hooks': { folders: ['schema'], packages: /^(node:|kysely$|lru-cache$)/ },
   control: { folders: ['schema'], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },

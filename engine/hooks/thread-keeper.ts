@@ -1,11 +1,11 @@
 /**
- * Keeps one thread with the operator's file in charge: loads it again when the file has changed, and
- * replaces one that has ended. A file that cannot be loaded leaves the last one in charge.
+ * Keeps one thread with the operator's file in charge: loads the file again when it has changed,
+ * and replaces a thread that has ended. A file that cannot be loaded leaves the last one in charge.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { FileChanges, type ReadState } from './file-changes.ts'
+import { type ReadState, WatchedFiles } from './watched-files.ts'
 import type { HookThreadPort, ThreadListener } from './hook-thread.ts'
 import type { LoadedFile, ThreadMessage } from './thread-messages.ts'
 import { placeless, problemLine, shownPath, type ThrownProblem } from './thrown.ts'
@@ -30,12 +30,14 @@ const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 30_000
 /** A thread that has lived so long is replaced as quickly as the first one. */
 const STEADY_MS = 60_000
-/** What a thread has begun may take so long after another one is in charge. */
+/** A replaced thread has so long for what it has begun. */
 const LEAVE_MS = 40_000
 /** Calls that an application has taken may go on in its thread. */
 const APPLICATION_LEAVE_MS = 4 * 3_600_000
 /** Threads that another one has replaced, and that are not at their end. */
 const MAX_LEAVING = 3
+/** Threads that were ended, and do not end: no further one is started beside them. */
+const MAX_STUCK = 3
 
 interface Loaded {
   readonly thread: HookThreadPort
@@ -44,12 +46,13 @@ interface Loaded {
 
 export class ThreadKeeper {
   readonly #deps: ThreadKeeperDeps
-  readonly #changes: FileChanges
+  readonly #changes: WatchedFiles
   readonly #loading: OneAtATime<ThrownProblem | undefined>
   #current: Loaded | undefined
   /** Threads that end when they have nothing to do, the oldest first. */
   readonly #leaving = new Map<HookThreadPort, Cancel>()
   #candidate: HookThreadPort | undefined
+  #stuck = 0
   #delayMs = FIRST_DELAY_MS
   #cancelReplacing: Cancel | undefined
   #cancelSteady: Cancel | undefined
@@ -61,7 +64,7 @@ export class ThreadKeeper {
   constructor(deps: ThreadKeeperDeps) {
     this.#deps = deps
     this.#loading = new OneAtATime(() => this.#load())
-    this.#changes = new FileChanges({ ...deps, onChange: () => void this.reload() })
+    this.#changes = new WatchedFiles({ ...deps, onChange: () => void this.reload() })
   }
 
   /** Undefined: there is none at this moment. */
@@ -94,7 +97,7 @@ export class ThreadKeeper {
     this.#cancelSteady?.()
     this.#changes.stop()
     for (const thread of [this.#candidate, this.current, ...this.#leaving.keys()])
-      thread?.terminate()
+      void thread?.terminate()
     for (const cancel of this.#leaving.values()) cancel()
   }
 
@@ -105,6 +108,7 @@ export class ThreadKeeper {
       hooks_failed_reloads_total: this.#failedReloads,
       hooks_restarts_total: this.#restarts,
       hooks_leaving_threads: this.#leaving.size,
+      hooks_stuck_threads: this.#stuck,
     }
   }
 
@@ -122,7 +126,7 @@ export class ThreadKeeper {
     return new Promise((resolve) => {
       const fail = (problem: ThrownProblem, files: readonly string[] = []): void => {
         cancel()
-        thread.terminate()
+        this.#end(thread)
         this.#candidate = undefined
         resolve({ problem, files: [...new Set([file, ...files])] })
       }
@@ -175,12 +179,13 @@ export class ThreadKeeper {
   #endLeaving(thread: HookThreadPort): void {
     this.#leaving.get(thread)?.()
     this.#leaving.delete(thread)
-    thread.terminate()
+    this.#end(thread)
     this.#deps.onGone(thread, placeless('its thread was replaced'))
   }
 
   #gone(thread: HookThreadPort, why: string): void {
     if (this.#isStopped) return
+    this.#end(thread)
     const problem = { ...placeless(why), file: this.#deps.file }
     this.#deps.onGone(thread, problem)
     if (this.#leaving.has(thread)) {
@@ -200,7 +205,15 @@ export class ThreadKeeper {
     this.#delayMs = Math.min(MAX_DELAY_MS, this.#delayMs * 2)
   }
 
+  #end(thread: HookThreadPort): void {
+    this.#stuck += 1
+    void thread.terminate().finally(() => {
+      this.#stuck -= 1
+    })
+  }
+
   async #replace(): Promise<void> {
+    if (this.#stuck >= MAX_STUCK) return this.#replaceLater()
     this.#restarts += 1
     const problem = await this.#loading.request()
     if (this.#isStopped || problem === undefined) return
