@@ -122,7 +122,9 @@ const simulationView = z
     hooks: z
       .array(
         z.strictObject({
-          hook: z.enum(['onInvite', 'onRoute']).describe('The function that was asked.'),
+          hook: z
+            .enum(['onInvite', 'onRoute', 'onAttemptFailed'])
+            .describe('The function that was asked.'),
           by: z.string().describe('The file or the routing webhook.'),
           decision: z.looseObject({}).nullable().describe('Null: it has failed.'),
           failed: z

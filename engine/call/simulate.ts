@@ -17,9 +17,10 @@ import {
   type Simulation,
   type SimulationRequest,
 } from '../../schema/contracts/engine.ts'
-import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
+import { isUntaken, resultOfPhones } from './call-machine/failover.ts'
+import type { FailedAttempt } from './call-machine/protocol.ts'
 import type { AttemptResult, Note } from './call-machine/state.ts'
-import { type End, noCandidate } from './cdr/end-reason.ts'
+import type { End } from './cdr/end-reason.ts'
 import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
 import {
   authorizationOf,
@@ -40,6 +41,7 @@ import {
 } from './inbound/route.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import type { Headers } from './signalling.ts'
+import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
@@ -69,6 +71,8 @@ export interface SimulationDeps extends RouteDeps {
 
 /** A simulated call with details that tests of hooks look at. */
 export interface ForeseenCall extends Simulation {
+  /** The status of each candidate that is tried, 0 without a response; null: it is not tried. */
+  readonly attempts: readonly (number | null)[]
   /** The INVITE to the first candidate that gets one. Undefined: none is sent. */
   readonly invite: SimulatedInvite | undefined
   readonly tags: CallTags
@@ -81,9 +85,14 @@ interface SimulatedInvite {
   readonly headers: Headers
 }
 
+export interface ForeseenRequest extends SimulationRequest {
+  /** Absent: the first that gets an INVITE takes the call. */
+  readonly answerOf?: AnswerOf
+}
+
 /** Undefined: there is no such source, or it may not call. */
 export async function simulate(
-  request: SimulationRequest,
+  request: ForeseenRequest,
   deps: SimulationDeps,
 ): Promise<ForeseenCall | undefined> {
   const origin = originIn(request, deps)
@@ -100,10 +109,13 @@ export async function simulate(
   const routed = await hooks?.route(planned, invite)
   const decided = routed?.decision ?? planned
   const { callerNumber, calledNumber } = invite
-  const dialing = dialingOf({ planned, decided }, invite, foreseen, deps)
-  const { candidates, end, order } = dialing
+  const { answerOf = taken } = request
+  const answers = [answerOf, hooks?.attemptOf(decided, invite)] as const
+  const dialing = await dialingOf({ planned, decided }, invite, foreseen, deps, answers)
+  const { candidates, attempts, end, order } = dialing
   return {
-    invite: (decided.end ?? end) ? undefined : firstInvite(decided.route, invite, deps),
+    invite: decided.end ? undefined : firstInvite(decided.route, invite, deps),
+    attempts,
     tags: hooked?.effects.tags ?? {},
     isToBeRecorded: hooked?.effects.isToBeRecorded,
     origin: describedOrigin(origin, foreseen),
@@ -119,6 +131,7 @@ export async function simulate(
     hooks: [
       ...hookShown('onInvite', hooked?.effects.notes),
       ...hookShown('onRoute', routed?.notes),
+      ...hookShown('onAttemptFailed', dialing.notes),
     ],
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
@@ -146,10 +159,17 @@ function simulatedHooks(deps: SimulationDeps) {
       const decision: Decision = { ...planned, route: hooked.route, direction, end }
       return { decision, notes: hooked.notes }
     },
+    attemptOf: ({ isEmergency }: Decision, invite: IncomingInvite) => {
+      const start = startOf(invite, '', now())
+      return isEmergency || !hooks.asksAttempts
+        ? undefined
+        : (attempt: FailedAttempt) => hooks.attempt({ start }, attempt, true)
+    },
   }
 }
 
 const nowhere = { address: '', port: 0 }
+const taken: AnswerOf = () => 200
 
 function hookShown(
   hook: SimulatedHook['hook'],
@@ -265,22 +285,25 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
 }
 
 /** `planned`: before a hook has changed the order of its candidates. */
-function dialingOf(
+async function dialingOf(
   { planned, decided: { route } }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
   { routes, sharesOf, order }: ForeseenRoutes,
   { filter }: SimulationDeps,
-): ForeseenDialing & Pick<Simulation, 'order'> {
-  if (route?.kind !== 'candidates') return { candidates: [], end: undefined, order: 'fixed' }
+  answers: readonly [AnswerOf, AskAttempt | undefined],
+): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {
+  if (route?.kind !== 'candidates')
+    return { candidates: [], attempts: [], end: undefined, notes: [], order: 'fixed' }
   const all = planned.route?.kind === 'candidates' ? planned.route.candidates : []
   const shares = sharesOf(all)
   const [first] = route.candidates
   const isByHook = route !== planned.route && first !== undefined
-  const dialing = foreseeDialing(
+  const dialing = await foreseeDialing(
     route.candidates,
     isByHook ? new Map([[first, 1]]) : shares,
     invite,
     { ...routes, filter },
+    ...answers,
   )
   return { ...dialing, order: order(all, shares) }
 }
@@ -443,40 +466,34 @@ function evenDraws(): () => number {
   }
 }
 
-/** The candidates of a simulated call, and its end if no INVITE would be sent. */
-export interface ForeseenDialing {
+/** The candidates of a simulated call, and its end if none of them takes it. */
+interface ForeseenDialing {
   readonly candidates: readonly SimulatedCandidate[]
-  /** Undefined: an INVITE is sent, and its answer decides. */
+  readonly attempts: ForeseenCall['attempts']
+  /** Undefined: one takes it, or there is no route. */
   readonly end: End | undefined
+  readonly notes: readonly Note[]
 }
 
-/**
- * Tries the destinations as `call-machine/dialing.ts` does, up to the first INVITE that would be
- * sent.
- */
-function foreseeDialing(
+async function foreseeDialing(
   destinations: readonly CallDestination[],
   shares: ReadonlyMap<CallDestination, number>,
   invite: OutgoingCall,
   deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
-): ForeseenDialing {
+  ...answers: readonly [AnswerOf, AskAttempt | undefined]
+): Promise<ForeseenDialing> {
   const judged = destinations.map((destination) => ({
     destination,
-    result: resultWithout(destination, invite, deps),
+    withheld: resultWithout(destination, invite, deps),
   }))
-  const candidates = judged.map(({ destination, result }) => ({
+  const candidates = judged.map(({ destination, withheld: result }) => ({
     ...candidateView(destination),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
   }))
-  let last: End = noCandidate
-  for (const { result } of judged) {
-    if (result === undefined) return { candidates, end: undefined }
-    const after = afterResult(result, last)
-    last = after.last
-    if (after.isLast) break
-  }
-  return { candidates, end: last }
+  const { end, notes, statuses } = await attemptsOf(judged, ...answers)
+  const attempts = destinations.map((each) => statuses.get(each) ?? null)
+  return { candidates, attempts, end, notes }
 }
 
 /** How an attempt ends without an INVITE; undefined: one is sent. */

@@ -32,6 +32,8 @@ interface HooksInProcessDeps {
 export interface AskedHook {
   readonly hook: DecidingHook
   readonly milliseconds: number
+  /** Null: it has said nothing, or has failed. */
+  readonly given: HookDecisions[DecidingHook] | null
   /** Undefined: it was as it should be. */
   readonly failed: string | undefined
 }
@@ -64,7 +66,8 @@ export class HooksInProcess implements HookPort {
     const start = now()
     const answer = await this.#answer(hook, argument)
     const failed = typeof answer === 'string' ? answer : undefined
-    this.#asked.getStore()?.push({ hook, milliseconds: now() - start, failed })
+    const given = typeof answer === 'string' ? null : (answer.decision ?? null)
+    this.#asked.getStore()?.push({ hook, milliseconds: now() - start, given, failed })
     if (typeof answer === 'string') return { kind: 'failed', by, why: answer, fallback }
     return answer.decision === undefined
       ? { kind: 'nothing' }

@@ -38,6 +38,11 @@ export interface TestedInvite {
   /** Further headers of the INVITE. */
   readonly headers?: Readonly<Record<string, string>>
   /**
+   * The final status by which candidates answer, by their names or URIs; 0: none in time. Others
+   * take the call.
+   */
+  readonly answers?: Readonly<Record<string, number>>
+  /**
    * When the call is made: the rates of that time count, and it is `new Date()` for hooks. Absent:
    * now.
    */
@@ -49,12 +54,14 @@ export interface TestedCandidate {
   readonly uri: string
   /** The name of the carrier or agent, or the extension. */
   readonly name: string | null
-  /** Why no INVITE is sent there, as `denial_code` of a call record; null: one is sent. */
+  /** Why no INVITE is sent there, as `denial_code` of a call record; null: one may be sent. */
   readonly withheld: string | null
+  /** The final status of its answer, 0 without one; null: it is not tried. */
+  readonly status: number | null
 }
 
 export type TestedOutcome =
-  /** To the first candidate that gets an INVITE. */
+  /** With the candidate that takes the call. */
   | ({ readonly kind: 'connected' } & Pick<TestedCandidate, 'uri' | 'name'>)
   /** `code` as `denial_code` of a call record. */
   | {

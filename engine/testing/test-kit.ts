@@ -5,7 +5,9 @@ import { moneyToDecimal } from '../../schema/columns.ts'
 import type { SimulatedSource } from '../../schema/contracts/engine.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { LocalStore } from '../../schema/storage/store.ts'
+import { candidateFacts } from '../call/hooks/facts.ts'
 import type { ForeseenCall } from '../call/simulate.ts'
+import type { AnswerOf } from '../call/simulated-attempts.ts'
 import type { Config } from '../config.ts'
 import { hooksOf } from '../hooks/loaded-hooks.ts'
 import { CallTime } from './call-time.ts'
@@ -63,7 +65,8 @@ async function callIn(
   const source = await sourceOf(invite.source, store)
   const from = callerOf(invite, source)
   const headers = lowerCase(invite.headers ?? {})
-  const request = { source, from, to: invite.to, callId: undefined, headers, at }
+  const answerOf = answersIn(invite)
+  const request = { source, from, to: invite.to, callId: undefined, headers, at, answerOf }
   const simulate = () => engine.simulate(request)
   const call = await (hooks === undefined ? simulate() : hooks.during(asked, simulate))
   if (call === undefined) throw new Error(`source: ${named(invite.source)} may not call`)
@@ -127,6 +130,16 @@ function callerOf({ from }: TestedInvite, source: SimulatedSource): string {
   return caller
 }
 
+/** @throws {Error} a status is none of a final answer. */
+function answersIn({ answers = {} }: TestedInvite): AnswerOf {
+  for (const [name, status] of Object.entries(answers))
+    if (status !== 0 && !(Number.isInteger(status) && status >= 200 && status <= 699))
+      throw new Error(`answers: ${name} has ${status}; allowed is 0, or from 200 to 699`)
+  const given = new Map(Object.entries(answers))
+  return (destination) =>
+    given.get(destination.uri) ?? given.get(candidateFacts(destination).name ?? '') ?? 200
+}
+
 const lowerCase = (headers: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
 
@@ -143,12 +156,7 @@ function viewOf(call: ForeseenCall, asked: readonly AskedHook[]): Omit<TestedCal
     to: call.calledNumber,
     direction: call.direction,
     isEmergency: call.isEmergency,
-    candidates: call.candidates.map(({ kind, uri, name, withheld }) => ({
-      kind,
-      uri,
-      name,
-      withheld,
-    })),
+    candidates: candidatesOf(call),
     requestUri: invite?.uri ?? null,
     headers: lowerCase(invite?.headers ?? {}),
     hooks: asked.map((each) => hookView(each, call)),
@@ -157,7 +165,14 @@ function viewOf(call: ForeseenCall, asked: readonly AskedHook[]): Omit<TestedCal
   }
 }
 
-function outcomeOf({ verdict, candidates }: ForeseenCall): TestedCall['outcome'] {
+const candidatesOf = ({ candidates, attempts }: ForeseenCall): TestedCall['candidates'] =>
+  candidates.map(({ kind, uri, name, withheld }, index) => {
+    const status = attempts[index] ?? null
+    return { kind, uri, name, withheld, status }
+  })
+
+function outcomeOf(call: ForeseenCall): TestedCall['outcome'] {
+  const { verdict } = call
   if (verdict.kind === 'refused') {
     const { kind, status, reason, code } = verdict
     return { kind, status, reason, code }
@@ -165,11 +180,18 @@ function outcomeOf({ verdict, candidates }: ForeseenCall): TestedCall['outcome']
   // Nothing is answered to a source that is banned.
   if (verdict.kind === 'dropped')
     return { kind: 'refused', status: 0, reason: '', code: verdict.code }
-  const { uri = '', name = null } = candidates.find(({ withheld }) => withheld === null) ?? {}
+  const isTaken = (status: number | null) => status !== null && status >= 200 && status < 300
+  const { uri = '', name = null } = candidatesOf(call).find(({ status }) => isTaken(status)) ?? {}
   return { kind: 'connected', uri, name }
 }
 
-function hookView({ hook, milliseconds, failed }: AskedHook, call: ForeseenCall): TestedHook {
+function hookView(
+  { hook, milliseconds, failed, given }: AskedHook,
+  call: ForeseenCall,
+): TestedHook {
+  // Asked about several attempts, it may have said nothing about some.
+  if (hook === 'onAttemptFailed')
+    return { hook, decision: given, failed: failed ?? null, milliseconds }
   const shown = call.hooks.find((each) => each.hook === hook)
   const decision = shown?.decision ?? null
   return { hook, decision, failed: failed ?? shown?.failed ?? null, milliseconds }

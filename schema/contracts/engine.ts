@@ -486,7 +486,7 @@ export interface Simulation {
 
 /** A hook that has decided, or failed. */
 export interface SimulatedHook {
-  readonly hook: 'onInvite' | 'onRoute'
+  readonly hook: 'onInvite' | 'onRoute' | 'onAttemptFailed'
   /** The file or the routing webhook. */
   readonly by: string
   /** Null: it has failed. */

@@ -163,11 +163,16 @@ export class CallHooks {
   }
 
   /** Asks about the next destination. Undefined: the hook says nothing. */
-  async attempt(call: LiveCall, attempt: FailedAttempt): Promise<HookedAttempt> {
+  async attempt(
+    call: Pick<LiveCall, 'start'>,
+    attempt: FailedAttempt,
+    isSimulated = false,
+  ): Promise<HookedAttempt> {
     const { callUuid, calledNumber: to } = call.start
     const hook = 'onAttemptFailed'
     const answer = await this.#ask(hook, {
       callUuid,
+      ...(isSimulated && { isSimulated }),
       to,
       candidate: candidateFacts(attempt.destination),
       status: attempt.status,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { openTestKit } from '../../../engine/testing/index.ts'
 import type { TestedInvite, TestKitOptions } from '../../../engine/testing/published.ts'
+import type { Hooks } from '../../../schema/contracts/hooks.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
 
 const seed = {
@@ -166,6 +167,40 @@ test('hooks refuse, and put candidates into another order', async () => {
   })
   const stopped = await callWith({ hooks: { onRoute: () => ({ refuse: { status: 486 } }) } })
   expect(stopped).toMatchObject({ outcome: { kind: 'refused', status: 486 }, requestUri: null })
+})
+
+test('candidates answer as given: the next one is tried, or a hook says that none is', async () => {
+  const invite = { ...outbound, answers: { north: 503 } }
+  expect(await callWith({}, invite)).toMatchObject({
+    outcome: { kind: 'connected', name: 'south' },
+    candidates: [{ status: 503 }, { status: 200 }],
+    requestUri: 'sip:4412345@192.0.2.20:5060;transport=udp',
+  })
+  const busy = { ...outbound, answers: { north: 486 } }
+  expect(await callWith({}, busy)).toMatchObject({
+    outcome: { kind: 'refused', status: 486, reason: 'Busy Here', code: null },
+    candidates: [{ status: 486 }, { status: null }],
+  })
+  const both = { ...outbound, answers: { north: 0, south: 500 } }
+  expect(await callWith({}, both)).toMatchObject({ outcome: { kind: 'refused', status: 500 } })
+  const hooks: Hooks = {
+    onAttemptFailed: ({ status, remaining }) =>
+      remaining.length === 0 ? undefined : { failover: status === 486 },
+  }
+  expect(await callWith({ hooks }, invite)).toMatchObject({
+    outcome: { kind: 'refused', status: 503 },
+    candidates: [{ status: 503 }, { status: null }],
+    hooks: [{ hook: 'onAttemptFailed', decision: { failover: false }, failed: null }],
+  })
+  const all = { ...outbound, answers: { north: 486, 'sip:south.example:5060;transport=udp': 603 } }
+  expect(await callWith({ hooks }, all)).toMatchObject({
+    outcome: { kind: 'refused', status: 603 },
+    hooks: [{ decision: { failover: true } }, { decision: null }],
+  })
+  const kit = await open()
+  await expect(kit.call({ ...outbound, answers: { north: 180 } })).rejects.toThrow(
+    'answers: north has 180; allowed is 0, or from 200 to 699',
+  )
 })
 
 test('an emergency asks no hook', async () => {
