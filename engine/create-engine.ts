@@ -107,6 +107,8 @@ export interface EngineDeps {
   readonly schedule: Schedule
   /** Absent: DNS. */
   readonly resolveHost?: ResolveHost
+  /** Absent: calls are recorded where there is a relay, and a place for recordings. */
+  readonly canRecord?: () => boolean
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */
@@ -472,7 +474,7 @@ function createMediaParts(
 
 /** The operator's code, and what its decisions may name. */
 function hookSources(
-  { payerOf }: EngineDeps,
+  { payerOf, canRecord }: EngineDeps,
   { routing, dispatcher, hooks: port }: Routes,
   { recordings }: MediaParts,
 ): HookSources {
@@ -481,7 +483,8 @@ function hookSources(
     carriersNamed: (wanted) => routing.carriersNamed(wanted),
     agentsNamed: (wanted) => routing.agentsNamed(wanted),
   }
-  return { port, payerOf, records, canRecord: () => recordings !== undefined }
+  const isRecording = () => recordings !== undefined
+  return { port, payerOf, records, canRecord: canRecord ?? isRecording }
 }
 
 function createCallControl(

@@ -41,10 +41,7 @@ export async function openKit(options: TestKitOptions, world: TestKitWorld): Pro
   const engineDeps = { openedAt: world.wallNow(), config, hooks, randomBytes }
   const tested = await openEngine(options, engineDeps)
   const time = new CallTime()
-  const close = (): void => {
-    time.end()
-    tested.store.close()
-  }
+  const close = (): void => tested.store.close()
   return {
     call: async (invite) => {
       const at = timeOf(invite, world)

@@ -16,6 +16,7 @@ import { createEngine } from '../create-engine.ts'
 import type { Engine } from '../engine.ts'
 import { minutePrices } from '../minute-prices.ts'
 import { ownPlacesOf } from '../routing/own-places.ts'
+import { settings } from '../settings.ts'
 import type { TestKitOptions } from './published.ts'
 import { registerPhones } from './registered-phones.ts'
 
@@ -33,9 +34,28 @@ export interface TestedEngine {
   readonly engine: Engine
 }
 
-/** The settings of a kit. Hooks are given apart; their limits are settings. */
-export const configOf = ({ settings = {} }: TestKitOptions): Config =>
-  readConfig({ ...settings, DATABASE_PATH: ':memory:', HOOKS: settings['HOOKS'] ?? 'hooks.ts' })
+/** Settings that have a part in what becomes of a call. */
+const effective = [
+  settings.exitCodes,
+  settings.unknownCaller,
+  settings.trustedSources,
+  settings.edgeProxies,
+  settings.tenantNetworks,
+  settings.passedHeaders,
+  settings.sipHostNames,
+  settings.foreignDomains,
+  settings.hooksTimeoutMs,
+  settings.hooksFallback,
+].map(({ name }) => name)
+
+/** @throws {Error} a setting is wrong, or has no effect on a kit. */
+export function configOf({ settings: given = {} }: TestKitOptions): Config {
+  const idle = Object.keys(given).find((name) => !effective.includes(name))
+  if (idle !== undefined)
+    throw new Error(`settings: ${idle} has no effect here; ${effective.join(', ')} have`)
+  // The hooks are given apart: their limits are read beside the name of a file.
+  return readConfig({ ...given, DATABASE_PATH: ':memory:', HOOKS: 'hooks.ts' })
+}
 
 /** @throws {SeedRefused} the seed file is not valid. @throws {Error} it cannot be read. */
 export async function openEngine(
@@ -83,11 +103,15 @@ async function engineOn(
     whyClosed: () => undefined,
     random: () => 0.5,
     newUuid: () => randomBytes(16).toString('hex'),
+    canRecord: () => true,
     resolveHost: (host) => Promise.resolve({ addresses: hosts[host] ?? [], ttlMs: 0 }),
     priceOf: minutePrices(charging, now),
     foresee: (asked) => charging.foresee(asked),
     payerOf: (asked) => charging.payerOf(asked),
   })
-  await engine.load()
+  // Not its routing webhooks: nothing leaves a kit.
+  await engine.dispatcher.reload()
+  await engine.routing.reload()
+  await engine.registrar.load()
   return engine
 }
