@@ -148,7 +148,8 @@ test('what a hook decides passes the checks of a real call, and is shown as its 
 
 test('a recording that a hook wants has its effect, and routing webhooks are not asked', async () => {
   const url = 'https://hooks.example/route'
-  const routing_webhooks = [{ url, fallback: 'refuse' }]
+  const secret = `whsec_${Buffer.alloc(32, 7).toString('base64')}`
+  const routing_webhooks = [{ url, secret, fallback: 'refuse' }]
   const hooks = { onInvite: () => ({ record: true }) }
   expect(await callWith({ seed: { ...seed, routing_webhooks }, hooks })).toMatchObject({
     outcome: { kind: 'connected', name: 'north' },
