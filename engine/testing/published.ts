@@ -115,7 +115,6 @@ export interface TestKit {
   /** @throws {Error} there is no such source, or it may not call. */
   call(invite: TestedInvite): Promise<TestedCall>
   close(): void
-  [Symbol.dispose](): void
 }
 
 /** @throws {Error} the seed, the hooks or a setting cannot be used: one line says why. */

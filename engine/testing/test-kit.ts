@@ -10,6 +10,7 @@ import type { ForeseenCall } from '../call/simulate.ts'
 import type { AnswerOf } from '../call/simulated-attempts.ts'
 import type { Config } from '../config.ts'
 import { hooksOf } from '../hooks/loaded-hooks.ts'
+import { describeThrown, problemLine } from '../hooks/thrown.ts'
 import { CallTime } from './call-time.ts'
 import { type AskedHook, HooksInProcess } from './hooks-in-process.ts'
 import type {
@@ -48,7 +49,6 @@ export async function openKit(options: TestKitOptions, world: TestKitWorld): Pro
       return time.during(at, () => callIn(tested, hooks, invite, at))
     },
     close,
-    [Symbol.dispose]: close,
   }
 }
 
@@ -77,11 +77,7 @@ async function hooksIn(
 ): Promise<HooksInProcess | undefined> {
   if (hooks === undefined || config.hooks === undefined) return undefined
   const isFile = typeof hooks === 'string'
-  // Another query is another module: what a file remembers of a kit is not there in the next.
-  const fresh = `?kit=${randomBytes(4).toString('hex')}`
-  const exported = isFile
-    ? ((await import(/* @vite-ignore */ pathToFileURL(resolve(hooks)).href + fresh)) as object)
-    : hooks
+  const exported = isFile ? await imported(hooks, randomBytes) : hooks
   const read = hooksOf(exported as Readonly<Record<string, unknown>>)
   if (read.kind === 'problem') throw new Error(`hooks: ${read.message}`)
   const [warning] = read.warnings
@@ -89,6 +85,18 @@ async function hooksIn(
   const { timeoutMs, fallback } = config.hooks
   const by = isFile ? basename(hooks) : 'hooks'
   return new HooksInProcess({ hooks: read.hooks, by, timeoutMs, fallback, now, pause })
+}
+
+/** @throws {Error} it cannot be loaded: one line, with file and line where they are known. */
+async function imported(file: string, randomBytes: TestKitWorld['randomBytes']): Promise<object> {
+  // Another query is another module: what a file remembers of a kit is not there in the next.
+  const fresh = `?kit=${randomBytes(4).toString('hex')}`
+  try {
+    return (await import(/* @vite-ignore */ pathToFileURL(resolve(file)).href + fresh)) as object
+  } catch (error) {
+    const line = problemLine(describeThrown(error, import.meta.dirname))
+    throw new Error(`hooks: ${line}`, { cause: error })
+  }
 }
 
 function timeOf({ at }: TestedInvite, { wallNow }: TestKitWorld): number {

@@ -293,7 +293,7 @@ test('what cannot be used is refused in one line', async () => {
   const named = async (hooks: object) => problem({ hooks: { default: hooks } })
   expect(await named({ onInvit: () => undefined })).toMatch(/^Error: hooks: onInvit is exported/)
   expect(await named({ onInvite: 5 })).toMatch(/^Error: hooks: onInvite is a number/)
-  expect(await problem({ hooks: 'none.ts' })).toMatch(/none\.ts/)
+  expect(await problem({ hooks: 'none.ts' })).toMatch(/^Error: hooks: .*none\.ts/)
   expect(await problem({ seed: { customer: [] } })).toMatch(/^SeedRefused: customer/)
   expect(await problem({ phones: ['777@acme.example'] })).toMatch(/no extension 777@acme\.example/)
   expect(await problem({ phones: ['777'] })).toBe('Error: 777 is not like 101@acme.example')
