@@ -80,6 +80,7 @@ const threads = await build({
     'backup-worker': 'engine/backups/backup-worker.ts',
     'recording-worker': 'engine/media/recording/recording-worker.ts',
     'mixer-worker': 'engine/media/spy/mixer-worker.ts',
+    'hook-worker': 'engine/hooks/hook-worker.ts',
   },
   entryNames: '[name]-[hash]',
   // Its binary is a package of its own for each system.

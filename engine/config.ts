@@ -64,6 +64,7 @@ export function readConfig(environment: Environment) {
     mediaTimeoutCharge: read(settings.mediaTimeoutCharge),
     mediaPolicy: read(settings.mediaPolicy),
     mediaDtmfListen: readDtmfListen(read, is),
+    hooks: readHooks(read),
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
@@ -152,6 +153,26 @@ function readRecording(read: Read, is: Said) {
   if (read(settings.rtpengine) === undefined)
     throw lacking(is(settings.recordingsPath), settings.rtpengine)
   return { folder, spool, hasTone, isRequired }
+}
+
+/** Undefined: no code of the operator is asked. */
+function readHooks(read: <T>(setting: Setting<T>) => T) {
+  const file = read(settings.hooksFile)
+  const timeoutMs = read(settings.hooksTimeoutMs)
+  const fallback = read(settings.hooksFallback)
+  const memoryMb = read(settings.hooksMemoryMb)
+  return file === undefined ? undefined : { file, timeoutMs, fallback, memoryMb }
+}
+
+/** The environment as code of the operator sees it: no value of a setting that is secret. */
+export function withoutSecrets(environment: Environment): Readonly<Record<string, string>> {
+  const secrets = new Set(
+    Object.values(settings).flatMap(({ name, isSecret }) => (isSecret ? [name] : [])),
+  )
+  const shown: Record<string, string> = {}
+  for (const [name, value] of Object.entries(environment))
+    if (value !== undefined && !secrets.has(name)) shown[name] = value
+  return shown
 }
 
 /** Undefined: relays do not tell of digits. */

@@ -7,6 +7,7 @@ import type { CallRecord } from '../schema/contracts/call-record.ts'
 import type { Unserved } from '../schema/contracts/calls.ts'
 import type { Charging } from '../schema/contracts/charging.ts'
 import type { EventSink } from '../schema/contracts/engine.ts'
+import type { HookPort } from '../schema/contracts/hooks.ts'
 import type { InstanceIdentity } from '../schema/contracts/instances.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -17,6 +18,7 @@ import { CallTotals } from './call-totals.ts'
 import { ActiveCalls } from './call/active-calls.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
+import type { HookSources } from './call/hooks/call-hooks.ts'
 import type { SimulationDeps } from './call/simulate.ts'
 import { HeaderFilter } from './call/sip-headers.ts'
 import { MessageLog } from './call/trace/message-log.ts'
@@ -85,6 +87,10 @@ export interface EngineDeps {
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** Returns what charging would answer. Absent when an external OCS charges. */
   readonly foresee?: SimulationDeps['foresee']
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: HookPort | undefined
+  /** Returns the payer that a call's source names. Absent when an external OCS charges. */
+  readonly payerOf?: HookSources['payerOf']
   /** Milliseconds by a clock that never steps (schema/clock.ts): what is measured goes by it. */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine: for stamps. */
@@ -118,7 +124,8 @@ export function createEngine(deps: EngineDeps): Engine {
   const routes = createRoutes(deps, base, sip, calls)
   const access = createAccess(deps, base, sip, routes)
   const media = createMediaParts(deps, base, routes, access, calls)
-  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls }
+  const hooks = hookSources(deps, routes, media)
+  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, hooks }
   const control = createCallControl(deps, parts)
   const { isInner } = base.tenantNames
   const decisions: SipDecisions = sipDecisions({ ...parts, control, isInner })
@@ -133,6 +140,10 @@ type Sip = ReturnType<typeof createSip>
 type Routes = ReturnType<typeof createRoutes>
 type Access = ReturnType<typeof createAccess>
 type MediaParts = ReturnType<typeof createMediaParts>
+interface CallParts {
+  readonly calls: ActiveCalls
+  readonly hooks: HookSources | undefined
+}
 
 /** Creates what knows no other part: names, addresses, deadlines, events. */
 function createBase(deps: EngineDeps) {
@@ -368,6 +379,7 @@ function createPhones(
     })
   const registrar: Registrar = new Registrar({
     notices: deps.notices,
+    hooks: deps.hooks,
     node: deps.node.name,
     hop,
     store,
@@ -419,9 +431,24 @@ function createMediaParts(
   return { relays, media, recordings }
 }
 
+/** Undefined: the operator has no code of its own. */
+function hookSources(
+  { hooks: port, payerOf }: EngineDeps,
+  { routing, dispatcher }: Routes,
+  { recordings }: MediaParts,
+): HookSources | undefined {
+  if (port === undefined) return undefined
+  const records: HookSources['records'] = {
+    setsNamed: (wanted) => dispatcher.setsNamed(wanted),
+    carriersNamed: (wanted) => routing.carriersNamed(wanted),
+    agentsNamed: (wanted) => routing.agentsNamed(wanted),
+  }
+  return { port, payerOf, records, canRecord: () => recordings !== undefined }
+}
+
 function createCallControl(
   deps: EngineDeps,
-  parts: Base & Sip & Routes & Access & MediaParts & { readonly calls: ActiveCalls },
+  parts: Base & Sip & Routes & Access & MediaParts & CallParts,
 ): CallControl {
   const { config, now, wallNow, log } = deps
   const { calls, deadlines, dispatcher, media, onUnknownSource, peers } = parts
@@ -438,6 +465,7 @@ function createCallControl(
     calls,
     charging: deps.charging,
     onEnded: (record, measured) => totals.add(record, measured),
+    hooks: parts.hooks,
     now,
     log,
     registrar,
@@ -484,12 +512,14 @@ function transferInstances(
 }
 
 function createSimulator(
-  { config, foresee, wallNow }: EngineDeps,
-  parts: Base & Sip & Routes & Access & { readonly calls: ActiveCalls },
+  { config, foresee, wallNow, log }: EngineDeps,
+  parts: Base & Sip & Routes & Access & CallParts,
 ) {
   const { calls, client, dispatcher, domains, guard, isKnown, registrar, routing } = parts
   const ownHost = () => client.ownHost
   return simulatorOf({
+    hooks: parts.hooks,
+    log,
     routing,
     dispatcher,
     registrar,

@@ -24,7 +24,7 @@ import { isServerUnavailable } from '../schema/postgres/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
-import type { Config } from './config.ts'
+import { type Config, type Environment, withoutSecrets } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
@@ -37,6 +37,7 @@ import {
   requestShares,
   type ShareMembers,
 } from './shares/instance-shares.ts'
+import { HookHost } from './hooks/hook-host.ts'
 import { HttpCertificates } from './http-certificates.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
@@ -55,6 +56,8 @@ export interface PlatformDeps extends Clocks {
   readonly isNewDatabase?: boolean | undefined
   readonly config: Config
   readonly inForce?: ControlDeps['inForce']
+  /** The file of hooks sees it, without our secrets. Absent: it sees nothing. */
+  readonly environment?: Environment
   readonly version: string
   /** Host name of this machine. */
   readonly hostName: string
@@ -90,6 +93,8 @@ export interface OpenedPlatform {
   leave(): Promise<void>
   /** Reads the certificates of all listeners again, for new connections. */
   reloadCertificates(): void
+  /** Loads the file of hooks again. */
+  reloadHooks(): void
   /** Ends the live calls of a draining platform now. */
   forceStop(): void
   /**
@@ -106,6 +111,7 @@ const SET_UP_MS = 2_000
 
 /**
  * @throws {DatabaseRefused} the database cannot be used.
+ * @throws {HookFileError} the file of hooks cannot be loaded.
  * @throws {Error} an address cannot be listened on.
  */
 export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform> {
@@ -138,8 +144,9 @@ interface LoadedParts {
   readonly opened: OpenedParts
 }
 
-/** Opens the parts that the engine calls: shares, webhooks, journal, charging. */
+/** Opens the parts that the engine calls: hooks, shares, webhooks, journal, charging. */
 async function openServices(stores: Stores, opened: OpenedParts, deps: PlatformDeps) {
+  const hooks = await startHooks(opened, deps)
   const members = membersOf(stores, deps)
   const limits = members && limitsOf(limitShares, stores, members, deps)
   const requests = members && limitsOf(requestShares, stores, members, deps)
@@ -158,7 +165,24 @@ async function openServices(stores: Stores, opened: OpenedParts, deps: PlatformD
     for (const record of unwritten)
       deps.log('error', 'a call record could not be written', { record })
   })
-  return { limits, requests, webhooks, journal, charging, ocs, previous }
+  return { hooks, limits, requests, webhooks, journal, charging, ocs, previous }
+}
+
+/** Undefined without `HOOKS`. @throws {HookFileError} */
+async function startHooks(opened: OpenedParts, deps: PlatformDeps): Promise<HookHost | undefined> {
+  const { config, environment = {}, steadyNow, now: wallNow, schedule, log } = deps
+  if (config.hooks === undefined) return undefined
+  const hooks = new HookHost({
+    ...config.hooks,
+    environment: withoutSecrets(environment),
+    now: steadyNow,
+    wallNow,
+    schedule,
+    log,
+  })
+  opened.closeBy(() => hooks.stop())
+  await hooks.start()
+  return hooks
 }
 
 /** Creates the engine on opened stores, and loads its tables; it serves nothing yet. */
@@ -276,6 +300,7 @@ function runningPlatform(
       engine.reloadCertificates()
       certificates.reload()
     },
+    reloadHooks: () => void services.hooks?.reload(),
     drain: async () => {
       await Promise.all([stores.node.become('draining'), drain()])
     },
@@ -293,7 +318,7 @@ function runningPlatform(
 
 function engineOn(
   stores: Stores,
-  { charging, limits, ocs, webhooks }: Services,
+  { charging, hooks, limits, ocs, webhooks }: Services,
   deps: PlatformDeps,
 ): Engine {
   const { store, disk, node } = stores
@@ -311,7 +336,12 @@ function engineOn(
     shares: limits,
     installation: stores.local === undefined ? installationOf(store, node) : undefined,
     clocks: stores.clocks,
-    ...(ocs && { priceOf: pricesOf(ocs, deps), foresee: (asked) => ocs.foresee(asked) }),
+    ...(ocs && {
+      priceOf: pricesOf(ocs, deps),
+      foresee: (asked) => ocs.foresee(asked),
+      payerOf: (asked) => ocs.payerOf(asked),
+    }),
+    hooks,
     webhooks: webhooks.sink,
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
@@ -503,7 +533,7 @@ interface ControlParts {
 
 function openControl(
   stores: Stores,
-  { ocs, requests, webhooks }: Services,
+  { hooks, ocs, requests, webhooks }: Services,
   engine: Engine,
   { reports, rateImports, backups, certificates }: ControlParts,
   deps: PlatformDeps,
@@ -530,7 +560,15 @@ function openControl(
       randomBytes,
       log,
       version,
-      engine: { ...port, telemetry: () => ({ ...port.telemetry(), ...backups?.telemetry() }) },
+      engine: {
+        ...port,
+        telemetry: () => ({
+          ...port.telemetry(),
+          ...backups?.telemetry(),
+          ...hooks?.telemetry(),
+        }),
+      },
+      hookTroubles: hooks && (() => hooks.troubles()),
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),

@@ -12,6 +12,7 @@ import {
   hepServer,
   hostAndPort,
   hostName,
+  hooksFile,
   hostNames,
   httpUrl,
   key32,
@@ -426,6 +427,32 @@ export const settings = {
     'last_packet',
     'Up to when such a call is charged: up to the last packet, or up to its end.',
   ),
+  hooksFile: unset(
+    'HOOKS',
+    hooksFile,
+    'no',
+    'The file of code that is asked about calls, in TypeScript or JavaScript. A change, and ' +
+      'SIGHUP, load it again.',
+  ),
+  hooksTimeoutMs: withDefault(
+    'HOOKS_TIMEOUT_MS',
+    wholeNumber(5, 10_000, 'ms'),
+    '50',
+    'How long a function of HOOKS may take to answer.',
+  ),
+  hooksFallback: withDefault(
+    'HOOKS_FALLBACK',
+    oneOf('continue', 'refuse'),
+    'continue',
+    'What becomes of a call whose hook fails or does not answer in time. continue: it goes on ' +
+      'as without a hook. refuse: 503.',
+  ),
+  hooksMemoryMb: withDefault(
+    'HOOKS_MEMORY_MB',
+    wholeNumber(16, 16_384, 'MB'),
+    '256',
+    'Memory for HOOKS. A file that uses more is started anew.',
+  ),
   paymentWebhookSecret: hidden(
     unset(
       'PAYMENT_WEBHOOK_SECRET',
@@ -549,6 +576,7 @@ export const settingGroups: Readonly<Record<string, string>> = {
   nodeTimeoutMs: 'Calls',
   probeIntervalMs: 'Probes',
   rtpengine: 'Media and recording',
+  hooksFile: 'Hooks',
   paymentWebhookSecret: 'Webhooks',
   secretKey: 'Secrets and the first user',
   callRecordRetentionDays: 'Retention and backups',

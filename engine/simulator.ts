@@ -12,12 +12,12 @@ interface SimulatorDeps extends SimulationDeps {
 }
 
 /** Nothing changes. Undefined: the source does not exist, or may not call. */
-export type Simulate = (request: SimulationRequest) => Simulation | undefined
+export type Simulate = (request: SimulationRequest) => Promise<Simulation | undefined>
 
 export const simulatorOf =
   (deps: SimulatorDeps): Simulate =>
-  (request) => {
-    const simulated = simulate(request, deps)
+  async (request) => {
+    const simulated = await simulate(request, deps)
     return simulated && isBanned(request.source, simulated, deps)
       ? { ...simulated, verdict: { kind: 'dropped', code: 'banned' } }
       : simulated

@@ -100,6 +100,8 @@ const map: Readonly<Record<string, Rule>> = {
     folders: ['engine/call', 'engine/flood-guard', 'schema'],
     packages: onlyNode,
   },
+  // Asked through `HookPort` alone.
+  'engine/hooks': { folders: ['schema'], packages: onlyNode },
   control: { folders: ['schema'], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },

@@ -53,6 +53,7 @@ export function activeCallView(
       caller_address: peers.caller,
       callee_address: peers.callee,
       customer_id: call.customerId,
+      tags: call.tags ?? null,
       transfer: transferView(call),
       recording: engine.recordings.isRecording(callUuid),
       ...costOf(tenantId !== null && call.isPaidByPlatform ? undefined : ocs, callUuid, seconds),

@@ -26,7 +26,7 @@ import {
 import { refusedStart } from './originate-routes.ts'
 import { phoneNumber } from '../http/fields.ts'
 import { bare, data, type Operation } from '../http/operation.ts'
-import { count, decimal, exampleTime, moment } from '../http/view-fields.ts'
+import { count, decimal, exampleTime, moment, tagsField } from '../http/view-fields.ts'
 import { direction, transfer } from './call-status.ts'
 
 const otherUuid = '7d3f4d0e-58f1-4a0b-8d2e-3f2d1c9b8a77'
@@ -72,6 +72,7 @@ const activeCall: z.ZodType<ActiveCallView> = z
       .nullable()
       .describe('Remote address of the callee leg. Null before the answer.'),
     customer_id: z.int().nullable(),
+    tags: tagsField,
     transfer,
     recording: z.boolean().describe('Whether the call is being recorded.'),
     cost: z
@@ -167,6 +168,7 @@ const listActiveCallsRoute = (deps: CallDeps) =>
           caller_address: '203.0.113.7:5060',
           callee_address: '10.0.0.11:5060',
           customer_id: 7,
+          tags: null,
           transfer: null,
           recording: false,
           cost: 0.6,

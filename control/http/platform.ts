@@ -2,6 +2,7 @@
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
+import type { HookTrouble } from '../../schema/contracts/hooks.ts'
 import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
 import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -38,6 +39,8 @@ export interface Platform extends Clocks {
   readonly loopDelay: LoopDelay
   /** Certificates of this process; absent: it has none. */
   readonly certificates?: () => readonly CertificateStatus[]
+  /** What has failed in the operator's code; absent: there is none. */
+  readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
 }
 
 interface ControlSettings {

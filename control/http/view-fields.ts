@@ -29,6 +29,11 @@ export const exampleProbed = {
   probes: { sent: 120, answered: 120, failed: 0 },
 }
 
+export const tagsField = z
+  .record(z.string(), z.string())
+  .nullable()
+  .describe('Tags that a hook or a routing webhook has set. Null: none.')
+
 export const denialTextField = z
   .string()
   .nullable()

@@ -22,6 +22,10 @@ export const matchQuery = {
     .describe('A node: its host, `host:port`, or its SIP URI as records show it.'),
   cause: wanted.optional().describe('A `hangup_cause` or a `denial_code`, in any case.'),
   call_id: wanted.optional().describe('The SIP Call-ID of the caller’s leg.'),
+  tag: wanted
+    .regex(/^[A-Za-z][\w.-]*:/, 'must be name:value')
+    .optional()
+    .describe('A tag of a hook, as `name:value`, in any case.'),
   call_uuid: wanted
     .optional()
     .describe('Any text: nodes choose the uuid of calls that they report.'),
@@ -31,15 +35,29 @@ export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>
 
 /** Undefined when no filter is given. */
 export function matchOf(query: CdrMatch): CdrMatch | undefined {
-  const { number, caller, called, customer_id, carrier, node, cause, call_id, call_uuid } = query
-  const match = { number, caller, called, customer_id, carrier, node, cause, call_id, call_uuid }
+  const { number, caller, called, customer_id, carrier, node, cause } = query
+  const { call_id, call_uuid, tag } = query
+  const match = {
+    number,
+    caller,
+    called,
+    customer_id,
+    carrier,
+    node,
+    cause,
+    call_id,
+    call_uuid,
+    tag,
+  }
   return Object.values(match).some((value) => value !== undefined) ? match : undefined
 }
 
 export function matches(
   eb: ExpressionBuilder<Database, 'cdr'>,
-  { number, caller, called, customer_id, carrier, node, cause, call_id, call_uuid }: CdrMatch,
+  match: CdrMatch,
 ): Expression<SqlBool> {
+  const { number, caller, called, customer_id, carrier, node, cause } = match
+  const { call_id, call_uuid, tag } = match
   const conditions: Expression<SqlBool>[] = []
   if (number !== undefined) {
     const texts = spellings(number)
@@ -60,9 +78,18 @@ export function matches(
       ]),
     )
   if (call_id !== undefined) conditions.push(eb('call_id', '=', call_id))
+  if (tag !== undefined) conditions.push(withTag(sql.ref<string>('tags'), tag))
   if (call_uuid !== undefined)
     conditions.push(eb('call_uuid', 'in', [call_uuid, call_uuid.toLowerCase()]))
   return eb.and(conditions)
+}
+
+/** Tags are a JSON object without spaces: within a value its quotes would be escaped. */
+function withTag(column: RawBuilder<string>, tag: string): RawBuilder<SqlBool> {
+  const colon = tag.indexOf(':')
+  const pair = [tag.slice(0, colon), tag.slice(colon + 1)].map((each) => JSON.stringify(each))
+  const pattern = likePattern(pair.join(':').toLowerCase())
+  return sql<SqlBool>`lower(${column}) LIKE ${pattern} ESCAPE '\\'`
 }
 
 /** Numbers are stored normalized, with and without `+`; anything else is stored as dialled. */

@@ -103,10 +103,11 @@ export const at = {
   recording_error: 32,
   denial_text: 33,
   instance: 34,
+  tags: 35,
 } as const satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */
-export const recordingAt = 35
+export const recordingAt = 36
 
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]

@@ -60,7 +60,7 @@ export class CdrText {
       `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
       `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
       `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}` +
-      `,"denial_text":${this.#denialText(row)}}`
+      `,"denial_text":${this.#denialText(row)},"tags":${row[at.tags]}}`
     )
   }
 
@@ -84,7 +84,7 @@ export class CdrText {
       `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''}` +
       `,${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
-      `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
+      `,${csvCell(this.#attempts(row[at.attempts]))},${csvCell(row[at.tags] ?? '')}\r\n`
     )
   }
 
@@ -135,7 +135,7 @@ export class CdrText {
 const STARTED = ',"startedAt":'
 const ENDED = ',"endedAt":'
 
-/** Attempts and qualities are JSON in their cells. */
+/** Attempts, qualities and tags are JSON in their cells. */
 const columns = [
   'call_uuid',
   'caller_id_number',
@@ -173,6 +173,7 @@ const columns = [
   'recording',
   'recording_error',
   'attempts',
+  'tags',
 ] as const satisfies readonly (keyof CdrView)[]
 
 export const csvHeader = `${columns.join(',')}\r\n`

@@ -1,4 +1,5 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
+import type { CallTags } from '../../schema/contracts/call-record.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MediaQuality } from '../../schema/records/stored-record.ts'
@@ -45,6 +46,7 @@ export function viewOf(row: CdrRow) {
     recording: row.recording === null ? null : (JSON.parse(row.recording) as RecordingView),
     recording_error: row.recording_error,
     denial_text: storedDenialText(row.denial_code, row.denial_text),
+    tags: row.tags === null ? null : (JSON.parse(row.tags) as CallTags),
   }
 }
 

@@ -27,7 +27,14 @@ import { askSummary, refuseForNow, summaryQuery, summary } from './summary.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import { bare, data, either, text } from '../http/operation.ts'
-import { count, decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import {
+  count,
+  decimal,
+  denialTextField,
+  exampleTime,
+  moment,
+  tagsField,
+} from '../http/view-fields.ts'
 import type { CarrierSums } from './carrier-sums.ts'
 import type { CdrView } from './cdr-view.ts'
 
@@ -130,6 +137,7 @@ const callRecord: z.ZodType<CdrView> = z
     recording: recording.nullable(),
     recording_error: recordingError.nullable(),
     denial_text: denialTextField,
+    tags: tagsField,
   })
   .meta({ id: 'CallRecord' })
 
@@ -190,6 +198,7 @@ const exampleRecord = {
   recording: null,
   recording_error: null,
   denial_text: null,
+  tags: { crm: '42' },
 }
 
 const directionSums = z

@@ -378,7 +378,8 @@ export class ActiveCalls {
 
   /** Whether this live call was for this number: an INVITE with its mark is then a loop. */
   isCalling(callUuid: string, calledNumber: string): boolean {
-    return this.#calls.get(callUuid)?.start.calledNumber === calledNumber
+    const { start } = this.#calls.get(callUuid) ?? {}
+    return start?.calledNumber === calledNumber || start?.dialledNumber === calledNumber
   }
 
   /** Both legs get BYE (or CANCEL, or a refusal) with this Q.850 cause. */
@@ -542,6 +543,7 @@ function describe(call: LiveCall): ActiveCall {
     node,
     instance: call.instance,
     carrier,
+    tags: call.tags,
     transfer: call.transfer,
   }
 }

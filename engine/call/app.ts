@@ -30,6 +30,7 @@ import {
   type Identification,
   isUnproven,
   admitAndDial,
+  askRoute,
   onFault,
   planCall,
   refuse,
@@ -38,10 +39,13 @@ import {
 } from './inbound/admission.ts'
 import { type ReportedRefusal, RefusedInviteRecords } from './inbound/refused-invite.ts'
 import { extensionAt, retryAfter, routeCall } from './inbound/route.ts'
+import { fault } from './cdr/end-reason.ts'
+import { askInvite } from './hooks/ask-invite.ts'
+import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { ALLOW, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
-import type { Answer, DigestLogin } from './signalling.ts'
+import type { Answer, DigestLogin, Headers } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { RequestHandler } from './user-agent/user-agent.ts'
 import { takeRefer } from './transfer/refer.ts'
@@ -54,6 +58,8 @@ import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-inv
 import type { Restored } from './saved-calls.ts'
 
 interface CallControlDeps extends CallPorts, CallWatchers {
+  /** Absent: the operator has no code of its own. */
+  readonly hooks?: HookSources | undefined
   readonly dispatcher: CallPorts['dispatcher'] & CallRunnerDeps['dispatcher']
   readonly registrar: CallPorts['registrar'] & Pick<Registrar, 'handle'>
   readonly routing: CallPorts['routing'] & Pick<Routing, 'carrierAuth'>
@@ -96,9 +102,12 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     const auth = deps.routing.carrierAuth(carrierId)
     return auth && credentialsOf({ auth })
   }
-  const runner = new CallRunner({ ...deps, filter, requests, credentialsOf: credentialsOfCarrier })
+  const hooks = deps.hooks && new CallHooks(deps.hooks, deps)
+  const ofRunner = { filter, requests, hooks, credentialsOf: credentialsOfCarrier }
+  const runner = new CallRunner({ ...deps, ...ofRunner })
   const calls: CallDeps = {
     ...deps,
+    hooks,
     dispatch: (event) => runner.dispatch(event),
     receive: (legId, request, isOtherInstance) => runner.receive(legId, request, isOtherInstance),
   }
@@ -185,14 +194,45 @@ function perform(request: CallRequest, deps: CallDeps): void {
     }
     case 'forwardOut':
       return forwardOut(call, request.by, request.invite, deps)
+    case 'askAttempt':
+      return void askAttempt(call, request, deps).catch(onFault(call, deps))
     case 'connectSource':
     default: {
       if (call.connect === undefined) return undefined
-      const { isEmergency, route } = call.connect
-      const invite = { ...call.connect.invite, body: request.offer }
-      return dial(invite, route ?? routeCall(invite, call.account, deps), isEmergency, deps)
+      return connectSource(call, call.connect, request.offer, deps)
     }
   }
+}
+
+/** The phone of click-to-call is picked up: its destination is dialled. */
+function connectSource(
+  call: LiveCall,
+  { invite: waiting, route: known, isEmergency }: NonNullable<LiveCall['connect']>,
+  offer: string,
+  deps: CallDeps,
+): void {
+  const invite = { ...waiting, body: offer }
+  const route = known ?? routeCall(invite, call.account, deps)
+  const asked = isEmergency ? undefined : askRoute(call, route, invite, deps)
+  if (asked === undefined) return dial(invite, route, isEmergency, deps)
+  asked
+    .then((chosen) => dial(invite, chosen, isEmergency, deps))
+    .catch((error: unknown) => {
+      deps.log('error', 'a call failed', { callUuid: invite.callUuid, error })
+      deps.dispatch({ type: 'stop', callUuid: invite.callUuid, end: fault })
+    })
+}
+
+/** Asks a hook whether the next destination is tried. */
+async function askAttempt(
+  call: LiveCall,
+  attempt: Extract<CallRequest, { readonly type: 'askAttempt' }>,
+  { hooks, dispatch }: CallDeps,
+): Promise<void> {
+  const { callUuid } = attempt
+  const { failover, notes = [] } = (await hooks?.attempt(call, attempt)) ?? {}
+  dispatch({ type: 'hooked', callUuid, notes })
+  dispatch({ type: 'attemptDecided', callUuid, failover })
 }
 
 /** RFC 3261 §11.2: OPTIONS gets the status that an INVITE would get now. */
@@ -267,7 +307,7 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps):
   deps.receive(leg.id, request)
   const call = deps.calls.call(invite.callUuid)
   if (call === undefined) return undefined
-  return void connect(request, call, invite, strangerText(identified), deps).catch(
+  return void admitInvite(request, call, invite, strangerText(identified), deps).catch(
     onFault(call, deps),
   )
 }
@@ -281,18 +321,37 @@ const strangerText = ({
   return unknownDomain === undefined ? undefined : `no tenant has the domain ${unknownDomain}`
 }
 
-async function connect(
+/** Asks a hook about a call that would not be refused anyway. One with Replaces calls no number. */
+async function admitInvite(
   request: ReceivedRequest,
   call: LiveCall,
   invite: IncomingInvite,
   stranger: string | undefined,
   deps: CallDeps,
 ): Promise<unknown> {
-  const plan = planCall('invite', invite, deps)
-  const { headers } = request
+  const { headers, sourceAddress: address, sourcePort: port } = request
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
+  if (deps.hooks?.asksInvite(invite) !== true || headers['replaces'] !== undefined)
+    return connect(headers, received, call, invite, deps)
+  // Its number may be changed: what it is, is checked afterwards.
+  const early = { ...invite, irregular: undefined, isEmergency: false }
+  const refusal = rejectionFor(received, early, deps)
+  if (refusal) return refuse(call, refusal, deps)
+  const asked = await askInvite(call, invite, { kind: 'request', address, port }, deps)
+  if (asked?.kind === 'ended') return refuse(call, asked.end, deps)
+  return connect(headers, received, call, asked?.invite ?? invite, deps)
+}
+
+async function connect(
+  headers: Headers,
+  received: Parameters<typeof rejectionFor>[0],
+  call: LiveCall,
+  invite: IncomingInvite,
+  deps: CallDeps,
+): Promise<unknown> {
+  const plan = planCall('invite', invite, deps)
   const { isEmergency } = plan
-  const isRouted = plan.route?.kind === 'candidates'
+  const isRouted = plan.route?.kind === 'candidates' || invite.target !== undefined
   const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (invite.origin.kind === 'carrier') {

@@ -7,6 +7,7 @@ import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps, sourceOf } from './inbound/admission.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { CallDeadlines } from './deadlines.ts'
+import type { CallHooks } from './hooks/call-hooks.ts'
 import type { Legs } from './legs.ts'
 import type { ListeningPort } from './monitoring/listening-legs.ts'
 import type { TransferInstances } from './transfer/other-instances.ts'
@@ -39,6 +40,8 @@ export interface CallPorts extends RouteDeps {
 
 /** The same, and the live calls that call control runs on them. */
 export interface CallDeps extends CallPorts {
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: CallHooks | undefined
   /** Lets an event happen to the calls. */
   readonly dispatch: (event: MachineEvent) => void
   /** Watches the INVITE of a call that has begun: a CANCEL reaches its leg from now on. */

@@ -18,6 +18,7 @@ import type {
 } from './call-machine/protocol.ts'
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, fault } from './cdr/end-reason.ts'
+import type { CallHooks } from './hooks/call-hooks.ts'
 import { inviteFor, withheld, withheldByVersion } from './dialing/outgoing-invite.ts'
 import type { LimitedDestination } from './inbound/route.ts'
 import type { LegGate, Legs } from './legs.ts'
@@ -61,6 +62,7 @@ export interface CallRunnerDeps
       'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
     > {
   readonly filter: HeaderFilter
+  readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
   readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
   readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
@@ -72,7 +74,7 @@ type CommandOf<T extends CallCommand['type']> = Extract<CallCommand, { readonly 
 
 /** Commands that begin or redirect calls. */
 export type CallRequest = CommandOf<
-  'decideForward' | 'findPhones' | 'forwardOut' | 'connectSource' | 'refer'
+  'decideForward' | 'findPhones' | 'forwardOut' | 'askAttempt' | 'connectSource' | 'refer'
 >
 
 /** An attempt that waits for a media relay is checked again after this time. */
@@ -235,8 +237,9 @@ export class CallRunner {
   }
 
   #inputs(): MachineInputs {
-    const { now, filter } = this.#deps
-    return { now: now(), server: this.#server, filter, timing: this.#deps }
+    const { now, filter, hooks } = this.#deps
+    const inputs = { now: now(), server: this.#server, filter, timing: this.#deps }
+    return hooks?.asksAttempts === true ? { ...inputs, asksAttempts: true } : inputs
   }
 
   #perform(command: CallCommand): void {
@@ -252,6 +255,7 @@ export class CallRunner {
       case 'decideForward':
       case 'findPhones':
       case 'forwardOut':
+      case 'askAttempt':
       case 'connectSource':
       case 'refer':
         return this.#deps.requests(command)
@@ -296,6 +300,7 @@ export class CallRunner {
       case 'calleeLeft':
         return calls.counts.calleeLeft(call)
       case 'display':
+        if (command.before !== 'HELD' && call.display === 'ACTIVE') this.#deps.hooks?.answered(call)
         return calls.displayed(call, command.before)
       case 'transfer':
       default:
@@ -425,8 +430,10 @@ export class CallRunner {
     }
     const quality = this.#deps.qualityOf?.(call)
     this.#deps.onEnded?.(record, quality)
+    this.#deps.hooks?.ended(record)
     try {
-      await charging.report(record, safe, quality)
+      const cost = await charging.report(record, safe, quality)
+      this.#deps.hooks?.recorded(record, cost)
     } catch (error) {
       log('error', 'a call record could not be stored', { record, error })
     }

@@ -9,6 +9,8 @@ import {
   TEST_CALL_SECONDS,
 } from '../../schema/contracts/calls.ts'
 import type { CallDeps } from './call-deps.ts'
+import type { LiveCall } from './call-machine/state.ts'
+import type { HookedInvite } from './hooks/call-hooks.ts'
 import { refused, type CallRefusal } from './cdr/end-reason.ts'
 import type { PhoneCandidate } from './dialing/outgoing-invite.ts'
 import { admit, closedBy, originOf, planCall } from './inbound/admission.ts'
@@ -32,17 +34,22 @@ export async function originate(
   if (phones.length === 0) return { kind: 'extension_unregistered' }
 
   const destination = deps.routing.dialledNumber(request.destination)
-  const invite = inviteOfSource({ ...request, destination, callUuid: deps.newUuid() }, source)
-  const { callUuid } = invite
+  const dialled = inviteOfSource({ ...request, destination, callUuid: deps.newUuid() }, source)
+  const { callUuid } = dialled
   const { testedCarrierId } = request
   const way = testedCarrierId === undefined ? 'click-to-call' : 'carrier test'
+  // The carrier of a test is chosen: no hook has a say.
+  const asking = testedCarrierId === undefined ? askUnbegun(dialled, deps) : undefined
+  const asked = asking && (await asking)
+  if (asked?.kind === 'refused') return { kind: 'denied', code: asked.end.code }
+  const invite = asked?.invite ?? dialled
   const plan = planCall(way, invite, deps)
   if (plan.refusal) return notBegun(plan.refusal, deps)
   // Checked before the authorization, which reserves money.
   const notTested =
     testedCarrierId === undefined ? undefined : testDenial(invite, testedCarrierId, source, deps)
   if (notTested !== undefined) return { kind: 'denied', code: notTested }
-  const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
+  const call = beginOurs(invite, asked, deps)
   const denied = (code: string): OriginateResult => {
     deps.calls.finish(call)
     return { kind: 'denied', code }
@@ -66,6 +73,25 @@ export async function originate(
   return { kind: 'originating', callUuid }
 }
 
+type Unbegun = HookedInvite | undefined
+
+/** Asks a hook about a call of which there is nothing yet. Undefined: none is asked. */
+const askUnbegun = (
+  invite: IncomingInvite,
+  { hooks }: CallDeps,
+): Promise<HookedInvite> | undefined =>
+  hooks?.asksInvite(invite) === true ? hooks.invite(invite, { kind: 'api' }) : undefined
+
+function beginOurs(invite: IncomingInvite, asked: Unbegun, deps: CallDeps): LiveCall {
+  const { callUuid } = invite
+  const start = { ...startOf(invite, 'api', deps.now()), isOurs: true }
+  const call = deps.calls.begin({ start })
+  // The call has begun with the number that the hook has chosen.
+  const { calledNumber: _, ...effects } = asked?.effects ?? {}
+  if (asked) deps.dispatch({ type: 'hooked', callUuid, notes: [], ...effects })
+  return call
+}
+
 const notBegun = ({ code }: CallRefusal, { calls }: CallDeps): OriginateResult => {
   const closed = closedBy(calls)
   return closed === code ? { kind: closed } : { kind: 'denied', code }
@@ -76,17 +102,21 @@ const TEST_RING_MS = 10_000
 
 /** A call whose caller is a phone of our own, at `phoneUri`. Resolves before it rings. */
 export async function placeTestCall(
-  { from, destination: dialled, maxSeconds }: TestCallRequest,
+  { from, destination: number, maxSeconds }: TestCallRequest,
   phoneUri: string,
   deps: CallDeps,
 ): Promise<OriginateResult> {
-  const destination = deps.routing.dialledNumber(dialled)
-  const invite = inviteOfTest(from, { destination, callUuid: deps.newUuid() }, deps)
-  if (invite === undefined) return { kind: 'unknown_extension' }
-  const { callUuid, domain } = invite
+  const destination = deps.routing.dialledNumber(number)
+  const dialled = inviteOfTest(from, { destination, callUuid: deps.newUuid() }, deps)
+  if (dialled === undefined) return { kind: 'unknown_extension' }
+  const { callUuid, domain } = dialled
+  const asking = askUnbegun(dialled, deps)
+  const asked = asking && (await asking)
+  if (asked?.kind === 'refused') return { kind: 'denied', code: asked.end.code }
+  const invite = asked?.invite ?? dialled
   const plan = planCall('test call', invite, deps)
   if (plan.refusal) return notBegun(plan.refusal, deps)
-  const call = deps.calls.begin({ start: { ...startOf(invite, 'api', deps.now()), isOurs: true } })
+  const call = beginOurs(invite, asked, deps)
   const refusal = await admit(call, invite, plan, deps)
   if (refusal?.kind === 'refused') {
     deps.calls.finish(call)
@@ -107,7 +137,12 @@ export async function placeTestCall(
         tenantId: call.account?.tenantId ?? 0,
       },
     ],
-    invite: { ...invite, from: partyOfNumber(destination, domain), calledUser: TEST_PHONE },
+    invite: {
+      ...invite,
+      added: undefined,
+      from: partyOfNumber(destination, domain),
+      calledUser: TEST_PHONE,
+    },
     ringMs: TEST_RING_MS,
     connect: { invite, isEmergency, ...(route && { route }) },
     maxSeconds,
@@ -168,7 +203,9 @@ function toSource(request: OriginateRequest, invite: IncomingInvite): IncomingIn
   const from = partyOfNumber(destination, domain)
   const headers = autoAnswer ? pickUp : {}
   const calledUser = escapeUser(request.extension)
-  return { ...invite, headers, alerts: 'all', body: undefined, from, calledUser }
+  // The headers that a hook has set are for the destination.
+  const added = undefined
+  return { ...invite, headers, added, alerts: 'all', body: undefined, from, calledUser }
 }
 
 /** RFC 5373 has no phones; these two have nearly all of them. */
@@ -228,7 +265,7 @@ function testRoute(
 ): Route {
   const tenantId = tenantOf(invite.origin, deps)
   const { calledNumber } = invite
-  const query = [customerId, calledNumber, tenantId, undefined, carrierId] as const
+  const query = [customerId, calledNumber, tenantId, undefined, [carrierId]] as const
   const decision = deps.routing.outboundCandidates(...query)
   const isEmergency = decision.kind === 'gateways' && decision.isEmergency
   const route = isEmergency ? undefined : outboundRoute(decision, calledNumber, deps)

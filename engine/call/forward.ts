@@ -5,6 +5,7 @@
  */
 import { isIP } from 'node:net'
 import type { CallDeps } from './call-deps.ts'
+import { askInvite } from './hooks/ask-invite.ts'
 import type { Forward, LiveCall } from './call-machine/state.ts'
 import {
   admitAndDial,
@@ -13,6 +14,7 @@ import {
   onFault,
   originOf,
   planCall,
+  refuse,
 } from './inbound/admission.ts'
 import { type ExtensionDestination, innerRoute, type RouteDeps } from './inbound/route.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
@@ -95,6 +97,7 @@ function forwardedInvite(
 ): IncomingInvite {
   return {
     ...invite,
+    target: undefined,
     origin,
     calledNumber: number,
     calledUser: user,
@@ -116,7 +119,8 @@ export function forwardOut(
   if (origin.kind !== 'extension') return
   const callUuid = deps.newUuid()
   const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
-  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller }
+  // The headers that a hook has set are of the forwarded call.
+  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller, added: undefined }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
     start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
@@ -129,8 +133,15 @@ export function forwardOut(
   const destination = `sip:${invite.calledUser}@${invite.domain}`
   const to = { callUuid, destination, startedAt }
   deps.dispatch({ type: 'forwardStarted', callUuid: call.start.callUuid, to })
-  const plan = planCall('forward', invite, deps)
-  void admitAndDial(forwarded, invite, plan, deps).catch(onFault(forwarded, deps))
+  void dialForward(forwarded, invite, deps).catch(onFault(forwarded, deps))
+}
+
+async function dialForward(call: LiveCall, invite: IncomingInvite, deps: CallDeps): Promise<void> {
+  const asking = askInvite(call, invite, { kind: 'forward' }, deps)
+  const asked = asking && (await asking)
+  if (asked?.kind === 'ended') return refuse(call, asked.end, deps)
+  const decided = asked?.invite ?? invite
+  await admitAndDial(call, decided, planCall('forward', decided, deps), deps)
 }
 
 /** The target of a forward. */

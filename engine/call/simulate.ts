@@ -3,6 +3,7 @@
  * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import {
   type CandidateOrder,
   MAX_PASSED_OVER,
@@ -35,6 +36,7 @@ import {
   routeCall,
   type RouteDeps,
 } from './inbound/route.ts'
+import { CallHooks, type HookedInvite, type HookSources } from './hooks/call-hooks.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
@@ -52,6 +54,9 @@ export interface SimulationDeps extends RouteDeps {
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
   readonly calls: ValidationDeps['calls']
   readonly filter: HeaderFilter
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: HookSources | undefined
+  readonly log: Log
   /** Undefined: an external OCS decides. */
   readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Forecast) | undefined
   readonly ownHost: () => string
@@ -60,12 +65,20 @@ export interface SimulationDeps extends RouteDeps {
 }
 
 /** Undefined: there is no such source, or it may not call. */
-export function simulate(request: SimulationRequest, deps: SimulationDeps): Simulation | undefined {
+export async function simulate(
+  request: SimulationRequest,
+  deps: SimulationDeps,
+): Promise<Simulation | undefined> {
   const origin = originIn(request, deps)
   if (origin === undefined) return undefined
+  const received = inviteOf(request, origin, deps)
+  const hooked = await askHook(received, deps)
+  const invite = hooked?.kind === 'goes_on' ? hooked.invite : received
   const foreseen = foreseenRoutes(deps)
-  const invite = inviteOf(request, origin, deps)
-  const decided = decide(request, invite, foreseen, deps)
+  const decided =
+    hooked?.kind === 'refused'
+      ? refusedByHook(hooked.end, invite)
+      : decide(request, invite, foreseen, deps)
   const { callerNumber, calledNumber } = invite
   const dialing = dialingOf(decided.route, invite, foreseen, deps)
   const { candidates, end, order } = dialing
@@ -80,9 +93,35 @@ export function simulate(request: SimulationRequest, deps: SimulationDeps): Simu
     candidates,
     order,
     setId: foreseen.setId(),
+    hook: hookShown(hooked),
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
 }
+
+/** Undefined: no hook is asked. */
+function askHook(invite: IncomingInvite, deps: SimulationDeps): Promise<HookedInvite> | undefined {
+  const { hooks: sources, wallNow: now, log } = deps
+  if (sources === undefined) return undefined
+  const hooks = new CallHooks(sources, { ...deps, now, log })
+  const begins = { kind: 'request', address: '', port: 0 } as const
+  return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
+}
+
+function hookShown(hooked: HookedInvite | undefined): Simulation['hook'] {
+  const notes = hooked?.effects.notes.flatMap((note) => (note.what === 'hook' ? [note] : [])) ?? []
+  const [first] = notes
+  if (first === undefined) return null
+  const failed = notes.find((note) => note.failed !== undefined)?.failed ?? null
+  return { by: first.by, decision: first.decision ?? null, failed }
+}
+
+const refusedByHook = (end: End, { origin }: IncomingInvite): Decision => ({
+  end,
+  route: undefined,
+  direction: expectedDirection(origin),
+  isEmergency: false,
+  payment: { kind: 'not_asked' },
+})
 
 function originIn({ source }: SimulationRequest, deps: SimulationDeps): Origin | undefined {
   switch (source.kind) {
@@ -141,6 +180,7 @@ function decide(
   const direction = plan.route?.direction ?? expectedDirection(invite.origin)
   const received = { headers: invite.headers, hasUsableContact: true }
   const { origin } = invite
+  const isSentElsewhere = invite.target !== undefined
   const full =
     origin.kind === 'carrier' && !deps.routing.hasRoom(origin.carrierId)
       ? carrierFull(routes, deps.routing.limitOf(origin.carrierId))
@@ -148,7 +188,7 @@ function decide(
   const rejection =
     rejectionFor(
       received,
-      { ...invite, isEmergency, isRouted: plan.route?.kind === 'candidates' },
+      { ...invite, isEmergency, isRouted: plan.route?.kind === 'candidates' || isSentElsewhere },
       { ...routes, calls: deps.calls },
     ) ?? full
   const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
@@ -228,6 +268,12 @@ type Shares = ReadonlyMap<CallDestination, number>
 
 type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
 
+/** What outbound routes were asked about. */
+interface OutboundQuestion {
+  readonly caller: readonly [number | null, string, number | null]
+  readonly only: readonly number[] | undefined
+}
+
 /** The most probable order: of equal preference, the greatest weight first. */
 const likely = (): number => 0.5
 /** Draws among gateways: their parts are estimates. */
@@ -237,7 +283,7 @@ function foreseenRoutes(engines: SimulationDeps) {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
-  let lastQuestion: readonly [number | null, string, number | null] | undefined
+  let lastQuestion: OutboundQuestion | undefined
   const routes: RouteDeps = {
     ...engines,
     routing: {
@@ -250,13 +296,13 @@ function foreseenRoutes(engines: SimulationDeps) {
       agent: (agentId) => routing.agent(agentId),
       dialledAgent: (...question) => routing.dialledAgent(...question),
       knowsNumber: (...question) => routing.knowsNumber(...question),
-      outboundCandidates: (customerId, number, tenantId) => {
-        const question = [customerId, number, tenantId ?? null] as const
+      outboundCandidates: (customerId, number, tenantId, _search, only) => {
+        const question = { caller: [customerId, number, tenantId ?? null], only } as const
         lastQuestion = question
         // The candidates of an emergency call are drawn twice.
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
-        return routing.outboundCandidates(...question, { random: likely, passOver })
+        return routing.outboundCandidates(...question.caller, { random: likely, passOver }, only)
       },
     },
     dispatcher: {
@@ -285,7 +331,7 @@ function foreseenRoutes(engines: SimulationDeps) {
     const random = evenDraws()
     for (let draw = 0; draw < DRAWS; draw += 1) {
       const options = { random, passOver: () => undefined }
-      const decision = routing.outboundCandidates(...question, options)
+      const decision = routing.outboundCandidates(...question.caller, options, question.only)
       const [first] = decision.kind === 'gateways' ? decision.gateways : []
       if (first) firsts.set(first.gatewayId, (firsts.get(first.gatewayId) ?? 0) + 1 / DRAWS)
     }

@@ -93,6 +93,13 @@ export function withoutHeaders(headers: Headers, names: readonly string[] = []):
   return Object.fromEntries(passing)
 }
 
+/** Sets headers in place of those of the same names, in whatever spelling. */
+export function replaceHeaders(headers: Headers, added: Headers): void {
+  const names = new Set(Object.keys(added).map((name) => name.toLowerCase()))
+  for (const name of Object.keys(headers)) if (names.has(name.toLowerCase())) delete headers[name]
+  Object.assign(headers, added)
+}
+
 export interface HeaderRules {
   /**
    * Which `X-…` headers pass, by lower-case names: they may reveal anything about equipment behind

@@ -41,6 +41,7 @@ export class AccountingEvents {
       destination_number: request.callee,
       customer_id: payer?.terms.customerId ?? null,
       at: timeToText(at),
+      ...(request.tags && { tags: request.tags }),
     }
     const data = isGranted
       ? { ...call, ...grantOf(authorization.reservation) }
@@ -156,7 +157,7 @@ const partiesOf = (
   call: Pick<
     CallRecord,
     | ('callUuid' | 'direction' | 'callerNumber' | 'calledNumber')
-    | ('customerId' | 'startedAt' | 'node' | 'instance' | 'carrier')
+    | ('customerId' | 'startedAt' | 'node' | 'instance' | 'carrier' | 'tags')
   >,
 ) => ({
   call_uuid: call.callUuid,
@@ -168,6 +169,7 @@ const partiesOf = (
   node: call.node,
   instance: call.instance ?? null,
   carrier: call.carrier,
+  ...(call.tags && { tags: call.tags }),
 })
 
 const amountOf = <Name extends string>(name: Name, micros: number | bigint) =>

@@ -7,7 +7,12 @@
  * of a call, and they are made again before this process answers anyone.
  */
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import type { CallRecord, DialledCall, OpenCall } from '../../schema/contracts/call-record.ts'
+import type {
+  CallCost,
+  CallRecord,
+  DialledCall,
+  OpenCall,
+} from '../../schema/contracts/call-record.ts'
 import type { Fenced } from '../../schema/contracts/instances.ts'
 import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
 import { wrongBalancesIn } from '../../schema/migrations/migrate.ts'
@@ -43,7 +48,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { international } from '../../schema/rules/numbers.ts'
 import { InstanceShares, type ShareMembers, walletShares } from '../shares/instance-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import type { Books } from './authorization/authorize.ts'
+import { type Books, namedPayer } from './authorization/authorize.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
@@ -393,10 +398,19 @@ export class Ocs implements Charging, OcsPort {
     this.#deps.journal.running(nowMs, sinceMs)
   }
 
-  async report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
-    await this.#whenPayable(record, () =>
-      this.#write(this.#settlement.settle(record), safe, quality),
-    )
+  async report(
+    record: CallRecord,
+    safe?: () => void,
+    quality?: Quality,
+  ): Promise<CallCost | undefined> {
+    let cost: CallCost | undefined
+    await this.#whenPayable(record, () => {
+      const settled = this.#settlement.settle(record)
+      const { payer, costMicros, tariff } = settled.charge
+      cost = payer && { costMicros, currency: tariff?.currency ?? record.currency }
+      return this.#write(settled, safe, quality)
+    })
+    return cost
   }
 
   // ---- for nodes that ask over HTTP ------------------------------------------------------------
@@ -428,6 +442,14 @@ export class Ocs implements Charging, OcsPort {
   /** Returns what `authorize` would answer now. Nothing is reserved, counted or reported. */
   foresee(request: Omit<AuthorizationRequest, 'callUuid'>): Forecast {
     return foresee(request, this.#isOverloaded ? undefined : this.#books(), this.#deps)
+  }
+
+  /** The customer that `authorize` would ask to pay; undefined: none is named that may. */
+  payerOf(
+    request: Parameters<typeof namedPayer>[0],
+  ): { readonly id: number; readonly name: string } | undefined {
+    const terms = namedPayer(request, this.#customers)?.terms
+    return terms && { id: terms.customerId, name: terms.name }
   }
 
   costSoFar(callUuid: string, seconds: number): CostSoFar {

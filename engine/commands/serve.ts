@@ -102,6 +102,7 @@ export async function runPlatform(
   context.onReloadSignal(() => {
     manager.reloading()
     platform.reloadCertificates()
+    platform.reloadHooks()
     manager.ready()
   })
   const side = startSideServices(platform)

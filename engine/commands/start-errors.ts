@@ -3,6 +3,7 @@
  * change.
  */
 import type { Config } from '../config.ts'
+import { HookFileError } from '../hooks/hook-host.ts'
 import { formatHostAndPort, type HostAndPort } from '../setting-kinds.ts'
 import { settings } from '../settings.ts'
 import { CertificateError, ListenError } from '../sip-server/index.ts'
@@ -31,12 +32,13 @@ const listenReasons: Readonly<Record<string, string>> = {
   ENOTFOUND: 'has a host name that is not known',
 }
 
-/** Undefined: an address or a certificate is not the reason. */
+/** Undefined: neither an address, a certificate nor the file of hooks is the reason. */
 export function startProblem(error: unknown, config: Config): string | undefined {
   if (error instanceof CertificateError) {
     const { file, cause } = error
     return `${certificateSetting(file, config)}: cannot use ${file} for TLS: ${fileProblem(cause)}`
   }
+  if (error instanceof HookFileError) return `${settings.hooksFile.name}: ${error.message}`
   const address = addressOf(error)
   const reason = listenReasons[codeOf(error)]
   if (address === undefined || reason === undefined)

@@ -209,6 +209,17 @@ export class Dispatcher {
     return this.#sets.get(setId)?.record
   }
 
+  /** Sets by their number or endpoint name, in any case; several tenants may have one of a name. */
+  setsNamed(wanted: number | string): readonly SetRecord[] {
+    if (typeof wanted === 'number') {
+      const record = this.setRecord(wanted)
+      return record === undefined ? [] : [record]
+    }
+    const name = wanted.toLowerCase()
+    const records = [...this.#sets.values()].map(({ record }) => record)
+    return records.filter((record) => record.name.toLowerCase() === name)
+  }
+
   /**
    * The node that sends from this address and port, the platform's before tenants'; see
    * `NodeDirectory`.

@@ -18,6 +18,7 @@ import { ExtensionDirectory, type ExtensionRecord } from './extension-directory.
 import type { Home } from './hop/flow-token.ts'
 import type { PhoneHop } from './hop/phone-hop.ts'
 import { Registrations, type RegistrationsDeps } from './registrations.ts'
+import type { HookPort } from '../../schema/contracts/hooks.ts'
 import type { WrongPassword } from './wrong-passwords.ts'
 import {
   headerNamed,
@@ -27,6 +28,7 @@ import {
   parseOptionTags,
   parseUri,
   readAddress,
+  reasonPhrase,
   splitList,
   unescapeText,
 } from '../../schema/sip/index.ts'
@@ -88,6 +90,8 @@ export interface RegistrarDeps extends RegistrationsDeps {
    * itself, are none.
    */
   readonly isProxy: (source: BindingSource, tenantId: number) => boolean
+  /** The operator's own code; absent: there is none. */
+  readonly hooks?: Pick<HookPort, 'has' | 'ask'> | undefined
 }
 
 const RETRY_AFTER_SECONDS = 5
@@ -162,7 +166,36 @@ export class Registrar {
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
     const registration = registrationOf(headers, source, this.#deps.node)
     if (!this.#isTrustedPath(registration, identity.domain)) return answer(403, 'Path Not Allowed')
-    return this.#register(verdict.extension, registration)
+    const asked = this.#askHook(verdict.extension, registration)
+    const refusal = asked && (await asked)
+    // Its password may have been changed meanwhile.
+    const { domain, extension, secrets } = verdict.extension
+    const isOutdated = asked && this.#directory.secretOf(domain, extension) !== secrets['SHA-256']
+    if (isOutdated === true) return answer(403, 'Forbidden')
+    return refusal ?? this.#register(verdict.extension, registration)
+  }
+
+  /** The refusal of a hook; undefined: the phone is registered. One that leaves asks nobody. */
+  #askHook(
+    { extension, domain, tenantId }: ExtensionRecord,
+    registration: Registration,
+  ): Promise<PhoneAnswer | undefined> | undefined {
+    const { hooks } = this.#deps
+    const { userAgent, source } = registration
+    const contact = addedContact(registration)
+    if (contact === undefined || hooks?.has('onRegister') !== true) return undefined
+    const { address, port } = source
+    const phone = { extension, domain, tenantId, contact, userAgent, source: { address, port } }
+    return hooks.ask('onRegister', phone).then((answered) => {
+      if (answered.kind === 'failed') {
+        const { by, why, fallback } = answered
+        const about = { extension, domain, by, why, fallback }
+        this.#deps.log('warn', 'a hook has failed', { hook: 'onRegister', ...about })
+        return fallback === 'refuse' ? unavailable : undefined
+      }
+      const { status, reason } = (answered.kind === 'decided' && answered.decision.refuse) || {}
+      return status === undefined ? undefined : answer(status, reason ?? reasonPhrase(status))
+    })
   }
 
   /**
@@ -508,6 +541,12 @@ function registrationOf(
 }
 
 const MAX_USER_AGENT = 128
+
+/** The first Contact that a REGISTER adds or keeps; undefined: it only asks, or takes away. */
+function addedContact({ contacts, expiresSeconds }: Registration): string | undefined {
+  if (contacts.kind !== 'list') return undefined
+  return contacts.contacts.find(({ expiresSeconds: own }) => (own ?? expiresSeconds) !== 0)?.uri
+}
 
 /** RFC 3261 §10.3 step 8: all bindings with their remaining time; RFC 3327 §5.3: the Path. */
 function listing(

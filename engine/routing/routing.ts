@@ -357,15 +357,15 @@ export class Routing {
 
   /**
    * The gateways for a call to the outside, in order: none for a name. `tenantId` opens the routes
-   * that a tenant shares among its customers and extensions. `onlyCarrierId`: routes to other
-   * carriers are as if they were not there.
+   * that a tenant shares among its customers and extensions. `only`: routes to other carriers are
+   * as if they were not there, and those of the first one come first.
    */
   outboundCandidates(
     customerId: number | null,
     dialled: string,
     tenantId: number | null = null,
     { random, passOver }: RouteSearch = this.#search,
-    onlyCarrierId?: number,
+    only?: readonly number[],
   ): OutboundDecision {
     if (isName(dialled)) return { kind: 'none' }
     const caller: OutboundCaller = { customerId, tenantId }
@@ -373,9 +373,7 @@ export class Routing {
     const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
     const matched = this.#outbound.match(caller, calledNumber, random, priceOf, passOver)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
-    const isMeant = ({ carrierId }: OutboundRouteRecord): boolean =>
-      onlyCarrierId === undefined || carrierId === onlyCarrierId
-    const routes = matched.routes.filter(isMeant)
+    const routes = only === undefined ? matched.routes : routesOf(only, matched.routes)
     if (routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
     const gateways: GatewayCandidate[] = []
@@ -405,6 +403,20 @@ export class Routing {
       return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
     if (limit !== undefined) return { kind: 'limited', limit }
     return block ? { kind: 'blocked', routeName: block.name } : { kind: 'unavailable' }
+  }
+
+  /** Carriers that may take calls, by id or name. */
+  carriersNamed(wanted: number | string): readonly CarrierRecord[] {
+    return named(this.#carriers.values(), ({ carrierId }) => carrierId, wanted).filter(
+      ({ isActive, direction }) => isActive && direction !== 'in',
+    )
+  }
+
+  /** Agents that are switched on, by id or name. */
+  agentsNamed(wanted: number | string): readonly AgentRecord[] {
+    return named(this.#agents.all(), ({ agentId }) => agentId, wanted).filter(
+      ({ isActive }) => isActive,
+    )
   }
 
   /** Whether `admitCarrierCall` would let a call in; it is not counted. */
@@ -557,6 +569,15 @@ export class Routing {
   }
 }
 
+/** The routes to these carriers, in their order. */
+const routesOf = (
+  carrierIds: readonly number[],
+  routes: readonly OutboundRouteRecord[],
+): readonly OutboundRouteRecord[] =>
+  [...new Set(carrierIds)].flatMap((carrierId) =>
+    routes.filter((route) => route.carrierId === carrierId),
+  )
+
 /** The number that the gateways of a route get. */
 interface SentNumber {
   readonly number: string
@@ -571,6 +592,20 @@ interface Offer {
   readonly number: string
   readonly price: CarrierPrice | null | undefined
   readonly isEmergency: boolean
+}
+
+/** An id names one; a name, in any case, may be that of several tenants' records. */
+function named<T extends { readonly name: string }>(
+  records: Iterable<T>,
+  idOf: (record: T) => number,
+  wanted: number | string,
+): readonly T[] {
+  const name = typeof wanted === 'string' ? wanted.toLowerCase() : undefined
+  const found: T[] = []
+  for (const record of records)
+    if (name === undefined ? idOf(record) === wanted : record.name.toLowerCase() === name)
+      found.push(record)
+  return found
 }
 
 function namesIn(uri: string): readonly string[] {

@@ -23,6 +23,9 @@ export interface MoneyLack {
   readonly availableMicros: number
 }
 
+/** Values by name that the operator's own code has given to a call. */
+export type CallTags = Readonly<Record<string, string>>
+
 /** The record of an ended call (CDR); `cdr` is its stored form. */
 export interface CallRecord {
   readonly callUuid: string
@@ -70,6 +73,8 @@ export interface CallRecord {
   readonly isFree?: boolean
   /** Absent: it was not refused for money. A crash before it is stored loses it. */
   readonly lack?: MoneyLack | undefined
+  /** Tags that a hook has set; absent: none. */
+  readonly tags?: CallTags | undefined
   /** The quality of its media; absent: unknown. */
   readonly quality?: CallQuality | undefined
 }

@@ -1,5 +1,5 @@
 /** Live calls, calls that ended a moment ago, and what the API may do to calls. */
-import type { CallRecord } from './call-record.ts'
+import type { CallRecord, CallTags } from './call-record.ts'
 import type { Direction } from './field-values.ts'
 
 export type CallState = 'DIALING' | 'RINGING' | 'EARLY' | 'ACTIVE' | 'HELD'
@@ -36,6 +36,8 @@ export interface ActiveCall {
   /** The node of Tollgate that has it. */
   readonly instance: string
   readonly carrier: string | null
+  /** Tags that a hook has set; absent: none. */
+  readonly tags?: CallTags | undefined
   /** Undefined: it was not part of a transfer. */
   readonly transfer?: CallTransfer | undefined
   /** `address:port` of the peer of each leg; null: nothing received from it yet. */
@@ -48,7 +50,7 @@ export type EndedCall = Pick<
   | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId' | 'isPaidByPlatform')
   | ('startedAt' | 'answeredAt' | 'endedAt' | 'billsec')
   | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'denialCode' | 'denialText')
-  | 'quality'
+  | ('quality' | 'tags')
 >
 
 export interface CallsPort {

@@ -4,7 +4,7 @@
  * process, `engine/charging/external/` over HTTP. Every expected outcome of a network or a wallet
  * is a value: nothing here throws.
  */
-import type { CallRecord, MoneyLack, DialledCall, OpenCall } from './call-record.ts'
+import type { CallCost, CallTags, CallRecord, MoneyLack, DialledCall, OpenCall } from './call-record.ts'
 import type { ChangedPayers } from './changed-rows.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
@@ -50,6 +50,8 @@ export interface AuthorizationRequest {
    * empty: `callee` alone. Absent: it goes to no gateway, or only another OCS decides.
    */
   readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]
+  /** Tags that a hook has set, for events. Absent: none. */
+  readonly tags?: CallTags | undefined
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
   readonly startedAt: number
 }
@@ -194,14 +196,14 @@ export interface Charging {
   running(nowMs: number, sinceMs: number): void
   /**
    * Settles an ended call: stores its record, debits its cost and removes its journal entry in one
-   * transaction, and releases its reservation. Resolves when that is durable. Safe to repeat: one
-   * record per `callUuid`.
+   * transaction, and releases its reservation. Resolves when that is durable, with what it has
+   * cost; undefined: nobody is charged here. Safe to repeat: one record per `callUuid`.
    *
    * @param safe called once: when no crash can lose the end, or after `JOURNAL_WAIT_MS`.
    * @param quality of the call's media, where it is known in a moment: the journal has the end at
    * once, the database waits for it. A crash in between loses the quality alone.
    */
-  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void>
+  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<CallCost | undefined>
 }
 
 /**

@@ -245,6 +245,16 @@ const denials = {
     why: 'The call has lost its connection',
     advice: 'call again, and check the network if it happens often',
   },
+  hook_refused: {
+    why: "The operator's own code has refused the call",
+    advice: 'look at the trace of the call, which names the hook',
+    isSecret: true,
+  },
+  hook_failed: {
+    why: "The operator's own code has failed, and no call goes on without it",
+    advice: 'mend the code, which the trace of the call names, or set its fallback to continue',
+    isSecret: true,
+  },
   loop: {
     why: 'The call has come back to this platform',
     advice: 'check the routes of the node or carrier that sent it back',

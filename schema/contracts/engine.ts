@@ -92,7 +92,7 @@ export interface EnginePort {
   /**
    * Simulates a call now; nothing changes. Undefined: its source does not exist, or may not call.
    */
-  simulate(request: SimulationRequest): Simulation | undefined
+  simulate(request: SimulationRequest): Promise<Simulation | undefined>
   /** Click-to-call. Resolves before any phone rings; `calls` shows how the call goes on. */
   originate(request: OriginateRequest): Promise<OriginateResult>
   placeTestCall(request: TestCallRequest): Promise<OriginateResult>
@@ -473,6 +473,13 @@ export interface Simulation {
   readonly order: CandidateOrder
   /** The dispatcher set that was asked; null: none. */
   readonly setId: number | null
+  /** The answer of the operator's own code before the call is planned; null: none was given. */
+  readonly hook: {
+    readonly by: string
+    readonly decision: object | null
+    /** Why it has failed, or what of its decision has no effect; null: neither. */
+    readonly failed: string | null
+  } | null
   /** At most `MAX_PASSED_OVER`. */
   readonly passedOver: readonly PassedOverCandidate[]
 }

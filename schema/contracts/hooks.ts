@@ -68,6 +68,8 @@ export interface HookParty {
 export interface HookCall {
   readonly callUuid: string
   readonly callId: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   /** Number of the caller, in normal form. */
   readonly from: string
   readonly fromName: string | null
@@ -211,7 +213,18 @@ export interface HookRecord extends HookEndedCall {
 /** How a question to the operator's code ended. */
 export type HookAnswer<D> =
   /** `by` names the file or the webhook, for trace and simulator. */
-  | { readonly kind: 'decided'; readonly decision: D; readonly by: string }
+  | {
+      readonly kind: 'decided'
+      readonly decision: D
+      readonly by: string
+      /**
+       * The tenant whose webhook has decided: it reaches its own alone. Absent or null: the code of
+       * the platform's operator.
+       */
+      readonly tenantId?: number | null
+      /** Holds where the decision names what the call cannot reach. Absent: `continue`. */
+      readonly fallback?: HookFallback
+    }
   | { readonly kind: 'nothing' }
   /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */
   | {
@@ -235,4 +248,20 @@ export interface HookPort {
   ): Promise<HookAnswer<HookDecisions[H]>>
   /** Returns at once. What does not fit in the queue is dropped and counted. */
   tell<H extends ToldHook>(hook: H, argument: HookArgument<H>): void
+}
+
+/** Failures of one hook, or of the file or webhook itself, without a longer pause; for people. */
+export interface HookTrouble {
+  /** Names the file or the webhook. */
+  readonly by: string
+  /** Null: the file as a whole, or its thread. */
+  readonly hook: HookName | null
+  /** The last failure: one line, with file and line where they are known. */
+  readonly message: string
+  readonly file: string | null
+  readonly line: number | null
+  /** Failures between `firstAt` and `lastAt`, milliseconds UTC. */
+  readonly count: number
+  readonly firstAt: number
+  readonly lastAt: number
 }

@@ -9,6 +9,7 @@ import * as money from './first/money.ts'
 import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
+import * as callTags from './call-tags.ts'
 import * as openPayments from './open-payments.ts'
 
 export interface SchemaText {
@@ -79,6 +80,7 @@ export const migrations: readonly Migration[] = [
     forServer: subjects.map(({ forServer = '' }) => forServer).join(''),
   },
   { version: 2, name: 'open-payments', sql: openPayments.sql },
+  { version: 3, name: 'call-tags', sql: callTags.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -48,6 +48,7 @@ export const cdrColumns = [
   'available_micros',
   'denial_text',
   'instance',
+  'tags',
 ] as const satisfies readonly (keyof CdrValues)[]
 
 /** The row of a record. */
@@ -94,6 +95,7 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     available_micros: record.lack?.availableMicros ?? null,
     denial_text: record.denialText ?? null,
     instance: record.instance ?? null,
+    tags: record.tags === undefined ? null : JSON.stringify(record.tags),
   }
 }
 

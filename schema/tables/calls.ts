@@ -74,6 +74,8 @@ export interface CdrTable {
   denial_text: string | null
   /** The node of Tollgate that had the call; null: recorded by an earlier version. */
   instance: string | null
+  /** JSON object of texts, which a hook has set; null: none. */
+  tags: string | null
 }
 
 /** Totals of the calls of one group of one day. */

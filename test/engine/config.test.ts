@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
 import { parseEnv } from 'node:util'
 import { expect, test } from 'vitest'
-import { readConfig, WrongSetting } from '../../engine/config.ts'
+import { readConfig, withoutSecrets, WrongSetting } from '../../engine/config.ts'
 import { settings } from '../../engine/settings.ts'
 
 test('an empty environment gives the documented defaults', () => {
@@ -118,6 +118,13 @@ const right: [string, string, (config: Config) => unknown, unknown][] = [
       { network: '2001:db8::/32', tenants: ['acme'] },
     ],
   ],
+  ['HOOKS', '', (config) => config.hooks, undefined],
+  [
+    'HOOKS',
+    './hooks.mts',
+    (config) => config.hooks,
+    { file: './hooks.mts', timeoutMs: 50, fallback: 'continue', memoryMb: 256 },
+  ],
   ['OCS_URL', 'https://ocs.example.com/', (config) => config.ocs.url, 'https://ocs.example.com'],
   ['RECORDING_RETENTION_DAYS', '0', (config) => config.retention.recordingDays, 0],
   ['PROBE_INTERVAL_MS', '', (config) => config.probe.intervalMs, 500],
@@ -149,6 +156,9 @@ const wrong: Readonly<Record<string, readonly string[]>> = {
   EDGE_LISTEN: ['[127.0.0.1]:80'],
   TRUSTED_SOURCES: ['10.0.0.0/33', 'localhost'],
   EDGE_PROXIES: ['10.0.0.5', '10.0.0.5=*', 'proxy=acme'],
+  HOOKS: ['hooks.py', '.ts', 'hooks.tsx'],
+  HOOKS_TIMEOUT_MS: ['0', '10001'],
+  HOOKS_FALLBACK: ['deny'],
   OCS_URL: ['ftp://ocs.example.com'],
   OCS_TIMEOUT_MS: ['abc', '49'],
   OCS_FAIL_MODE: ['shut'],
@@ -289,4 +299,13 @@ test('the settings of a node in GUIDE.md are right, for the program and for a sh
   const shell = spawnSync('sh', ['-c', `set -a\n${text}\nprintf %s "$DATABASE_URL"`])
   expect(shell.stdout.toString()).toBe(ofNode['DATABASE_URL'])
   expect(ofNode['DATABASE_URL']).toContain('?sslmode=verify-full&sslrootcert=')
+})
+
+test('the file of hooks sees the environment without our secrets', () => {
+  const secrets = Object.values(settings).filter(({ isSecret }) => isSecret)
+  expect(secrets.length).toBeGreaterThan(5)
+  const environment = Object.fromEntries(secrets.map(({ name }) => [name, 'a secret']))
+  expect(
+    withoutSecrets({ ...environment, CRM_URL: 'https://crm.example', UNSET: undefined }),
+  ).toEqual({ CRM_URL: 'https://crm.example' })
 })

@@ -251,8 +251,8 @@ async function callOnce(
   const simulate = (callId = leg.callId) =>
     engine.simulate({ source, from, to, callId, at: undefined })
   const before = [engine.telemetry(), ocs.stats()]
-  const simulation = simulate()
-  expect(simulate()).toEqual(simulation)
+  const simulation = await simulate()
+  expect(await simulate()).toEqual(simulation)
   const after = [engine.telemetry(), ocs.stats()]
   expect(withoutClock(after)).toEqual(withoutClock(before))
   peer.request('INVITE', leg, { body: sdp('caller') })

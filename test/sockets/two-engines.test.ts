@@ -63,7 +63,7 @@ async function startNode(
     report: (record, safe) => {
       records.push(record)
       safe?.()
-      return Promise.resolve()
+      return Promise.resolve(undefined)
     },
   }
   const clocks = { now: Date.now, wallNow: Date.now, schedule }

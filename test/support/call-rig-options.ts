@@ -5,6 +5,7 @@ import type { TransferInstances } from '../../engine/call/transfer/other-instanc
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
 import type { DialogWayDeps } from '../../engine/call/dialog-way.ts'
 import type { CallDeadlines } from '../../engine/call/deadlines.ts'
+import type { HookSources } from '../../engine/call/hooks/call-hooks.ts'
 import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
 import type { CarrierAuth } from '../../engine/routing/routing-records.ts'
@@ -78,4 +79,6 @@ export interface CallRigOptions {
   readonly media?: (around: Around) => Media
   /** Instead of the answers of `answers`. */
   readonly registrar?: Registrar
+  /** The operator's own code. Default: there is none. */
+  readonly hooks?: HookSources
 }

@@ -30,11 +30,11 @@ import type { AgentDecision } from '../../engine/routing/agents.ts'
 import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
-import type { OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
+import type { CallCost, OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { type CallRigOptions, dialled } from './call-rig-options.ts'
 import { drachtioPort, portWraps, socketWorld, type World } from './call-world.ts'
-import { ofCarrier } from './gateway.ts'
+import { ofCarriers } from './gateway.ts'
 import { ManualTime } from './manual-time.ts'
 import { type Leg, type PeerMessage, sdp, SipPeer } from './sip-peer.ts'
 import { fastTimers } from './sip-rig.ts'
@@ -140,7 +140,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     /** Whether the end of a call is in the journal at once, or when a test says so (`unsafe`). */
     endIsSafe: true,
     /** When a record is stored. */
-    stored: (): Promise<void> => Promise.resolve(),
+    stored: (): Promise<CallCost | undefined> => Promise.resolve(undefined),
     voicemail: undefined as string | undefined,
     /** The spy URI of every set. */
     spyUri: null as string | null,
@@ -244,6 +244,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     charging,
     deadlines,
     mediaGate: media?.gate,
+    hooks: options.hooks,
     otherInstances: options.otherInstances,
     onInstanceSilent: (name) => void silent.push(name),
     now: time.now,
@@ -255,8 +256,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       registeredUser: () => undefined,
       sentNumbers: () => [],
       inboundTarget: () => answers.inbound,
-      outboundCandidates: (_customerId, number, _tenantId, _look, onlyCarrierId) =>
-        ofCarrier(onlyCarrierId, answers.outboundOf?.(number) ?? answers.outbound),
+      outboundCandidates: (_customerId, number, _tenantId, _look, only) =>
+        ofCarriers(only, answers.outboundOf?.(number) ?? answers.outbound),
       isEmergencyNumber: (number) => {
         const decision = answers.outboundOf?.(number) ?? answers.outbound
         const isRouted = decision.kind === 'gateways' && decision.isEmergency

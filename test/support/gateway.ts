@@ -25,9 +25,14 @@ export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => (
   ...parts,
 })
 
-/** The decision of routing; asked for one carrier, it knows no other. */
-export function ofCarrier(only: number | undefined, decision: OutboundDecision): OutboundDecision {
+/** The decision of routing; asked for some carriers, it knows no other, and keeps their order. */
+export function ofCarriers(
+  only: readonly number[] | undefined,
+  decision: OutboundDecision,
+): OutboundDecision {
   if (only === undefined || decision.kind !== 'gateways') return decision
-  const gateways = decision.gateways.filter(({ carrierId }) => carrierId === only)
+  const gateways = only.flatMap((carrierId) =>
+    decision.gateways.filter((each) => each.carrierId === carrierId),
+  )
   return gateways.length === 0 ? { kind: 'none' } : { ...decision, gateways }
 }

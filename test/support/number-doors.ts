@@ -202,10 +202,10 @@ export async function openDoors(
   }
 
   /** The verdict of `simulate_call` on a call of extension 101. */
-  function simulated(to: string): Verdict {
+  async function simulated(to: string): Promise<Verdict> {
     const source = { kind: 'extension', extension: '101', domain } as const
     const { verdict, payment, candidates } =
-      simulate(
+      (await simulate(
         { source, from: '101', to, callId: undefined, at: undefined },
         {
           ...deps,
@@ -216,8 +216,9 @@ export async function openDoors(
           dispatcher: { ...deps.dispatcher, foreseen: () => [], selection: () => [] },
           calls: open,
           foresee: (asked) => ocs.foresee(asked),
+          log: () => undefined,
         },
-      ) ?? {}
+      )) ?? {}
     return { verdict, payment, numbers: candidates?.map(({ number }) => number) }
   }
 

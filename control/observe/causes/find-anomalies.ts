@@ -11,6 +11,7 @@ import { moment } from '../../http/view-fields.ts'
 import { pageEnd, pageEndView } from '../../http/envelope.ts'
 import { withHandling } from './changes-in-force.ts'
 import { findCertificates } from './find-certificates.ts'
+import { findHooks } from './find-hooks.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
@@ -62,6 +63,7 @@ const needs: Readonly<Record<FindingKind, readonly Scope[]>> = {
   capacity: ['customers:read', 'dispatcher:read'],
   certificate: ['metrics:read'],
   payment: ['wallets:read'],
+  hook: ['metrics:read'],
 }
 
 export async function findAnomalies(
@@ -92,6 +94,7 @@ export async function findAnomalies(
     ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
     ...(await findOutages(own, span, kinds)),
     ...(kinds.has('certificate') ? findCertificates(own) : []),
+    ...(kinds.has('hook') ? findHooks(own, span) : []),
     ...(kinds.has('payment') ? await findPayments(own, span) : []),
     // A credential may see carriers and no extensions.
     ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import { timeToText } from '../../../schema/columns.ts'
 import type { CertificateStatus } from '../../../schema/contracts/certificates.ts'
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
+import type { HookTrouble } from '../../../schema/contracts/hooks.ts'
 import type { InstancesPort } from '../../../schema/contracts/instances.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/storage/store.ts'
@@ -25,6 +26,7 @@ export const kinds = [
   'capacity',
   'certificate',
   'payment',
+  'hook',
 ] as const
 export type FindingKind = (typeof kinds)[number]
 
@@ -168,6 +170,8 @@ export interface AnomalyDeps {
   readonly peers?: PeerRequests | undefined
   /** Certificates of this process; absent: it has none. */
   readonly certificates?: (() => readonly CertificateStatus[]) | undefined
+  /** What has failed in the operator's code; absent: there is none. */
+  readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
   readonly tenantId: number | null
   /** The only SIP domain whose keys are searched; null: all. */
   readonly domain: string | null

@@ -87,6 +87,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
         hangup_cause: record.hangupCause,
         hangup_by: record.hangupBy,
         ...worstOf(record.quality),
+        ...(record.tags && { tags: record.tags }),
       }
     }
     case 'call.started':
@@ -113,6 +114,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
         answer_stamp:
           call.answeredAt === null ? null : timeToText(call.answeredAt + call.stampOffsetMs),
         customer_id: call.customerId,
+        ...(call.tags && { tags: call.tags }),
         ...(event.type === 'call.answered' && { price: priceOf(ocs, call.callUuid) }),
         ...(call.transfer && { transfer: transferView(call) }),
       }

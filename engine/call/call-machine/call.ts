@@ -292,6 +292,8 @@ export function beginCall(world: World, newCall: NewCall): Call {
     grantedSeconds: null,
     firstProgressAt: null,
     answeredAt: null,
+    tags: undefined,
+    isToBeRecorded: undefined,
     end: undefined,
     byeHeaders: {},
     legCount: 0,

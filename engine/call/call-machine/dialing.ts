@@ -23,7 +23,7 @@ import {
   stopRingTimer,
 } from './attempt.ts'
 import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from './failover.ts'
-import type { Dial, StepContext } from './protocol.ts'
+import type { Dial, FailedAttempt, StepContext } from './protocol.ts'
 import {
   nowhere,
   type InviteAttempt,
@@ -408,7 +408,37 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { last, isLast } = afterResult(result, dialing.last)
   dialing.last = last
   const goesOn = !isLast || isUnknownThere(dialing.current, result)
+  if (ctx.asksAttempts === true && !dialing.isEmergency && dialing.current !== undefined)
+    return askHook(ctx, call, failedAttempt(dialing.current, dialing, result, goesOn))
   return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)
+}
+
+function askHook(ctx: StepContext, call: Call, attempt: FailedAttempt): void {
+  if (call.dialing) call.dialing.asked = { goesOn: attempt.goesOn }
+  ctx.commands.push({ type: 'askAttempt', callUuid: call.start.callUuid, ...attempt })
+}
+
+function failedAttempt(
+  destination: CallDestination,
+  { candidates }: Dialing,
+  result: AttemptResult,
+  goesOn: boolean,
+): FailedAttempt {
+  const { status, reason } = result.kind === 'rejected' ? result : noResponse
+  // All phones of an extension have a final result; only a single destination was heard alone.
+  const isHeard = result.kind === 'rejected' && result.isFinal && destination.kind !== 'extension'
+  return { destination, remaining: candidates, status, reason, goesOn, mayGoOn: !isHeard }
+}
+
+const noResponse = { status: 0, reason: '' }
+
+/** A hook says whether the next destination is tried, or nothing. */
+export function attemptDecided(ctx: StepContext, call: Call, failover: boolean | undefined): void {
+  const { dialing } = call
+  if (dialing?.asked === undefined) return undefined
+  const { goesOn } = dialing.asked
+  dialing.asked = undefined
+  return (failover ?? goesOn) ? tryNext(ctx, call) : exhausted(ctx, call, dialing.last)
 }
 
 /** Whether this node does not have the dialog that is to be replaced: another node may have it. */

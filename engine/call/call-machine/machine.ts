@@ -36,6 +36,7 @@ import {
   leave,
 } from './calling.ts'
 import {
+  attemptDecided,
   attemptOver,
   dialRoute,
   forwardDecided,
@@ -61,6 +62,7 @@ import { askForMore, extended, grantEnd, isPutOff, limitGrant, resumeGrant } fro
 import type {
   Admission,
   CallCommand,
+  HookEffects,
   MachineEvent,
   Signal,
   MachineInputs,
@@ -93,6 +95,7 @@ export function handle(
     server: inputs.server,
     filter: inputs.filter,
     timing: inputs.timing,
+    asksAttempts: inputs.asksAttempts === true,
     world,
     commands: [],
     signals: [],
@@ -149,6 +152,8 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'extended':
     case 'notExtended':
     case 'noted':
+    case 'hooked':
+    case 'attemptDecided':
     case 'mediaLost':
     case 'supervise':
     case 'replace':
@@ -170,6 +175,16 @@ function noteAdmission(call: Call, admission: Admission): void {
   call.grantedSeconds = admission.grantedSeconds
   call.isFree = admission.isFree
   call.isEmergency = admission.isEmergency
+}
+
+/** All that follows is of the number that a hook has chosen: rights, price, route and record. */
+function takeHook(call: Call, { notes, calledNumber, tags, isToBeRecorded }: HookEffects): void {
+  for (const note of notes) if (call.notes.length < MAX_NOTES) call.notes.push(note)
+  const { start } = call
+  if (calledNumber !== undefined)
+    call.start = { ...start, calledNumber, dialledNumber: start.calledNumber }
+  if (tags !== undefined) call.tags = tags
+  if (isToBeRecorded !== undefined) call.isToBeRecorded = isToBeRecorded
 }
 
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
@@ -218,6 +233,10 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       return undefined
     case 'noted':
       return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
+    case 'hooked':
+      return takeHook(call, event)
+    case 'attemptDecided':
+      return attemptDecided(ctx, call, event.failover)
     case 'mediaLost':
       return mediaLost(ctx, call, event.lastPacketAt)
     case 'supervise':

@@ -4,6 +4,7 @@ import type { End, CallRefusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
 import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { CallTags } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
@@ -95,6 +96,14 @@ export type MachineEvent =
   | { readonly type: 'ask'; readonly callUuid: string }
   | { readonly type: 'extended'; readonly callUuid: string; readonly grantedSeconds: number }
   | { readonly type: 'notExtended'; readonly callUuid: string; readonly code: string }
+  /** The operator's own code was asked before the call is admitted, or routed. */
+  | ({ readonly type: 'hooked'; readonly callUuid: string } & HookEffects)
+  /** A hook says whether the next destination is tried; undefined: it says nothing. */
+  | {
+      readonly type: 'attemptDecided'
+      readonly callUuid: string
+      readonly failover: boolean | undefined
+    }
   /** A decision for the trace of the call. */
   | { readonly type: 'noted'; readonly callUuid: string; readonly note: Note }
   /** The media of an answered call has stopped: no RTP has come since `lastPacketAt`. */
@@ -124,6 +133,14 @@ export type MachineEvent =
   | ({ readonly type: 'attend' } & AttendedPlan)
   | ({ readonly type: 'replace' } & ReplacementPlan)
   | ({ readonly type: 'replaceEarly' } & EarlyReplacementPlan)
+
+/** What a hook does to a call; absent: nothing. */
+export interface HookEffects {
+  readonly notes: readonly Note[]
+  readonly calledNumber?: string
+  readonly tags?: CallTags
+  readonly isToBeRecorded?: boolean
+}
 
 /** A call for the transferee: its answer ends the transferor's leg. */
 export interface BasicTransferPlan {
@@ -291,6 +308,8 @@ export type CallCommand =
       readonly by: string
       readonly invite: IncomingInvite
     }
+  /** A destination has not taken the call: a hook is asked about the next one. */
+  | ({ readonly type: 'askAttempt'; readonly callUuid: string } & FailedAttempt)
   /** A phone of the source is picked up. */
   | { readonly type: 'connectSource'; readonly callUuid: string; readonly offer: string }
   | { readonly type: 'journal'; readonly callUuid: string }
@@ -307,6 +326,19 @@ export type CallCommand =
     }
   | { readonly type: 'store'; readonly callUuid: string; readonly end: End }
 
+/** A destination that has not taken the call. */
+export interface FailedAttempt {
+  readonly destination: CallDestination
+  readonly remaining: readonly CallDestination[]
+  /** The last response; 0: none. */
+  readonly status: number
+  readonly reason: string
+  /** Whether the next one is tried without a decision. */
+  readonly goesOn: boolean
+  /** False: the caller has heard this one, so no other may be tried. */
+  readonly mayGoOn: boolean
+}
+
 /** Facts from outside the machine. */
 export interface MachineInputs {
   /** Milliseconds by the steady clock. */
@@ -314,6 +346,8 @@ export interface MachineInputs {
   readonly server: SipServerState
   readonly filter: HeaderFilter
   readonly timing: Timing
+  /** A hook is asked when a destination has not taken a call. Absent: none is. */
+  readonly asksAttempts?: boolean
 }
 
 /** The present state of the SIP server. */

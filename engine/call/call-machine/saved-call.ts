@@ -37,6 +37,7 @@ type SavedFields = Pick<
   | 'firstProgressAt'
   | 'answeredAt'
   | 'legCount'
+  | 'isToBeRecorded'
 > & {
   readonly payerTenantId: number | undefined
   readonly supervisedBy: string[] | undefined
@@ -181,6 +182,7 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
     firstProgressAt: call.firstProgressAt,
     answeredAt,
     legCount: call.legCount,
+    isToBeRecorded: call.isToBeRecorded,
   }
 }
 
@@ -300,6 +302,7 @@ export function restoreCall(
       endedAt: endedAt - stampOffsetMs,
     })),
     notes: [],
+    tags: opened.tags,
     firstProgressAt: at(fields.firstProgressAt),
     answeredAt: at(fields.answeredAt),
     byeHeaders: {},

@@ -2,10 +2,11 @@
  * The state of all live calls as plain values: any part of it can be written as JSON and read back.
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
-import type { Attempt as AttemptRecord } from '../../../schema/contracts/call-record.ts'
+import type { Attempt as AttemptRecord, CallTags } from '../../../schema/contracts/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Direction } from '../../../schema/contracts/field-values.ts'
+import type { HookDecisions, HookFallback, HookName } from '../../../schema/contracts/hooks.ts'
 import type { AttemptState, CallPhase, ExchangeState, LegState, TransferState } from './tables.ts'
 import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
@@ -55,7 +56,21 @@ export type Note = {
   | { readonly what: 'transfer'; readonly transfer: CallTransfer }
   /** The phone of a party has reported the quality of a stream. */
   | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
+  | ({ readonly what: 'hook' } & HookNote)
 )
+
+/** How the operator's own code was asked about a call, and what it has decided. */
+export interface HookNote {
+  readonly hook: HookName
+  /** The file or the webhook. */
+  readonly by: string
+  /** Absent: it has failed. */
+  readonly decision?: HookDecisions[keyof HookDecisions]
+  /** Why it has failed, or what of its decision has no effect. */
+  readonly failed?: string
+  /** How the call goes on after a failure. */
+  readonly fallback?: HookFallback
+}
 
 /** The party that calls, until the answer. */
 export type Calling =
@@ -180,6 +195,8 @@ export interface Dialing {
   /** A 3xx waits for a decision. */
   isAskingForward?: boolean | undefined
   forward?: Forward | undefined
+  /** A hook is asked whether the next destination is tried; without an answer, as this says. */
+  asked?: { readonly goesOn: boolean } | undefined
   /** The last refusal of a source's phone. */
   refusal?: { readonly status: number; readonly reason: string }
 }
@@ -194,7 +211,7 @@ export interface Answering {
 }
 
 export interface Call {
-  readonly start: CallStart
+  start: CallStart
   /** The node of Tollgate that has it. */
   readonly instance: string
   /**
@@ -270,6 +287,10 @@ export interface Call {
   doubt?: Doubt | undefined
   /** Why the call is over, as soon as it is; the first reason counts. */
   end?: End | undefined
+  /** Tags that a hook has set. */
+  tags?: CallTags | undefined
+  /** A hook has said whether it is recorded; undefined: the rules say it. */
+  isToBeRecorded?: boolean | undefined
   /** Headers of the BYEs that end it. */
   byeHeaders: Headers
   /** How many legs it has had. */

@@ -58,6 +58,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
     lack: end.kind === 'refused' ? end.lack : undefined,
+    tags: call.tags,
   }
 }
 
@@ -118,6 +119,7 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
     sourceAddress: start.sourceAddress,
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
+    tags: call.tags,
   }
 }
 

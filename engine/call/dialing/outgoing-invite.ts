@@ -13,6 +13,7 @@ import {
   isAnonymous,
   numberedPartyOf,
   type Party,
+  replaceHeaders,
   TRANSFER_TOKEN,
   withoutAlerts,
   withoutHeaders,
@@ -50,7 +51,7 @@ export interface DomainCandidate {
   readonly kind: 'domain'
   /** `sip:<host>`, without the user. */
   readonly uri: string
-  /** The tenant of the calling phone. */
+  /** The tenant of the call. */
   readonly tenantId: number | null
 }
 
@@ -123,6 +124,8 @@ interface OutgoingInvite {
 export interface OutgoingCall {
   readonly callUuid: string
   readonly headers: Headers
+  /** Headers that a hook has set: every called side gets them. */
+  readonly added?: Headers | undefined
   readonly body: string | undefined
   /** The received From. */
   readonly from: Party
@@ -164,6 +167,7 @@ function composeInvite(
   isOneOfSeveral: boolean,
 ): OutgoingInvite {
   const headers = filter.invite(invite.headers)
+  if (invite.added) replaceHeaders(headers, invite.added)
   advertiseReplaces(headers)
   headers['Max-Forwards'] = String(invite.hopsLeft)
   headers['From'] = formatNameAddr(
@@ -185,8 +189,11 @@ function composeInvite(
   if (candidate.kind === 'other-node') return replacingInvite(candidate, invite, headers)
   if (candidate.kind === 'domain') {
     if (wantsPrivacy(invite)) hideIdentities(headers)
-    const uri = `sip:${invite.calledUser}@${candidate.uri.slice('sip:'.length)}`
-    headers['To'] = `<${uri}>`
+    const place = candidate.uri.slice('sip:'.length)
+    const [host = ''] = place.split(';', 1)
+    const uri = invite.calledUser === '' ? candidate.uri : `sip:${invite.calledUser}@${place}`
+    headers['To'] =
+      invite.calledUser === '' ? `<sip:${host}>` : `<sip:${invite.calledUser}@${host}>`
     return { uri, nextHop: candidate.uri, headers, credentials: undefined }
   }
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid

@@ -39,6 +39,18 @@ interface AdmissionDeps extends RouteDeps {
   readonly dispatch: (event: MachineEvent) => void
   /** Milliseconds UTC. */
   readonly now: () => number
+  readonly hooks?: RouteHook | undefined
+}
+
+/** The operator's own code about the destinations of a call. */
+interface RouteHook {
+  /** Undefined: it is not asked. */
+  route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
+}
+
+interface HookedDestinations {
+  readonly route: Route
+  readonly notes: readonly Note[]
 }
 
 /** The route of a call, as far as it is known before its payer. */
@@ -179,9 +191,23 @@ export async function admitAndDial(
   if (refusal) refuse(call, refusal, deps)
   else {
     const route = plan.route ?? routeCall(invite, call.account, deps)
-    dial(shown, route, plan.isEmergency, deps)
+    const asked = plan.isEmergency ? undefined : askRoute(call, route, invite, deps)
+    dial(shown, asked === undefined ? route : await asked, plan.isEmergency, deps)
   }
   return refusal
+}
+
+/** The route as a hook has changed it; undefined: no hook is asked about it. */
+export function askRoute(
+  call: LiveCall,
+  route: Route,
+  { callUuid, calledNumber }: IncomingInvite,
+  { hooks, dispatch }: Pick<AdmissionDeps, 'hooks' | 'dispatch'>,
+): Promise<Route> | undefined {
+  return hooks?.route(call, route, calledNumber)?.then((hooked) => {
+    dispatch({ type: 'hooked', callUuid, notes: hooked.notes })
+    return hooked.route
+  })
 }
 
 type Dispatching = Pick<AdmissionDeps, 'dispatch'>
@@ -240,6 +266,7 @@ async function authorize(
     callUuid,
     startedAt,
     payerTenantId,
+    ...(call.tags && { tags: call.tags }),
   })
   const charged = { at: deps.now(), what: 'charged', verdict } as const
   const note = (account: Account | null, grantedSeconds: number | null, isFree: boolean): void => {
@@ -272,7 +299,8 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
     deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
   const request = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
   if (isName(callee)) return { ...request, isName: true }
-  const withNumbers = isOurSide(origin) ? { ...request, sentAs } : request
+  const goesOut = isOurSide(origin) || invite.target?.kind === 'carriers'
+  const withNumbers = goesOut ? { ...request, sentAs } : request
   return isEmergencyNumber ? { ...withNumbers, isEmergencyNumber } : withNumbers
 }
 

@@ -24,6 +24,8 @@ export interface CallStart {
   readonly callerNumber: string
   readonly callerName: string | null
   readonly calledNumber: string
+  /** The number that was dialled, where a hook has chosen another one. */
+  readonly dialledNumber?: string
   /** `address:port` of the sender, or which part of Tollgate began the call. */
   readonly sourceAddress: string
   /** The call began here: no INVITE was received. */

@@ -84,7 +84,19 @@ export interface RouteQuestion {
   /** Host of the Request-URI. */
   readonly domain: string
   readonly callId: string
+  /** A hook has chosen where the call goes. Absent: the number says it. */
+  readonly target?: ChosenTarget | undefined
 }
+
+/** Where a hook sends a call, of what its source and the payer may reach. */
+export type ChosenTarget =
+  | { readonly kind: 'set'; readonly setId: number }
+  /** The gateways of these carriers, the first one's first, at the price of the called number. */
+  | { readonly kind: 'carriers'; readonly carrierIds: readonly number[] }
+  | { readonly kind: 'extension'; readonly extension: string; readonly domain: string }
+  | { readonly kind: 'agent'; readonly agentId: number }
+  /** At the price of the called number. */
+  | { readonly kind: 'uri'; readonly candidate: DomainCandidate }
 
 export type Route =
   | {
@@ -119,8 +131,9 @@ export interface InnerRoute {
  * other call.
  */
 export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute | undefined {
-  const { origin, calledNumber, domain } = question
+  const { origin, calledNumber, domain, target } = question
   const tenantId = tenantOf(origin, deps)
+  if (target !== undefined) return innerTarget(target, origin, deps)
   const foreign = foreignDomain(question, deps)
   if (foreign !== undefined)
     return deps.domains.isAllowed(foreign) ? undefined : { route: toForeign(foreign), tenantId }
@@ -139,6 +152,45 @@ export function innerRoute(question: RouteQuestion, deps: RouteDeps): InnerRoute
   return agent && { route: agentRoute(agent, 'internal', deps), tenantId }
 }
 
+/** An extension or agent that a hook has chosen is free for those who could have dialled it. */
+function innerTarget(
+  target: ChosenTarget,
+  origin: Origin,
+  deps: RouteDeps,
+): InnerRoute | undefined {
+  const tenantId = tenantOf(origin, deps)
+  if (!isOurSide(origin)) return undefined
+  if (target.kind === 'agent')
+    return { route: agentTarget(target.agentId, tenantId, 'internal', deps), tenantId }
+  if (target.kind !== 'extension') return undefined
+  const route = extensionTarget(target, tenantId, 'internal', deps)
+  const owner = deps.registrar.tenantOf(target.domain)
+  return { route, tenantId: tenantId ?? owner ?? null }
+}
+
+function extensionTarget(
+  { extension: number, domain }: Extract<ChosenTarget, { readonly kind: 'extension' }>,
+  tenant: number | null,
+  direction: CallRecord['direction'],
+  deps: RouteDeps,
+): Route {
+  const extension = extensionAt(domain, number, deps)
+  return extension === undefined || isForeign(extension.tenantId, tenant)
+    ? { kind: 'refused', direction, end: noExtension(number) }
+    : { kind: 'candidates', direction, candidates: [extension] }
+}
+
+function agentTarget(
+  agentId: number,
+  tenant: number | null,
+  direction: CallRecord['direction'],
+  deps: RouteDeps,
+): Route {
+  const decision = deps.routing.agent(agentId)
+  const isOthers = decision?.kind === 'agent' && isForeign(decision.agent.tenantId, tenant)
+  return agentRoute(isOthers ? undefined : decision, direction, deps)
+}
+
 /**
  * A call that leads nowhere for any payer is refused before authorization (SPECIFICATION.md §10.2).
  * Undefined: it may go somewhere.
@@ -149,6 +201,10 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   const isOut = isOurSide(origin)
   if (isOut && isKnownOutside(question, deps)) return undefined
   const direction = isOut ? 'internal' : 'inbound'
+  if (question.target) {
+    const route = deadTarget(question.target, tenantId, direction, deps)
+    return route && { route, tenantId }
+  }
   if (namedRoute(question, tenantId, direction, deps)) return undefined
   const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
   const ending = (end: End): InnerRoute => ({
@@ -169,6 +225,34 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   // A caller of no tenant may still mean an agent of the tenant that pays.
   const isNowhere = target.kind === 'none' && isOut && tenantId !== null
   return isNowhere ? ending(nowhere(calledNumber)) : undefined
+}
+
+/** The refusal of a chosen target that no payer reaches; undefined: it may be reached. */
+function deadTarget(
+  target: ChosenTarget,
+  tenant: number | null,
+  direction: CallRecord['direction'],
+  deps: RouteDeps,
+): Route | undefined {
+  switch (target.kind) {
+    case 'extension': {
+      const route = extensionTarget(target, tenant, direction, deps)
+      const [called] = route.kind === 'candidates' ? route.candidates : []
+      if (called?.kind !== 'extension') return route
+      if (called.phones.length > 0 || called.voicemail !== undefined) return undefined
+      const detail = about('extension', target.extension)
+      return { kind: 'refused', direction, end: { ...withoutPhone(called), detail } }
+    }
+    case 'agent': {
+      const route = agentTarget(target.agentId, tenant, direction, deps)
+      return route.kind === 'refused' ? route : undefined
+    }
+    case 'set':
+    case 'carriers':
+    case 'uri':
+    default:
+      return undefined
+  }
 }
 
 /** A longer number, or one with `+`, cannot be an extension. */
@@ -205,8 +289,12 @@ const about = (kind: 'extension' | 'number', called: string): string | undefined
  * dialled.
  */
 export const isKnownOutside = (question: RouteQuestion, deps: RouteDeps): boolean =>
+  isOutsideTarget(question.target) ||
   foreignDomain(question, deps) !== undefined ||
   deps.routing.knowsNumber(question.calledNumber, tenantOf(question.origin, deps))
+
+const isOutsideTarget = (target: ChosenTarget | undefined): boolean =>
+  target?.kind === 'carriers' || target?.kind === 'uri'
 
 /**
  * The foreign domain that a phone dials; undefined: it dials one of ours. In requests of a carrier
@@ -220,7 +308,10 @@ function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): stri
 }
 
 /** The tenant of a phone or node; null: it belongs to none, or to all. */
-export function tenantOf(origin: Origin, { dispatcher }: RouteDeps): number | null {
+export function tenantOf(
+  origin: Origin,
+  { dispatcher }: Pick<RouteDeps, 'dispatcher'>,
+): number | null {
   if (origin.kind === 'node') return dispatcher.setRecord(origin.setId)?.tenantId ?? null
   return 'tenantId' in origin ? origin.tenantId : null
 }
@@ -249,7 +340,8 @@ export function routeCall(
   account: Account | null,
   deps: RouteDeps,
 ): Route {
-  const { origin, calledNumber } = question
+  const { origin, calledNumber, target } = question
+  if (target !== undefined) return targetRoute(target, question, account, deps)
   if (!isOurSide(origin)) return inward(question, 'inbound', account, deps)
   const foreign = foreignDomain(question, deps)
   if (foreign !== undefined) return domainRoute(foreign, origin, deps)
@@ -258,6 +350,53 @@ export function routeCall(
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
   const outbound = outboundRoute(decision, calledNumber, deps)
   return outbound ?? inward(question, 'internal', account, deps)
+}
+
+/** The route to what a hook has chosen: the payer decides for whom a proxy calls. */
+function targetRoute(
+  target: ChosenTarget,
+  question: RouteQuestion,
+  account: Account | null,
+  deps: RouteDeps,
+): Route {
+  const { origin } = question
+  const direction = isOurSide(origin) ? 'internal' : 'inbound'
+  const tenant = servedTenant(origin, account) ?? tenantOf(origin, deps)
+  if (tenant === null && origin.kind === 'proxy')
+    return refused(direction, 403, 'Forbidden', 'no_payer')
+  switch (target.kind) {
+    case 'set':
+      return setRoute(target.setId, question, tenant, direction, deps)
+    case 'extension':
+      return extensionTarget(target, tenant, direction, deps)
+    case 'agent':
+      return agentTarget(target.agentId, tenant, direction, deps)
+    case 'carriers':
+      return carriersRoute(target.carrierIds, question, account, deps)
+    case 'uri':
+    default:
+      return { kind: 'candidates', direction: 'outbound', candidates: [target.candidate] }
+  }
+}
+
+/**
+ * The gateways of these carriers, by the routes of the payer. A call from outside that nobody pays
+ * for may come in, and does not go out again.
+ */
+function carriersRoute(
+  carrierIds: readonly number[],
+  { origin, calledNumber }: RouteQuestion,
+  account: Account | null,
+  deps: RouteDeps,
+): Route {
+  const isPaid = account !== null && (account.customerId !== null || account.ratePrefix !== null)
+  if (!isOurSide(origin) && !isPaid) return refused('outbound', 403, 'Forbidden', 'no_payer')
+  const payer = account?.customerId ?? null
+  const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
+  const query = [payer, calledNumber, tenant, undefined, carrierIds] as const
+  const route = outboundRoute(deps.routing.outboundCandidates(...query), calledNumber, deps)
+  const called = about('number', calledNumber)
+  return route ?? refused('outbound', 404, 'Not Found', 'no_route', called)
 }
 
 /** Undefined: no outbound route knows the number. */

@@ -83,6 +83,10 @@ function readNote(note: Note): TraceEntry {
       return { kind: 'decision', at, what, detail: { by: note.by, heard: note.stream } }
     case 'transfer':
       return { kind: 'decision', at, what, detail: { ...note.transfer } }
+    case 'hook': {
+      const { hook, by, decision = null, failed = null, fallback = null } = note
+      return { kind: 'decision', at, what, detail: { hook, by, decision, failed, fallback } }
+    }
     case 'routed':
     default: {
       const { direction, ...route } = note.route

@@ -5,6 +5,7 @@
  */
 import type { TransferRequest, TransferResult } from '../../../schema/contracts/calls.ts'
 import type { CallDeps } from '../call-deps.ts'
+import { askInvite } from '../hooks/ask-invite.ts'
 import { oppositeSide } from '../call-machine/calling.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
 import { type End, refused } from '../cdr/end-reason.ts'
@@ -57,22 +58,27 @@ export async function transferToNewCall(
 ): Promise<TransferStart> {
   const plan = { ...requested, target: dialledBy(requested.target, deps) }
   const { transferor, transferee, target, isReferred } = plan
-  const invite = { ...transferInvite(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
-  const routePlan = planCall('transfer', invite, deps)
-  const call = begin(plan, invite, deps)
-  const { callUuid } = invite
+  const dialled = { ...transferInvite(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
+  const call = begin(plan, dialled, deps)
+  const { callUuid } = dialled
   deps.dispatch({
     type: 'transferTo',
     transferor: transferor.id,
     transferee: transferee.id,
     callUuid,
     destination: target.number,
-    offered: invite.body ?? '',
+    offered: dialled.body ?? '',
     isReferred,
   })
-  const rejection = rejectionFor(call, routePlan)
+  const asking = askInvite(call, dialled, { kind: 'transfer' }, deps)
+  const asked = asking && (await asking)
+  const invite = asked?.kind === 'goes_on' ? asked.invite : dialled
+  const routePlan = planCall('transfer', invite, deps)
+  const rejection = asked?.kind === 'ended' ? asked.end : rejectionFor(call, routePlan)
   if (rejection) refuse(call, rejection, deps)
-  const shown = presented(plan, invite, routePlan, deps)
+  // A hook may have chosen what the target sees.
+  const isShownByHook = invite.from !== dialled.from
+  const shown = isShownByHook ? invite : presented(plan, invite, routePlan, deps)
   const refusal =
     rejection ??
     (await admitAndDial(call, invite, routePlan, deps, shown).catch(onFault(call, deps)))

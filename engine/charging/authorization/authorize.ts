@@ -185,15 +185,23 @@ function decide(
 
 type Question = Cappable
 
+type PayerQuestion = Pick<Question, 'customerId' | 'caller' | 'payerTenantId' | 'mayNamePayer'>
+
+/** The customer that would be asked to pay; undefined: none is named that may. */
+export function namedPayer(request: PayerQuestion, customers: Customers): Customer | undefined {
+  const named = payerOf(request, customers)
+  return named !== undefined && mayPay(named, request) ? named : undefined
+}
+
 function payerOf(
-  { customerId, caller, payerTenantId = null, mayNamePayer = true }: Question,
+  { customerId, caller, payerTenantId = null, mayNamePayer = true }: PayerQuestion,
   customers: Customers,
 ): Customer | undefined {
   if (customerId !== null) return customers.byId(customerId)
   return mayNamePayer ? customers.byNumber(caller, payerTenantId) : undefined
 }
 
-function mayPay({ terms }: Customer, { customerId, payerTenantId = null }: Question): boolean {
+function mayPay({ terms }: Customer, { customerId, payerTenantId = null }: PayerQuestion): boolean {
   const isOfPlatform = customerId !== null && terms.tenantId === null
   return isOfPlatform || isAmong(terms.tenantId, payerTenantId)
 }

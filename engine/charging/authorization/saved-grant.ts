@@ -81,6 +81,7 @@ const removed = (customerId: number, tenantId: number | null): Customer =>
   new Customer(
     {
       customerId,
+      name: '',
       tenantId,
       isActive: false,
       planId: null,

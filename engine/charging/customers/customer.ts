@@ -8,6 +8,7 @@ import { CustomerLimits, type SharedLimits } from './customer-limits.ts'
 /** The terms that an operator set. A limit of 0 is no limit. */
 export interface Terms {
   readonly customerId: number
+  readonly name: string
   readonly tenantId: number | null
   /** The customer and its tenant are both active. */
   readonly isActive: boolean

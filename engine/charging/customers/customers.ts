@@ -236,6 +236,7 @@ async function loadCustomers(
   return rows.map((row) => ({
     terms: {
       customerId: row.id,
+      name: row.name,
       tenantId: row.tenant_id,
       isActive: row.is_active === 1 && row.is_tenant_active !== 0,
       planId: row.rate_plan_id,

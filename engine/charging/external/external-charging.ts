@@ -220,11 +220,11 @@ export class ExternalCharging implements Charging {
     this.#deps.journal.running(nowMs, sinceMs)
   }
 
-  report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<void> {
+  async report(record: CallRecord, safe?: () => void, quality?: Quality): Promise<undefined> {
     // The OCS needs no CDR of a call that it denied. A call that it did not answer may hold a
     // reservation. It never authorized a free call, and must not charge it.
     const isAccepted = !this.#denied.delete(record.callUuid) || record.answeredAt !== null
-    return this.#store(record, isAccepted && record.isFree !== true, { safe, quality })
+    await this.#store(record, isAccepted && record.isFree !== true, { safe, quality })
   }
 
   async #store(

@@ -263,11 +263,13 @@ export type ExtensionAt = (
  * node records is not recorded twice.
  */
 export function recordingWish(
-  call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing'>,
+  call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing' | 'isToBeRecorded'>,
   extensionAt: ExtensionAt,
 ): CallRecording {
   const { start, origin, destination, dialing } = call
   if (isOfSupervisor(start) || start.isRecordedElsewhere === true) return 'never'
+  // A hook has said it, whatever the rules of the extensions are.
+  if (call.isToBeRecorded !== undefined) return call.isToBeRecorded ? 'always' : 'never'
   const called = destination ?? dialing?.current
   const caller =
     origin?.kind === 'extension' ? extensionAt(origin.domain, origin.extension) : undefined

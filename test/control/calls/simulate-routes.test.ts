@@ -45,6 +45,7 @@ const answer: Simulation = {
   ],
   order: 'drawn',
   setId: null,
+  hook: null,
   passedOver: [
     { kind: 'route', name: 'theirs', uri: null, tenantId: 2, why: 'other_caller' },
     { kind: 'node', name: 'sip:n', uri: 'sip:n', tenantId: 1, why: 'drained' },
@@ -56,7 +57,7 @@ async function openSimulator(told: Partial<Simulation> = {}) {
   const asked: SimulationRequest[] = []
   api.engine.simulate = (request) => {
     asked.push(request)
-    return { ...answer, ...told }
+    return Promise.resolve({ ...answer, ...told })
   }
   const { store } = api
   const [acme, other] = [
@@ -130,7 +131,7 @@ test('without a source it is the extension that calls, the only carrier, or a pr
   expect((await simulate({})).data()).toMatchObject({ other_sources: ['another', 'trunk'] })
   expect(asked.at(-1)?.source).toEqual({ kind: 'trusted' })
   // Nothing is trusted, or a tenant asks: which there are is said.
-  api.engine.simulate = () => undefined
+  api.engine.simulate = () => Promise.resolve(undefined)
   expect((await simulate({})).text).toContain('such as another, trunk')
   const token = await api.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
   await carrier('mine', acme)
@@ -200,7 +201,7 @@ test('a tenant asks about its own sources, and sees no money and no names of oth
   ])
   expect(passed).toEqual([{ kind: 'node', name: 'sip:n', uri: 'sip:n', why: 'drained' }])
   // An address of others is like one that does not exist.
-  api.engine.simulate = () => answer
+  api.engine.simulate = () => Promise.resolve(answer)
   expect((await simulate({ source: '203.0.113.7' }, token)).status).toBe(404)
 })
 
@@ -218,9 +219,15 @@ test('the operator sees price and parts; another time is refused where it change
   const token = await api.key({ scopes: ['calls:read'] })
   const withoutRates = await simulate({ source }, token)
   expect(withoutRates.data()).toMatchObject({ payment: { rate: null } })
-  api.engine.simulate = () => ({ ...answer, payment: { kind: 'free' } })
+  api.engine.simulate = () => Promise.resolve({ ...answer, payment: { kind: 'free' } })
   expect((await simulate({ source, at })).body).toMatchObject({ details: [{ path: 'at' }] })
-  api.engine.simulate = () => undefined
+  api.engine.simulate = () => Promise.resolve(undefined)
   expect((await simulate({ source })).body).toMatchObject({ details: [{ path: 'source' }] })
   expect((await simulate({ source }, await api.key({ scopes: ['cdrs:read'] }))).status).toBe(403)
+})
+
+test('a simulation shows what a hook has done, marked as its doing', async () => {
+  const hook = { by: 'hooks.ts', decision: { set: 4 }, failed: null }
+  const { simulate } = await openSimulator({ hook })
+  expect((await simulate({ source: '203.0.113.7' })).data()).toMatchObject({ hook })
 })

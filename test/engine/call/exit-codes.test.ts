@@ -57,7 +57,7 @@ test('the look-up of a price and simulate_call tell what the call would be', asy
   const lookUp = doors.text['look-up of a price']
   for (const number of ['19005551234', '19765551234', '18095551234'])
     for (const spelling of dialled(number)) {
-      expect(doors.simulated(spelling)).toEqual(doors.simulated(`+${number}`))
+      expect(await doors.simulated(spelling)).toEqual(await doors.simulated(`+${number}`))
       // It repeats what was asked.
       const asked = { number: expect.anything() as unknown }
       const { data } = await lookUp(`+${number}`)
@@ -69,7 +69,7 @@ test('a spend guard covers the number, however it and its own prefix are written
   await doors.brake('011 44')
   for (const spelling of ['+442071234567', ...dialled('442071234567')]) {
     expect(await phone(atDoor(spelling))).toEqual({ refused: 403, code: 'spend_guard' })
-    expect(doors.simulated(spelling).verdict).toMatchObject({ code: 'spend_guard' })
+    expect((await doors.simulated(spelling)).verdict).toMatchObject({ code: 'spend_guard' })
   }
   expect(await phone('%2B432071234567')).not.toHaveProperty('refused')
 })

@@ -40,7 +40,7 @@ test('a number that routes and carriers complete to a guarded one is refused, an
   // National; behind a digit for an outside line, also with an exit code.
   for (const number of ['9005551234', '919005551234', '9019005551234', '901119005551234'])
     expect([number, await phone(number)]).toEqual([number, braked])
-  expect(doors.simulated('9005551234').verdict).toMatchObject({ code: 'spend_guard' })
+  expect((await doors.simulated('9005551234')).verdict).toMatchObject({ code: 'spend_guard' })
   for (const number of ['9105551234', '918005551234', '+9005551234'])
     expect([number, await phone(number)]).not.toEqual([number, braked])
 })

@@ -105,7 +105,7 @@ test('the price, block and guard of a call are those of the numbers in the INVIT
       const result = { dialled, sent, cost: verdict['costMicros'] }
       expect(result).toEqual({ ...result, cost: Math.max(...costs) })
       expect(sent.filter((each) => /^(?:1976|1809)/.test(plain(each)))).toEqual([])
-      expect(doors.simulated(shown).payment).toMatchObject({
+      expect((await doors.simulated(shown)).payment).toMatchObject({
         tariff: { prefix: verdict['ratePrefix'] },
       })
       priced += 1

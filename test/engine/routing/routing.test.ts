@@ -171,7 +171,7 @@ test('asked for one carrier, routes to others are as if they were not there; blo
     ],
   })
   const only = (carrierId: number, customerId: number | null = null) =>
-    routing.outboundCandidates(customerId, '4930', null, undefined, carrierId)
+    routing.outboundCandidates(customerId, '4930', null, undefined, [carrierId])
   expect(only(2)).toMatchObject({ kind: 'gateways', gateways: [{ carrierId: 2, number: '030' }] })
   expect([only(3).kind, only(4).kind, only(3, 7).kind]).toEqual(['none', 'none', 'gateways'])
   calls.set(2, 1)

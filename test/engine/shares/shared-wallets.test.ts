@@ -227,7 +227,7 @@ describe.runIf(hasPostgres)('a call that is cut off past its grant', () => {
   test('is charged from the share where the database is away, in a moment', async () => {
     const { a, ended, between, costs } = await talking(costMicros)
     between.cut()
-    let stored: Promise<void> | undefined
+    let stored: Promise<unknown> | undefined
     await new Promise<void>((safe) => void (stored = a.ocs.report(ended, safe)))
     between.mend()
     await stored

@@ -270,6 +270,7 @@ class History implements Line, Scene {
       case 'goesOn':
       case 'checkHolder':
       case 'findPhones':
+      case 'askAttempt':
         return
       default:
         if (this.#media) this.#media.legs.perform(command)

@@ -103,6 +103,11 @@ function Told({ call: { status, record }, ...names }: { call: Call } & Names) {
 const nodeOf = ({ node }: CallRecordView, nodes: Names['nodes']): NodeName | undefined =>
   node === null ? undefined : nameOfNode(nodes, node)
 
+const tagsText = (tags: Readonly<Record<string, string>>): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')
+
 function CallFacts({ status, record, customers, nodes }: Call & Names) {
   const hasEnded = status.disposition !== null
   const payer = record?.customer_id ?? null
@@ -134,6 +139,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
           Through: <Text value={record.carrier ?? nodeOf(record, nodes)?.full} max={100} />,
           'Taken by': <Text value={record.instance} max={60} />,
           'Call-ID': <Text value={record.call_id} max={200} />,
+          Tags: record.tags !== null && <Text value={tagsText(record.tags)} max={400} />,
         }),
         'Call UUID': <code>{visibleText(status.call_uuid)}</code>,
       }}

@@ -23,6 +23,8 @@ export function decisionText({ what, detail }: Decision): string {
       return endedText(detail)
     case 'reported':
       return reportedText(detail)
+    case 'hook':
+      return hookText(detail)
     default:
       return `${what}: ${JSON.stringify(detail)}`
   }
@@ -115,6 +117,17 @@ const parties: Readonly<Record<string, string>> = {
   callee: 'the called party',
   system: 'the platform',
   api: 'an operator or a program, by the API',
+}
+
+/** The decision of the operator's own code, by the names of its fields. */
+export function hookText(detail: Detail): string {
+  const who = [text(detail, 'hook'), text(detail, 'by')].filter((each) => each !== '')
+  const name = `The hook ${who.join(' of ')}`
+  const failed = text(detail, 'failed')
+  const goesOn =
+    detail['fallback'] === 'refuse' ? 'The call is refused.' : 'The call goes on without it.'
+  if (failed !== '') return `${name} has no effect: ${failed}. ${goesOn}`
+  return `${name} has decided: ${JSON.stringify(detail['decision'])}.`
 }
 
 /** A phone's report, as in the record. */

@@ -86,6 +86,8 @@ export function findingTitle(finding: Finding, context: Context): string {
         : 'A certificate expires soon'
     case 'payment':
       return paymentTitle(what)
+    case 'hook':
+      return `The ${name} fails`
   }
 }
 
@@ -191,6 +193,8 @@ export function stepOf(finding: Finding): Link {
       return { text: 'See the settings', to: pathOf('settings') }
     case 'payment':
       return { text: 'See the payments', to: pathOf('payments') }
+    case 'hook':
+      return { text: 'See the settings', to: pathOf('settings') }
     case 'capacity':
     case 'node':
     case 'trunk':

@@ -106,6 +106,7 @@ const blank: ShownCall = {
   caller_address: null,
   callee_address: null,
   customer_id: null,
+  tags: null,
   transfer: null,
   recording: false,
   cost: null,

@@ -8,6 +8,7 @@ import { Field, onForm, textIn } from '../parts/form.tsx'
 import { durationText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
+import { hookText } from './decision-words.ts'
 import { DenialCode } from './denial-code.tsx'
 import { nameOfNode, useInstanceNames } from './names.ts'
 import {
@@ -109,6 +110,9 @@ function Result({ simulation }: { simulation: Simulation }) {
               <Text value={sourceText(simulation.source)} max={120} />
               <OtherSources names={simulation.other_sources} />
             </>
+          ),
+          Hook: simulation.hook !== null && (
+            <Text value={hookText({ hook: 'onInvite', ...simulation.hook })} max={400} />
           ),
           Direction: `${simulation.emergency ? 'emergency, ' : ''}${simulation.direction}`,
           Payer: isCustomerShown ? (

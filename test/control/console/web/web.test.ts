@@ -122,6 +122,7 @@ const listed = (change: Partial<ShownCall> = {}): ShownCall => ({
   caller_address: null,
   callee_address: null,
   customer_id: 7,
+  tags: null,
   transfer: null,
   recording: false,
   cost: 0.1,

@@ -14,6 +14,7 @@ import { shareDatabase } from '../../../support/share-database.ts'
 
 const terms = {
   customerId: 1,
+  name: 'acme',
   tenantId: null,
   isActive: true,
   planId: 1,

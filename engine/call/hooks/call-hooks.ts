@@ -1,0 +1,242 @@
+/**
+ * The operator's own code as call control asks it: before a call is admitted, when its destinations
+ * are known, when one has not taken it; and what it is told. Without such a hook nothing is asked,
+ * and nothing is waited for. Emergency calls ask none.
+ */
+import type { CallCost, CallRecord } from '../../../schema/contracts/call-record.ts'
+import type { AuthorizationRequest } from '../../../schema/contracts/charging.ts'
+import type { Log } from '../../../schema/contracts/log.ts'
+import type {
+  DecidingHook,
+  HookAnswer,
+  HookArgument,
+  HookDecisions,
+  HookFallback,
+  HookParty,
+  HookPort,
+  HookRefusal,
+} from '../../../schema/contracts/hooks.ts'
+import { reasonPhrase } from '../../../schema/sip/index.ts'
+import type { FailedAttempt, HookEffects } from '../call-machine/protocol.ts'
+import type { HookNote, LiveCall, Note } from '../call-machine/state.ts'
+import { type CallRefusal, refused } from '../cdr/end-reason.ts'
+import { authorizationOf } from '../inbound/admission.ts'
+import { isOfSupervisor, type IncomingInvite } from '../inbound/incoming-invite.ts'
+import { retryAfter, type Route, type RouteDeps, tenantOf } from '../inbound/route.ts'
+import { decisionOn } from './decision.ts'
+import {
+  answeredFacts,
+  type CallBegins,
+  candidateFacts,
+  endedFacts,
+  hookCallOf,
+  recordFacts,
+} from './facts.ts'
+import { type NamedRecords, reachOf } from './reach.ts'
+
+/** The parts of the engine that only hooks need. */
+export interface HookSources {
+  readonly port: HookPort
+  readonly records: NamedRecords
+  /** The payer, as far as the source or the caller's number names one. Absent: others know. */
+  readonly payerOf?:
+    | ((request: Omit<AuthorizationRequest, 'callUuid' | 'startedAt'>) => HookParty | undefined)
+    | undefined
+  /** Whether there is a relay, and a place for recordings. */
+  readonly canRecord: () => boolean
+}
+
+interface CallHooksDeps extends RouteDeps {
+  /** Milliseconds by the steady clock. */
+  readonly now: () => number
+  readonly log: Log
+}
+
+/** What a hook has made of a call that begins. */
+export type HookedInvite = { readonly effects: HookEffects } & (
+  | { readonly kind: 'goes_on'; readonly invite: IncomingInvite }
+  | { readonly kind: 'refused'; readonly end: CallRefusal }
+)
+
+export class CallHooks {
+  readonly #sources: HookSources
+  readonly #deps: CallHooksDeps
+
+  constructor(sources: HookSources, deps: CallHooksDeps) {
+    this.#sources = sources
+    this.#deps = deps
+  }
+
+  /** Whether a hook is asked about a call that begins with this INVITE. */
+  asksInvite({ origin, calledNumber }: IncomingInvite): boolean {
+    return (
+      this.#sources.port.has('onInvite') &&
+      origin.kind !== 'unknown' &&
+      !this.#deps.routing.isEmergencyNumber(calledNumber)
+    )
+  }
+
+  get asksAttempts(): boolean {
+    return this.#sources.port.has('onAttemptFailed')
+  }
+
+  /** Asks about a call that begins. `isSimulated`: no call follows. */
+  async invite(
+    invite: IncomingInvite,
+    begins: CallBegins,
+    isSimulated = false,
+  ): Promise<HookedInvite> {
+    const tenantId = tenantOf(invite.origin, this.#deps)
+    const customer = this.#sources.payerOf?.(authorizationOf(invite, this.#deps))
+    const asked = hookCallOf(invite, begins, tenantId, customer)
+    const hook = 'onInvite'
+    const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
+    if (answer.kind === 'nothing') return { kind: 'goes_on', invite, effects: { notes: [] } }
+    if (answer.kind === 'failed') return this.#failed(invite, { hook, ...answer })
+    const { decision, by, fallback = 'continue' } = answer
+    const { records } = this.#sources
+    const reach = reachOf(invite, answer.tenantId ?? null, records, this.#deps)
+    const decided = decisionOn(invite, decision, reach)
+    if (decided.kind === 'wrong')
+      return this.#failed(invite, { hook, by, why: decided.why, fallback })
+    const notes = [this.#note({ hook, by, decision })]
+    if (decided.kind === 'refused') {
+      const end = refusalOf(decided.refusal)
+      return { kind: 'refused', end, effects: { ...decided.effects, notes } }
+    }
+    if (decision.record === true && !this.#sources.canRecord())
+      notes.push(this.#note({ hook, by, failed: NOT_RECORDED, fallback: 'continue' }))
+    return { kind: 'goes_on', invite: decided.invite, effects: { ...decided.effects, notes } }
+  }
+
+  #failed(invite: IncomingInvite, failure: Failure): HookedInvite {
+    const effects = { notes: [this.#noteFailure(failure, invite.callUuid)] }
+    return failure.fallback === 'refuse'
+      ? { kind: 'refused', end: this.#hookFailed(), effects }
+      : { kind: 'goes_on', invite, effects }
+  }
+
+  /** Asks about a route. Undefined: no hook is asked about it. */
+  route(
+    { start }: Pick<LiveCall, 'start'>,
+    route: Route,
+    calledNumber: string,
+  ): Promise<HookedRoute> | undefined {
+    const isAsked = this.#sources.port.has('onRoute') && !isOfSupervisor(start)
+    return isAsked && route.kind === 'candidates'
+      ? this.#askRoute(start, route, calledNumber)
+      : undefined
+  }
+
+  async #askRoute(
+    { callUuid, callerNumber: from }: LiveCall['start'],
+    route: Route & { readonly kind: 'candidates' },
+    to: string,
+  ): Promise<HookedRoute> {
+    const { direction, candidates } = route
+    const hook = 'onRoute'
+    const facts = candidates.map(candidateFacts)
+    const answer = await this.#ask(hook, { callUuid, from, to, direction, candidates: facts })
+    if (answer.kind === 'nothing') return { route, notes: [] }
+    const refusedBy = (end: CallRefusal): Route => ({ kind: 'refused', direction, end })
+    const failed = (failure: Failure): HookedRoute => ({
+      route: failure.fallback === 'refuse' ? refusedBy(this.#hookFailed()) : route,
+      notes: [this.#noteFailure(failure, callUuid)],
+    })
+    if (answer.kind === 'failed') return failed({ hook, ...answer })
+    const { decision, by, fallback = 'continue' } = answer
+    const notes = [this.#note({ hook, by, decision })]
+    if (decision.refuse) return { route: refusedBy(refusalOf(decision.refuse)), notes }
+    if (decision.order === undefined) return { route, notes }
+    const chosen = new Set(decision.order)
+    const ordered = [...chosen].flatMap((position) => candidates[position] ?? [])
+    if (ordered.length < chosen.size || ordered.length === 0) {
+      const why = `order names no position of the ${candidates.length} candidates`
+      return failed({ hook, by, why, fallback })
+    }
+    return { route: { ...route, candidates: ordered }, notes }
+  }
+
+  /** Asks about the next destination. Undefined: the hook says nothing. */
+  async attempt(call: LiveCall, attempt: FailedAttempt): Promise<HookedAttempt> {
+    const { callUuid, calledNumber: to } = call.start
+    const hook = 'onAttemptFailed'
+    const answer = await this.#ask(hook, {
+      callUuid,
+      to,
+      candidate: candidateFacts(attempt.destination),
+      status: attempt.status,
+      reason: attempt.reason,
+      remaining: attempt.remaining.map(candidateFacts),
+      movesOn: attempt.goesOn,
+    })
+    if (answer.kind === 'nothing') return { failover: undefined, notes: [] }
+    if (answer.kind === 'failed') {
+      const notes = [this.#noteFailure({ hook, ...answer }, callUuid)]
+      return { failover: answer.fallback === 'refuse' ? false : undefined, notes }
+    }
+    const { decision, by } = answer
+    const notes = [this.#note({ hook, by, decision })]
+    const isInVain = decision.failover === true && !attempt.mayGoOn
+    if (isInVain) notes.push(this.#note({ hook, by, failed: HEARD, fallback: 'continue' }))
+    return { failover: isInVain ? undefined : decision.failover, notes }
+  }
+
+  answered(call: LiveCall): void {
+    if (this.#sources.port.has('onAnswer')) this.#sources.port.tell('onAnswer', answeredFacts(call))
+  }
+
+  ended(record: CallRecord): void {
+    if (this.#sources.port.has('onEnd')) this.#sources.port.tell('onEnd', endedFacts(record))
+  }
+
+  /** The record is stored. `cost` undefined: another system charges. */
+  recorded(record: CallRecord, cost: CallCost | undefined): void {
+    if (this.#sources.port.has('onRecord'))
+      this.#sources.port.tell('onRecord', recordFacts(record, cost))
+  }
+
+  #ask<H extends DecidingHook>(
+    hook: H,
+    argument: HookArgument<H>,
+  ): Promise<HookAnswer<HookDecisions[H]>> {
+    return this.#sources.port.ask(hook, argument)
+  }
+
+  #note(note: HookNote): Note {
+    return { at: this.#deps.now(), what: 'hook', ...note }
+  }
+
+  #noteFailure({ hook, by, why, fallback }: Failure, callUuid: string): Note {
+    this.#deps.log('warn', 'a hook has failed', { callUuid, hook, by, why, fallback })
+    return this.#note({ hook, by, failed: why, fallback })
+  }
+
+  #hookFailed(): CallRefusal {
+    return refused(503, 'Service Unavailable', 'hook_failed', retryAfter(this.#deps))
+  }
+}
+
+interface Failure {
+  readonly hook: DecidingHook
+  readonly by: string
+  readonly why: string
+  readonly fallback: HookFallback
+}
+
+export interface HookedRoute {
+  readonly route: Route
+  readonly notes: readonly Note[]
+}
+
+interface HookedAttempt {
+  readonly failover: boolean | undefined
+  readonly notes: readonly Note[]
+}
+
+const NOT_RECORDED =
+  'the call is not recorded: recording needs RTPENGINE, RECORDING_SPOOL and RECORDINGS_PATH'
+const HEARD = 'no other destination is tried: the caller has heard this one before its answer'
+
+const refusalOf = ({ status, reason }: HookRefusal): CallRefusal =>
+  refused(status, reason ?? reasonPhrase(status), 'hook_refused')
