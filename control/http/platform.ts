@@ -39,7 +39,7 @@ export interface Platform extends Clocks {
   readonly loopDelay: LoopDelay
   /** Certificates of this process; absent: it has none. */
   readonly certificates?: () => readonly CertificateStatus[]
-  /** What has failed in the operator's code; absent: there is none. */
+  /** Failures of the operator's code; absent: there is none. */
   readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
 }
 

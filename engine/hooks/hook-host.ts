@@ -1,6 +1,6 @@
 /**
- * The operator's file of hooks, as the engine asks it: a thread runs it, and whatever the file does,
- * a question is answered within the limit, and the event loop of the process is not kept.
+ * The operator's file of hooks, as the engine asks it. A thread runs it: whatever the file does, a
+ * question is answered within the limit, and the event loop of the process is not kept.
  */
 import { basename, resolve } from 'node:path'
 import type { Schedule } from '../../schema/clock.ts'
@@ -17,7 +17,7 @@ import type {
 } from '../../schema/contracts/hooks.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { CircuitBreaker } from './circuit-breaker.ts'
-import { fileState, type ReadState } from './file-changes.ts'
+import { fileState, type ReadState } from './watched-files.ts'
 import { HookFailures } from './hook-failures.ts'
 import { HookFigures } from './hook-figures.ts'
 import { decidingHooks, figureOf } from './hook-names.ts'
@@ -149,7 +149,7 @@ export class HookHost implements HookPort {
     thread.post({ type: 'tell', hook, argument })
   }
 
-  /** What has failed, for people. */
+  /** Failures, for people. */
   troubles(): readonly HookTrouble[] {
     return this.#failures.list()
   }

@@ -63,7 +63,7 @@ export class HookThreadRunner {
     } catch (error) {
       const files = this.#imported.all
       const problem = withPlace(describeThrown(error, ownFolder), error, files, ownFolder)
-      return post({ type: 'broken', problem, files })
+      return post({ type: 'broken', problem: { ...problem, file: problem.file ?? file }, files })
     }
   }
 
@@ -78,13 +78,17 @@ export class HookThreadRunner {
     if (read.kind === 'problem') return read.message
     const { hooks, middleware, warnings } = read
     if (middleware !== undefined && this.#application === undefined)
-      return 'its default export is a function, as middleware of drachtio-srf is, which does not run here'
+      return 'its default export is a function, and middleware of drachtio-srf does not run here'
     if (middleware !== undefined) await this.#application?.startApplication(middleware)
     const hasApplication = this.#application?.isUsed === true
     if (hooks.size === 0 && !hasApplication)
       return 'it exports no hook, such as "export const onInvite = (call) => …"'
     this.#hooks = hooks
-    return { hooks: [...hooks.keys()], hasApplication, warnings }
+    return {
+      hooks: [...hooks.keys()],
+      hasApplication,
+      warnings: this.#imported.isComplete ? warnings : [...warnings, onlyOwnChanges],
+    }
   }
 
   receive(message: HostMessage): void {
@@ -205,6 +209,9 @@ export class HookThreadRunner {
     return Math.round((this.#world.now() - start) * 1_000)
   }
 }
+
+const onlyOwnChanges =
+  'this Node does not say what a file imports: a change of such a file holds from SIGHUP on'
 
 const isPromise = (value: unknown): value is PromiseLike<unknown> =>
   typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'

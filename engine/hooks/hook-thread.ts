@@ -58,7 +58,7 @@ export class HookThread implements HookThreadPort {
       env: { ...environment },
       execArgv: stripsTypes ? quietly : ['--experimental-strip-types', ...quietly],
       resourceLimits: { maxOldGenerationSizeMb: memoryMb },
-      // What the file prints comes as a message; anything else of the thread is not ours to show.
+      // Lines that the file prints come as messages; anything else is not ours to show.
       stdout: true,
       stderr: true,
     })

@@ -9,7 +9,7 @@ export class ImportedFiles {
   readonly #files = new Set<string>()
   #fresh: string[] = []
 
-  /** Notes from now on what this thread imports and requires. Node 22.14 and older tell nobody. */
+  /** Notes from now on what this thread imports and requires. Node 22.14 and older do not tell. */
   watch(): void {
     nodeModule.registerHooks?.({
       resolve: (specifier, context, next) => {
@@ -32,6 +32,11 @@ export class ImportedFiles {
     if (this.#files.has(path) || this.#files.size >= MAX_FILES) return
     this.#files.add(path)
     this.#fresh.push(path)
+  }
+
+  /** Whether this Node tells what is imported. */
+  get isComplete(): boolean {
+    return nodeModule.registerHooks !== undefined
   }
 
   get all(): readonly string[] {

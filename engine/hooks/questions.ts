@@ -11,7 +11,7 @@ export type QuestionOutcome =
   | { readonly kind: 'failed'; readonly problem: ThrownProblem; readonly micros: number }
   | { readonly kind: 'overdue' }
 
-export interface Question {
+interface Question {
   readonly hook: DecidingHook
   /** The thread that was asked. */
   readonly thread: object

@@ -1,11 +1,11 @@
 /**
- * Keeps one thread with the operator's file in charge: loads it again when the file has changed, and
- * replaces one that has ended. A file that cannot be loaded leaves the last one in charge.
+ * Keeps one thread with the operator's file in charge: loads the file again when it has changed,
+ * and replaces a thread that has ended. A file that cannot be loaded leaves the last one in charge.
  */
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import { FileChanges, type ReadState } from './file-changes.ts'
+import { type ReadState, WatchedFiles } from './watched-files.ts'
 import type { HookThreadPort, ThreadListener } from './hook-thread.ts'
 import type { LoadedFile, ThreadMessage } from './thread-messages.ts'
 import { placeless, problemLine, shownPath, type ThrownProblem } from './thrown.ts'
@@ -30,7 +30,7 @@ const FIRST_DELAY_MS = 1_000
 const MAX_DELAY_MS = 30_000
 /** A thread that has lived so long is replaced as quickly as the first one. */
 const STEADY_MS = 60_000
-/** What a thread has begun may take so long after another one is in charge. */
+/** A replaced thread has so long for what it has begun. */
 const LEAVE_MS = 40_000
 /** Calls that an application has taken may go on in its thread. */
 const APPLICATION_LEAVE_MS = 4 * 3_600_000
@@ -44,7 +44,7 @@ interface Loaded {
 
 export class ThreadKeeper {
   readonly #deps: ThreadKeeperDeps
-  readonly #changes: FileChanges
+  readonly #changes: WatchedFiles
   readonly #loading: OneAtATime<ThrownProblem | undefined>
   #current: Loaded | undefined
   /** Threads that end when they have nothing to do, the oldest first. */
@@ -61,7 +61,7 @@ export class ThreadKeeper {
   constructor(deps: ThreadKeeperDeps) {
     this.#deps = deps
     this.#loading = new OneAtATime(() => this.#load())
-    this.#changes = new FileChanges({ ...deps, onChange: () => void this.reload() })
+    this.#changes = new WatchedFiles({ ...deps, onChange: () => void this.reload() })
   }
 
   /** Undefined: there is none at this moment. */

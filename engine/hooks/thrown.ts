@@ -1,6 +1,6 @@
 /**
- * Describes whatever a file of the operator has thrown: one line, with file and line. Type stripping
- * keeps positions, so those of the stack are those of the source.
+ * Describes whatever a file of the operator has thrown: one line, with file and line. Types are
+ * stripped in place, so positions of the stack are those of the source.
  */
 import { join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -34,7 +34,7 @@ export function describeThrown(thrown: unknown, ownFolder: string): ThrownProble
 
 export const placeless = (message: string): ThrownProblem => ({ message, file: null, line: null })
 
-/** `hooks.ts:12: TypeError: …` */
+/** `file:12: TypeError: …` */
 export function problemLine({ file, line, message }: ThrownProblem): string {
   if (file === null) return message
   return line === null ? `${shownPath(file)}: ${message}` : `${shownPath(file)}:${line}: ${message}`

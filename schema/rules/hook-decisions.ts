@@ -1,6 +1,7 @@
 /**
- * What code of the operator may answer when a call asks it. A file of hooks and a routing webhook
- * are checked alike: an answer that is not allowed counts as a failure, and is not used in part.
+ * Checks answers of the operator's code to a call that asks it. A file of hooks and a routing
+ * webhook are checked alike: an answer that is not allowed counts as a failure, and is not used in
+ * part.
  */
 import type { DecidingHook, HookDecisions } from '../contracts/hooks.ts'
 import { sipTarget } from '../net/sip-target.ts'

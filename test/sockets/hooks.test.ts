@@ -98,7 +98,11 @@ test.each([
   ['hooks.ts', 'enum Kind { A }\nexport const onInvite = () => Kind.A', /hooks\.ts:1: .*enum/],
   ['hooks.mjs', 'export const a = 1\nexport const b = {\n  x y\n}', /hooks\.mjs:3: Syntax/],
   ['hooks.js', 'const a = 1\nmodule.exports = { x y }', /hooks\.js:2: Syntax/],
-  ['hooks.ts', `// first\nimport { a } from './not-there.ts'\na()`, /hooks\.ts:2: Cannot find/],
+  [
+    'hooks.ts',
+    `const one = 1\nimport { a } from './not-there.ts'\na()`,
+    /hooks\.ts:2: Cannot find/,
+  ],
   ['hooks.ts', `\n\nnull.x\nexport {}`, /hooks\.ts:3: TypeError/],
   ['hooks.ts', `process.exit(3)`, /hooks\.ts: the file ended its thread with exit code 3/],
   ['hooks.ts', `export const onInvite = 'call'`, /hooks\.ts: onInvite is a string/],

@@ -170,7 +170,7 @@ export interface AnomalyDeps {
   readonly peers?: PeerRequests | undefined
   /** Certificates of this process; absent: it has none. */
   readonly certificates?: (() => readonly CertificateStatus[]) | undefined
-  /** What has failed in the operator's code; absent: there is none. */
+  /** Failures of the operator's code; absent: there is none. */
   readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
   readonly tenantId: number | null
   /** The only SIP domain whose keys are searched; null: all. */

@@ -20,7 +20,7 @@ export const fileState: ReadState = async (file) => {
   }
 }
 
-export class FileChanges {
+export class WatchedFiles {
   readonly #read: ReadState
   readonly #schedule: Schedule
   readonly #onChange: () => void
