@@ -111,6 +111,8 @@ for (const { path, contents } of [threads, library].flatMap((each) => each.outpu
   install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
+// Types alone: `import type { Hooks } from 'tollgate'`.
+install('dist/hooks.d.ts', readFileSync('schema/contracts/hooks.ts'))
 const prebuilds = `${folderOf('better-sqlite3')}/prebuilds`
 for (const name of filesIn(prebuilds))
   install(`dist/prebuilds/${name}`, readFileSync(join(prebuilds, name)))
