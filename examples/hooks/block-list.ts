@@ -23,7 +23,9 @@ function read(): void {
 }
 
 read()
-watchFile(file, { interval: 1_000 }, read)
+watchFile(file, { interval: 1_000 }, (now, before) => {
+  if (now.mtimeMs !== before.mtimeMs) read()
+})
 
 export const onInvite: Hooks['onInvite'] = ({ from }) => {
   const number = from.replace('+', '')

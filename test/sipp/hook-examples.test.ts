@@ -1,4 +1,5 @@
 /** The files of `examples/hooks`, as a user runs them: one program each, and calls by SIPp. */
+import { createSocket } from 'node:dgram'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
@@ -198,4 +199,29 @@ test('country failover: a 404 moves on in the country of the table, in its order
   expect(attemptsOf(first ?? { attempts: '[]' })).toEqual([404, 200])
   expect(first).toMatchObject({ carrier: 'north', direction: 'outbound' })
   expect(attemptsOf(second ?? { attempts: '[]' })).toEqual([404])
+})
+
+test('announcement: its number hears the file, is hung up, and pays; other numbers go on', async () => {
+  const file = join(folder, 'words.ulaw')
+  const words = Buffer.from(Array.from({ length: 1_600 }, (_, at) => at % 251))
+  writeFileSync(file, words)
+  const announced = '18005550100'
+  const own = await startExample(
+    'announcement',
+    { nodes: ['answers'] },
+    { ANNOUNCEMENT_FILE: file, ANNOUNCEMENT_NUMBER: announced },
+  )
+  const ear = createSocket('udp4')
+  const heard: Buffer[] = []
+  ear.on('message', (packet) => heard.push(packet.subarray(12)))
+  await once(ear.bind(0, '127.0.0.1'), 'listening')
+  onTestFinished(() => void ear.close())
+  const keys = { caller: paying, ear: String(ear.address().port) }
+  expect(await place(own, 'listens', { service: announced, keys })).toEqual(clean)
+  expect(Buffer.concat(heard)).toEqual(words)
+  expect(await place(own, 'answered')).toEqual(clean)
+  const [announcement, other] = await own.tollgate.waitForCalls(2)
+  expect(announcement).toMatchObject({ disposition: 'ANSWERED', hangup_by: 'callee' })
+  expect(announcement?.cost_micros).toBe(cents(announcement?.billsec ?? 0))
+  expect([announcement?.node, other?.node]).toEqual([null, own.uris[0]])
 })
