@@ -85,6 +85,7 @@ const threads = await build({
   entryNames: '[name]-[hash]',
   // Its binary is a package of its own for each system.
   external: ['@node-rs/argon2'],
+  plugins: [drachtioSrfBeside],
 })
 const [launcher, program, library, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.

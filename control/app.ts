@@ -85,6 +85,7 @@ import { carriers, withLiveStatus } from './resources/carriers.ts'
 import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
+import { routingWebhookRoutes } from './resources/routing-webhook-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -248,7 +249,10 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
   const app = new Hono<ControlEnv>()
   for (const noun of Object.values<AnyDefinition>(nouns))
     if (noun.hasOwnRoutes === undefined) app.route('/', resourceRoutes(deps, noun))
-  return app.route('/', carrierRoutes(deps)).route('/', agentRoutes(deps))
+  return app
+    .route('/', carrierRoutes(deps))
+    .route('/', agentRoutes(deps))
+    .route('/', routingWebhookRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

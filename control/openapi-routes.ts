@@ -15,12 +15,28 @@ import { routeNotes, validate, describeRoute } from './http/validate.ts'
 import { openApiDocument } from './http/openapi-document.ts'
 import { docsPage, docsScript, pagePolicy } from './http/openapi-pages.ts'
 import { bare, either, text } from './http/operation.ts'
+import { callQuestion, exampleCallQuestion, inviteDecision } from './resources/hook-schemas.ts'
 
 /** Files of swagger-ui-dist, with their content types. */
 const packaged = new Map([
   ['swagger-ui.css', 'text/css; charset=utf-8'],
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ])
+
+const sentRequests = {
+  'call.invite': {
+    summary: 'A call asks where it goes',
+    description:
+      'A routing webhook gets this for each call of its scope, signed as Standard Webhooks say ' +
+      '(`webhook-id`, `webhook-timestamp`, `webhook-signature`). An answer has at most 64 kB, no ' +
+      'compression, and comes within `timeout_ms`; no redirect is followed. Anything else than ' +
+      '200 with a decision or 204 is a failure: `fallback` holds.',
+    body: callQuestion,
+    example: exampleCallQuestion,
+    answer: inviteDecision,
+    answerExample: { set: 2, tags: { crm: 'gold' } },
+  },
+}
 
 const fileParam = z.strictObject({ file: z.string().max(50) })
 
@@ -41,7 +57,8 @@ export function openApiRoutes(app: DescribedApp, version: string, files: Console
 function getOpenApiDocumentRoute(app: DescribedApp, version: string) {
   let document: string | undefined
   let packed: Uint8Array<ArrayBuffer> | undefined
-  const describe = (): string => JSON.stringify(openApiDocument(routeNotes(app), version))
+  const describe = (): string =>
+    JSON.stringify(openApiDocument(routeNotes(app), version, sentRequests))
   return new Hono<ControlEnv>().get(
     '/openapi.json',
     describeRoute({

@@ -2,6 +2,7 @@
  * Builds an engine, each part on those before it. To plug in a new part, build it in the step of
  * its subject below, and pass it to those who ask it; `Engine` starts, stops and shows it.
  */
+import { isIP } from 'node:net'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
 import type { Unserved } from '../schema/contracts/calls.ts'
@@ -16,6 +17,7 @@ import type { Storage } from '../schema/storage/storage.ts'
 import type { Store } from '../schema/storage/store.ts'
 import { CallTotals } from './call-totals.ts'
 import { ActiveCalls } from './call/active-calls.ts'
+import { ApplicationRuns } from './call/application/application-runs.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
 import type { HookSources } from './call/hooks/call-hooks.ts'
@@ -34,6 +36,9 @@ import { Engine } from './engine.ts'
 import { EventLog } from './event-log.ts'
 import { FloodGuard } from './flood-guard/flood-guard.ts'
 import { SharedBans, type SharedBansDeps } from './flood-guard/shared-bans.ts'
+import { ChainedHooks } from './hooks/chained-hooks.ts'
+import { loadRoutingWebhooks } from './hooks/webhook/routing-webhook-store.ts'
+import { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
 import { createMedia } from './media/create-media.ts'
 import { createQuality } from './media/quality/quality.ts'
 import { createRecordings } from './media/recording/recordings.ts'
@@ -87,7 +92,7 @@ export interface EngineDeps {
   readonly priceOf?: RoutingDeps['carrierPrice']
   /** Returns what charging would answer. Absent when an external OCS charges. */
   readonly foresee?: SimulationDeps['foresee']
-  /** The operator's own code; absent: there is none. */
+  /** The operator's file of hooks; absent: there is none. */
   readonly hooks?: HookPort | undefined
   /** Returns the payer that a call's source names. Absent when an external OCS charges. */
   readonly payerOf?: HookSources['payerOf']
@@ -114,18 +119,19 @@ const BYTES_OF_A_CALL = 16_384
 
 export function createEngine(deps: EngineDeps): Engine {
   const base = createBase(deps)
-  // All send by the SIP server, so it is there first. It asks for decisions, and calls end, when
-  // everything below is there: nothing runs before `Engine.start`.
+  // All send by the SIP server, so it is there first. It asks for decisions, and calls and
+  // applications end, when everything below is there: nothing runs before `Engine.start`.
   const sip = createSip(deps, base, () => decisions)
   const calls = createCalls(deps, base, (record) => {
     media.recordings?.ended(record)
     sip.testPhones.end(record.callUuid)
   })
   const routes = createRoutes(deps, base, sip, calls)
-  const access = createAccess(deps, base, sip, routes)
+  const applications = new ApplicationRuns({ onEnded: (run) => control.applicationEnded(run) })
+  const access = createAccess(deps, base, sip, { ...routes, applications })
   const media = createMediaParts(deps, base, routes, access, calls)
-  const hooks = hookSources(deps, routes, media)
-  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, hooks }
+  const hookedTo = hookSources(deps, routes, media)
+  const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, applications, hookedTo }
   const control = createCallControl(deps, parts)
   const { isInner } = base.tenantNames
   const decisions: SipDecisions = sipDecisions({ ...parts, control, isInner })
@@ -141,8 +147,9 @@ type Routes = ReturnType<typeof createRoutes>
 type Access = ReturnType<typeof createAccess>
 type MediaParts = ReturnType<typeof createMediaParts>
 interface CallParts {
+  readonly applications: ApplicationRuns
   readonly calls: ActiveCalls
-  readonly hooks: HookSources | undefined
+  readonly hookedTo: HookSources
 }
 
 /** Creates what knows no other part: names, addresses, deadlines, events. */
@@ -221,7 +228,33 @@ function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: Acti
   const trunks = createTrunks(deps, base, client)
   const routing = createRouting(deps, base, { dispatcher, trunks, calls })
   const unpriced = new UnpricedCalls({ routing, tenantNames, now, log })
-  return { notes, dispatcher, trunks, routing, unpriced }
+  const routingWebhooks = createRoutingWebhooks(deps, base, dispatcher)
+  const hooks = deps.hooks ? new ChainedHooks(deps.hooks, routingWebhooks) : routingWebhooks
+  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, hooks }
+}
+
+function createRoutingWebhooks(
+  { store, config, now, wallNow, schedule, newUuid, log }: EngineDeps,
+  { hosts, ownPlaces }: Base,
+  dispatcher: Dispatcher,
+): RoutingWebhooks {
+  return new RoutingWebhooks({
+    load: () => loadRoutingWebhooks(store, (problem) => log('warn', problem)),
+    setOfNode: (nodeId) => dispatcher.setOfNode(nodeId),
+    watch: (names) => hosts.watch('routing webhooks', names),
+    resolve: async (host) => {
+      const known = hosts.addressesOf(host)
+      const found = known.length > 0 ? known : (await hosts.lookUp([host]))(host)
+      return found.map((address) => ({ address, family: isIP(address) }))
+    },
+    allowPrivate: config.webhookPrivateTargets === 'allow',
+    isOwn: (address) => innerCheck(ownPlaces)(address),
+    now: wallNow,
+    steadyNow: now,
+    schedule,
+    newUuid,
+    log,
+  })
 }
 
 function createDispatcher(
@@ -312,13 +345,15 @@ function createAccess(
   deps: EngineDeps,
   base: Base,
   { server, client }: Sip,
-  { routing, dispatcher }: Routes,
+  { routing, dispatcher, hooks, applications }: Routes & { readonly applications: ApplicationRuns },
 ) {
   const { store, now, schedule, log, notices } = deps
   const { peers } = base
-  // Carriers, nodes, other instances and trusted networks are never shut out.
+  // Carriers, nodes, other instances, applications and trusted networks are never shut out.
   const isKnown = (address: string, port: number): boolean =>
-    peers?.has(address) === true || routing.recognize({ address, port }).kind !== 'unknown'
+    peers?.has(address) === true ||
+    applications.isAt(address, port) ||
+    routing.recognize({ address, port }).kind !== 'unknown'
   const guard = new FloodGuard({
     now,
     log,
@@ -337,7 +372,7 @@ function createAccess(
     guard,
     refused,
     sharedBans: notices && new SharedBans({ store, notices, guard, now, schedule, log }),
-    ...createPhones(deps, base, { client, dispatcher, guard, routing }),
+    ...createPhones(deps, base, { client, dispatcher, guard, hooks, routing }),
     /** True: the refused call gets a record. */
     onUnknownSource: (
       source: Parameters<FloodGuard['unknownSource']>[0],
@@ -353,13 +388,14 @@ interface PhoneParts {
   readonly client: UserAgent
   readonly dispatcher: Dispatcher
   readonly guard: FloodGuard
+  readonly hooks: HookPort
   readonly routing: Routing
 }
 
 function createPhones(
   deps: EngineDeps,
   { events, peers }: Base,
-  { client, dispatcher, guard, routing }: PhoneParts,
+  { client, dispatcher, guard, hooks, routing }: PhoneParts,
 ) {
   const { store, now, wallNow, schedule, randomBytes, log, config, clocks, installation } = deps
   const wrongPasswords = new WrongPasswords({ store, wallNow, schedule, log })
@@ -379,7 +415,7 @@ function createPhones(
     })
   const registrar: Registrar = new Registrar({
     notices: deps.notices,
-    hooks: deps.hooks,
+    hooks,
     node: deps.node.name,
     hop,
     store,
@@ -431,13 +467,12 @@ function createMediaParts(
   return { relays, media, recordings }
 }
 
-/** Undefined: the operator has no code of its own. */
+/** The operator's code, and what its decisions may name. */
 function hookSources(
-  { hooks: port, payerOf }: EngineDeps,
-  { routing, dispatcher }: Routes,
+  { payerOf }: EngineDeps,
+  { routing, dispatcher, hooks: port }: Routes,
   { recordings }: MediaParts,
-): HookSources | undefined {
-  if (port === undefined) return undefined
+): HookSources {
   const records: HookSources['records'] = {
     setsNamed: (wanted) => dispatcher.setsNamed(wanted),
     carriersNamed: (wanted) => routing.carriersNamed(wanted),
@@ -465,7 +500,7 @@ function createCallControl(
     calls,
     charging: deps.charging,
     onEnded: (record, measured) => totals.add(record, measured),
-    hooks: parts.hooks,
+    hooks: parts.hookedTo,
     now,
     log,
     registrar,
@@ -476,6 +511,7 @@ function createCallControl(
     listening: media?.listening,
     onUnknownSource,
     otherInstances: transferInstances(deps, parts),
+    applications: parts.applications,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),
@@ -518,7 +554,7 @@ function createSimulator(
   const { calls, client, dispatcher, domains, guard, isKnown, registrar, routing } = parts
   const ownHost = () => client.ownHost
   return simulatorOf({
-    hooks: parts.hooks,
+    hooks: parts.hookedTo,
     log,
     routing,
     dispatcher,

@@ -31,6 +31,7 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
     },
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: trunksPort(engine, stampOf),
+    routingWebhooks: engine.routingWebhooks,
     telemetry: () => engine.telemetry(),
     relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.totals.postDialDelay(),

@@ -10,6 +10,7 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { OwnNetwork } from '../schema/rules/gateways.ts'
 import type { CallTotals } from './call-totals.ts'
 import type { ActiveCalls } from './call/active-calls.ts'
+import type { ApplicationRuns } from './call/application/application-runs.ts'
 import type { CallControl, Restored } from './call/app.ts'
 import type { CallDeadlines } from './call/deadlines.ts'
 import type { MessageLog } from './call/trace/message-log.ts'
@@ -29,6 +30,7 @@ import type { RefusedCalls } from './refused-calls.ts'
 import type { PhoneHop } from './registrar/hop/phone-hop.ts'
 import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
+import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
 import type { Routing } from './routing/routing.ts'
 import type { UnpricedCalls } from './routing/unpriced-calls.ts'
 import type { ServedSip } from './served-sip.ts'
@@ -43,6 +45,8 @@ import type { Trunks } from './trunks/trunks.ts'
 
 /** The parts that an engine starts, stops and shows. */
 export interface EngineParts {
+  /** Applications of drachtio-srf that are asked about calls. */
+  readonly applications: ApplicationRuns
   readonly calls: ActiveCalls
   readonly client: UserAgent
   readonly control: CallControl
@@ -67,6 +71,7 @@ export interface EngineParts {
   /** Absent without `RTPENGINE`. */
   readonly relays: RelayPool | undefined
   readonly routing: Routing
+  readonly routingWebhooks: RoutingWebhooks
   readonly served: ServedSip
   readonly server: SipService
   /** Absent without other instances. */
@@ -92,6 +97,7 @@ const REFUSING_MS = 300
 const LEAVING_POLL_MS = 20
 export class Engine {
   readonly #parts: EngineParts
+  readonly applications: ApplicationRuns
   readonly calls: ActiveCalls
   readonly dispatcher: Dispatcher
   readonly events: EventLog
@@ -101,6 +107,7 @@ export class Engine {
   readonly registrar: Registrar
   readonly relays: RelayPool | undefined
   readonly routing: Routing
+  readonly routingWebhooks: RoutingWebhooks
   readonly sharedBans: SharedBans | undefined
   readonly storage: StorageNotes
   readonly totals: CallTotals
@@ -115,6 +122,7 @@ export class Engine {
 
   constructor(parts: EngineParts) {
     this.#parts = parts
+    this.applications = parts.applications
     this.calls = parts.calls
     this.dispatcher = parts.dispatcher
     this.events = parts.events
@@ -124,6 +132,7 @@ export class Engine {
     this.registrar = parts.registrar
     this.relays = parts.relays
     this.routing = parts.routing
+    this.routingWebhooks = parts.routingWebhooks
     this.sharedBans = parts.sharedBans
     this.storage = parts.storage
     this.totals = parts.totals
@@ -237,6 +246,7 @@ export class Engine {
     await parts.media?.stop()
     await parts.recordings?.stop()
     parts.relays?.stop()
+    parts.routingWebhooks.stop()
     parts.hosts.stop()
     parts.sharedBans?.stop()
     parts.deadlines.stop()
@@ -267,6 +277,7 @@ export class Engine {
   async load(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
+    await this.routingWebhooks.reload()
     await this.registrar.load()
     await this.sharedBans?.reload()
   }
@@ -275,7 +286,24 @@ export class Engine {
   async reload(): Promise<void> {
     await this.dispatcher.reload()
     await this.routing.reload()
+    await this.routingWebhooks.reload()
     await this.registrar.reload()
+  }
+
+  /**
+   * Where applications of this process reach SIP, once started. Undefined: SIP is served by
+   * drachtio-servers elsewhere, or neither by UDP nor by TCP.
+   */
+  get wayForApplications() {
+    if (this.#parts.port.isRemote) return undefined
+    const listener = ['udp', 'tcp']
+      .map((wanted) => this.listeners.find(({ protocol }) => protocol === wanted))
+      .find((each) => each !== undefined)
+    if (listener === undefined) return undefined
+    const { protocol, host, port } = listener
+    const anyHosts: Readonly<Record<string, string>> = { '0.0.0.0': '127.0.0.1', '::': '::1' }
+    const by = protocol === 'tcp' ? ('tcp' as const) : ('udp' as const)
+    return { protocol: by, host: anyHosts[host] ?? host, port }
   }
 
   /** Reads the certificates of `tls` and `wss` again, for new connections. */
@@ -321,6 +349,7 @@ export class Engine {
       ...parts.refused.telemetry(),
       deadlines: parts.deadlines.size,
       ...parts.storage.telemetry(),
+      ...parts.routingWebhooks.telemetry(),
       calls_without_record_total: parts.calls.unstored.withoutRecord,
       messages_delivered_total: parts.control.messages.delivered,
       messages_refused_total: parts.control.messages.refused,

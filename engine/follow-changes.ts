@@ -88,6 +88,7 @@ export function followForEngine(changes: Changes, engine: Engine): void {
   routing('outbound_route', ['outbound_route'])
   routing('inbound_route', ['inbound_route'])
   routing('agent', ['ai_agent'])
+  changes.follow({ topics: ['routing_webhook'], reload: () => engine.routingWebhooks.reload() })
   routing('tenant', ['tenant', 'tenant_domain', 'tenant_number'])
   changes.follow({
     topics: ['tenant', 'tenant_domain'],

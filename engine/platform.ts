@@ -230,12 +230,13 @@ async function serve(parts: LoadedParts, deps: PlatformDeps): Promise<OpenedPlat
 /** Binds SIP, and takes up the calls of the previous process. */
 async function resumeCalls(
   engine: Engine,
-  { limits, requests, previous }: Services,
+  { hooks, limits, requests, previous }: Services,
   answers: AnswersFile,
   { now, log }: PlatformDeps,
 ): Promise<void> {
   const { saved, ...closed } = previous
   const { restored, abandoned } = await engine.start(saved, answers.take(now()))
+  serveApplications(hooks, engine, log)
   engine.finishLast()
   await Promise.all([limits?.alone(), requests?.alone()])
   tellResumed(log, restored, { ...closed, recoveredCalls: closed.recoveredCalls + abandoned })
@@ -345,6 +346,14 @@ function engineOn(
     webhooks: webhooks.sink,
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
+}
+
+/** Middleware of drachtio-srf needs our own SIP server. */
+function serveApplications(hooks: HookHost | undefined, engine: Engine, log: Log): void {
+  const way = engine.wayForApplications
+  if (way !== undefined) hooks?.serveApplications({ runs: engine.applications, way })
+  else if (hooks)
+    log('warn', 'hooks: middleware is not asked, as SIP is served neither here by UDP nor by TCP')
 }
 
 /** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */
@@ -586,6 +595,7 @@ function openControl(
         publicUrl: config.publicUrl,
         trustedProxies: config.trustedProxies,
         hasMediaRelay: config.relays.length > 0,
+        allowsPrivateTargets: config.webhookPrivateTargets === 'allow',
         reservedNetworks: [
           ...config.trustedSources,
           ...config.edgeProxies.map(({ network }) => network),

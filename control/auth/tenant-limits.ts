@@ -46,6 +46,11 @@ const limits = {
     most: 1_000,
     rows: 'outbound_route',
   },
+  routing_webhooks: {
+    code: 'too_many_routing_webhooks',
+    most: 50,
+    rows: 'routing_webhook',
+  },
   extensions: {
     code: 'too_many_extensions',
     most: 20_000,

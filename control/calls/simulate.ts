@@ -25,7 +25,7 @@ import { decimal, denialTextField, exampleTime, moment } from '../http/view-fiel
 import { directions } from '../../schema/contracts/field-values.ts'
 
 const candidate = z.strictObject({
-  kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain']),
+  kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain', 'application']),
   uri: z.string(),
   name: z.string().nullable().describe('Of the carrier, the agent or the extension.'),
   id: z.int().nullable().describe('Of the node, the carrier or the agent.'),

@@ -17,7 +17,10 @@ export interface ChangeDeps extends Pick<
   readonly kinds: Kinds
   readonly keys: KeyStore
   readonly tenants: Pick<TenantScope, 'clear'>
-  readonly settings: Pick<Platform['settings'], 'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay'>
+  readonly settings: Pick<
+    Platform['settings'],
+    'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay' | 'allowsPrivateTargets'
+  >
 }
 
 /** A kind of thing that can be brought back to the state it had. */

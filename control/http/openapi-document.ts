@@ -52,7 +52,22 @@ function relocated(json: unknown): unknown {
   )
 }
 
-export function openApiDocument(notes: readonly RouteNote[], version: string): Json {
+/** A request that the platform sends, as the receiver has to read and answer it. */
+export interface SentRequest {
+  readonly summary: string
+  readonly description: string
+  readonly body: z.ZodType
+  readonly example: unknown
+  readonly answer: z.ZodType
+  readonly answerExample: unknown
+}
+
+/** @param sent requests to receivers, by their names. */
+export function openApiDocument(
+  notes: readonly RouteNote[],
+  version: string,
+  sent: Readonly<Record<string, SentRequest>> = {},
+): Json {
   const schemas = new Schemas()
   const error = schemas.named('Error', errorSchema, 'output')
   const paths: Record<string, Json> = {}
@@ -75,6 +90,9 @@ export function openApiDocument(notes: readonly RouteNote[], version: string): J
     servers: [{ url: '/', description: 'This process.' }],
     tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
+    webhooks: Object.fromEntries(
+      Object.entries(sent).map(([name, request]) => [name, sentObject(request, schemas)]),
+    ),
     components: {
       schemas: schemas.all,
       responses: errorResponses(error, usedIn(paths)),
@@ -84,6 +102,35 @@ export function openApiDocument(notes: readonly RouteNote[], version: string): J
     },
   }
 }
+
+const sentObject = (request: SentRequest, schemas: Schemas): Json => ({
+  post: {
+    summary: request.summary,
+    description: request.description,
+    tags: ['Webhooks'],
+    requestBody: {
+      required: true,
+      content: {
+        'application/json': {
+          schema: schemas.of(request.body, 'output'),
+          example: request.example,
+        },
+      },
+    },
+    responses: {
+      200: {
+        description: 'A decision.',
+        content: {
+          'application/json': {
+            schema: schemas.of(request.answer, 'output'),
+            example: request.answerExample,
+          },
+        },
+      },
+      204: { description: 'The call goes on as without the webhook.' },
+    },
+  },
+})
 
 const pathOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
 

@@ -63,6 +63,8 @@ interface ControlSettings {
   readonly ownPlaces: OwnNetwork
   /** Whether `RTPENGINE` names media relays: without one, some media rules are refused. */
   readonly hasMediaRelay: boolean
+  /** Whether webhooks may go to private networks; absent: they may not. */
+  readonly allowsPrivateTargets?: boolean
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */
   readonly trustedProxies: readonly string[]
 }

@@ -11,6 +11,8 @@ export interface ResourceDescription {
   /** A body that creates the example. */
   readonly body: unknown
   readonly patch: unknown
+  /** The response of a creation, where it shows more than the others. */
+  readonly created?: { readonly shown: z.ZodType; readonly example: unknown }
   /** Responses include figures of other nodes. */
   readonly nodes?: Operation['nodes']
 }
@@ -21,7 +23,7 @@ export const deleted = z.strictObject({ id: z.int(), deleted: z.literal(true) })
 export function resourceOperations(
   noun: string,
   view: z.ZodType,
-  { tag, example, body, patch, nodes, shown = view }: ResourceDescription,
+  { tag, example, body, patch, nodes, created, shown = view }: ResourceDescription,
   isBare: boolean,
 ) {
   const name = pascal(noun)
@@ -35,7 +37,7 @@ export function resourceOperations(
       ...written,
       summary: `Create ${one}`,
       body,
-      answer: answer(shown, example, 201),
+      answer: answer(created?.shown ?? shown, created?.example ?? example, 201),
     },
     list: {
       id: `list${name}s`,

@@ -83,6 +83,8 @@ const fieldNames: Readonly<Record<string, string>> = {
   'tenant_domain.domain': 'domains',
   'tenant_number.prefix': 'numbers',
   'dispatcher_node.transport': 'host',
+  'routing_webhook.carrier_id': 'carrier',
+  'routing_webhook.set_id': 'set',
   "index 'rate_identity'": 'prefix',
   "index 'ai_agent_extension'": 'extension',
   "index 'rate_plan_name'": 'name',
@@ -91,6 +93,7 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'carrier_name'": 'name',
   "index 'outbound_route_name'": 'name',
   "index 'inbound_route_name'": 'name',
+  "index 'routing_webhook_tenant'": 'tenant',
   "index 'ai_agent_name'": 'name',
   "index 'dispatcher_set_name'": 'endpoint_name',
 }

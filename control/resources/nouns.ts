@@ -8,6 +8,7 @@ import { inboundRoutes } from './inbound-routes.ts'
 import { outboundRoutes } from './outbound-routes.ts'
 import { ratePlans } from './rate-plans.ts'
 import { rates } from './rates.ts'
+import { routingWebhooks } from './routing-webhooks.ts'
 import { tenants } from './tenants.ts'
 
 /** The nouns by their names in a seed file, each after those to which it may refer. */
@@ -22,4 +23,5 @@ export const nouns = {
   extensions,
   ai_agents: aiAgents,
   inbound_routes: inboundRoutes,
+  routing_webhooks: routingWebhooks,
 }

@@ -36,6 +36,8 @@ export interface RouteOptions<View extends z.ZodObject, Live> {
   readonly newBody?: z.ZodObject
   /** Fields of the PATCH that differ from those of the body. */
   readonly patchFields?: Readonly<Record<string, z.ZodType>>
+  /** Reads the secret that the response of a creation shows, and no other one. */
+  readonly secretOf?: (id: number) => Promise<string | undefined>
   /** Responses have no envelope (SPECIFICATION.md §4.1). */
   readonly isBare?: boolean
 }
@@ -117,7 +119,7 @@ function createRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
     describeRoute(routes.described.create),
     validate('query', writeQuery),
     validate('json', routes.options.newBody ?? definition.fields.body),
-    repeatable(),
+    repeatable(routes.options.secretOf && { shownOnce: 'secret' }),
     async (c) => {
       const given = c.req.valid('json') as z.output<Body>
       const { reason = null } = c.req.valid('query')
@@ -136,6 +138,14 @@ function createRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
       await definition.follow?.(deps, { id: rowId, after })
       recordChange(c, changeId, { before: null, after }, reason)
       const location = `/api/v1${path}/${rowId}`
+      const secretShown = await routes.options.secretOf?.(rowId)
+      if (secretShown !== undefined) {
+        c.header('Cache-Control', 'no-store')
+        return c.json(
+          { success: true, data: Object.assign({}, show(after), { secret: secretShown }) },
+          { status: 201, headers: { Location: location } },
+        )
+      }
       if (!routes.isBare) return created(c, location, show(after))
       c.header('Location', location)
       return c.json(show(after), 201)

@@ -54,6 +54,8 @@ export interface ResourceDeps {
   readonly reserved: ReservedAddresses
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
+  /** Whether webhooks may go to private networks. */
+  readonly allowsPrivateTargets: boolean
   /** The only way to a balance; only customers need it. */
   readonly ledger?: LedgerPort | undefined
   /** The amount reserved for the live calls of a customer. */
@@ -544,6 +546,7 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
 const noDeps = {
   reserved: nothingReserved,
   hasMediaRelay: false,
+  allowsPrivateTargets: false,
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
@@ -564,6 +567,7 @@ export const resourceDeps = ({
   store,
   reserved: reservedBy(settings),
   hasMediaRelay: settings.hasMediaRelay,
+  allowsPrivateTargets: settings.allowsPrivateTargets === true,
   ledger: ocs?.ledger,
   reservedOf: (id) => ocs?.balanceOf(id)?.reservedMicros ?? 0n,
   isUnresolvable: (nodeId) => engine.dispatcher.isUnresolvable(nodeId),

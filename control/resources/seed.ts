@@ -63,6 +63,8 @@ export interface SeedPorts {
   readonly ledger: LedgerPort
   /** Whether `RTPENGINE` names media relays. */
   readonly hasMediaRelay: boolean
+  /** Whether webhooks may go to private networks. */
+  readonly allowsPrivateTargets?: boolean
   /** The addresses of this installation. */
   readonly ownPlaces: OwnNetwork
   /** Resolves names, for a bounded time; absent: names are not resolved. */
@@ -296,8 +298,10 @@ function lineOf(element: string, { path, message }: RequestProblem): string {
 
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
-function writersOf({ store, ledger, hasMediaRelay, ownPlaces: own }: SeedPorts): Writers {
-  const deps = { store, ledger, hasMediaRelay, reserved: { networks: [], own } }
+function writersOf({ ownPlaces: own, ...ports }: SeedPorts): Writers {
+  const { store, ledger, hasMediaRelay, allowsPrivateTargets = false } = ports
+  const reserved = { networks: [], own }
+  const deps = { store, ledger, hasMediaRelay, allowsPrivateTargets, reserved }
   return bySection((section) => storeOf<z.ZodObject, z.ZodObject>(nouns[section], deps))
 }
 

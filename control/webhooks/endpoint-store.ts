@@ -1,5 +1,4 @@
 /** Endpoints as rows: URL, event types and secrets. */
-import { createHmac } from 'node:crypto'
 import type { Selectable, Updateable } from 'kysely'
 import { z } from 'zod'
 import { toFlag } from '../../schema/columns.ts'
@@ -12,7 +11,7 @@ import { reference, text } from '../http/fields.ts'
 import { type Column, json } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import type { Rows } from '../resources/resource.ts'
-import { problemOfUrl } from './sender.ts'
+import { problemOfUrl } from '../../schema/net/http-target.ts'
 import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
@@ -294,28 +293,3 @@ export const deliveryQuery = z.strictObject({
   ...pageQuery,
   state: z.enum(['pending', 'delivered', 'failed']).optional(),
 })
-
-const prefix = 'whsec_'
-const secretBytes = 32
-
-export const newSecret = (randomBytes: (size: number) => Buffer): string =>
-  prefix + randomBytes(secretBytes).toString('base64')
-
-/**
- * Signatures of the Standard Webhooks specification (standardwebhooks.com): HMAC-SHA256 over
- * `<id>.<unix seconds>.<body>` under the secret's bytes, in base64 behind `v1,`.
- * Returns the value of `webhook-signature`: one signature per valid secret, newest first.
- */
-export function signatures(
-  secrets: readonly string[],
-  id: string,
-  seconds: number,
-  body: string,
-): string {
-  return secrets.map((secret) => `v1,${sign(secret, `${id}.${seconds}.${body}`)}`).join(' ')
-}
-
-const sign = (secret: string, text: string): string =>
-  createHmac('sha256', Buffer.from(secret.slice(prefix.length), 'base64'))
-    .update(text)
-    .digest('base64')

@@ -1,11 +1,11 @@
 /** Sends one POST to a receiver: keep-alive connections, bounded waits and sizes, no redirects. */
-import type { LookupAddress } from 'node:dns'
 import http from 'node:http'
 import https from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
+import { isIP } from 'node:net'
 import type { Schedule } from '../../schema/clock.ts'
+import { guardedLookup, hostOf, type Resolve } from '../../schema/net/http-target.ts'
 import { isPublicAddress } from '../../schema/net/ip-address.ts'
-import { isNoHost, withoutBrackets } from '../../schema/sip/index.ts'
+import { isNoHost } from '../../schema/sip/index.ts'
 
 export interface SenderDeps {
   readonly resolve: Resolve
@@ -49,7 +49,7 @@ export class WebhookSender {
 
   constructor(deps: SenderDeps) {
     this.#deps = deps
-    const lookup = guardedLookup(deps.resolve, deps.allowPrivate)
+    const lookup = guardedLookup(deps)
     const pool = { keepAlive: true, maxFreeSockets: 64, timeout: 60_000, lookup }
     this.#agents = { http: new http.Agent(pool), https: new https.Agent(pool) }
   }
@@ -147,61 +147,3 @@ function retryAfter({ headers }: http.IncomingMessage): number | undefined {
   const seconds = headers['retry-after']
   return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1_000 : undefined
 }
-
-/**
- * Why an endpoint may not have this URL; undefined when it may. Names are checked when they are
- * resolved.
- */
-export function problemOfUrl(text: string, allowPrivate: boolean): string | undefined {
-  if (!URL.canParse(text)) return 'must be a URL'
-  const url = new URL(text)
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must be an http or https URL'
-  if (url.username !== '' || url.password !== '') return 'must not hold a user name or password'
-  if (url.hash !== '') return 'must not have a fragment'
-  const host = hostOf(url)
-  if (isNoHost(host)) return 'must not be a multicast, broadcast or unspecified address'
-  const isInside = isIP(host) !== 0 ? !isPublicAddress(host) : isLocalName(host)
-  if (isInside && !allowPrivate) return 'must not be a private or local address'
-  return undefined
-}
-
-const hostOf = (url: URL): string => withoutBrackets(url.hostname)
-
-const isLocalName = (host: string): boolean =>
-  /(?:^|\.)(?:localhost|local|internal|home\.arpa)\.?$/.test(host)
-
-export type Resolve = (host: string) => Promise<readonly LookupAddress[]>
-
-/**
- * Restricts the targets of webhooks. Creating an endpoint must not give access to internal
- * networks, so private and special addresses are rejected: as literals when the endpoint is
- * written, and as DNS results at every connection, because a name can change between check and use.
- * The `lookup` of a connection: returns only addresses that were checked. One private result
- * rejects all.
- */
-export function guardedLookup(resolve: Resolve, allowPrivate: boolean): LookupFunction {
-  const judged = async (host: string): Promise<Addresses | Error> => {
-    try {
-      const [first, ...others] = await resolve(host)
-      if (first === undefined) return new Error(`${host} has no address`)
-      const found: Addresses = [first, ...others]
-      if (found.some(({ address }) => isNoHost(address)))
-        return new Error('the target is not a single host')
-      const isAllowed = allowPrivate || found.every(({ address }) => isPublicAddress(address))
-      return isAllowed ? found : new Error('the target is a private address')
-    } catch (error) {
-      return error instanceof Error ? error : new Error(String(error))
-    }
-  }
-  const answer = async (host: string, isAll: boolean, done: LookupCallback): Promise<void> => {
-    const addresses = await judged(host)
-    if (addresses instanceof Error) return done(addresses, '')
-    if (isAll) return done(null, [...addresses])
-    const [{ address, family }] = addresses
-    return done(null, address, family)
-  }
-  return (host, options, done) => void answer(host, options.all === true, done)
-}
-
-type Addresses = readonly [LookupAddress, ...LookupAddress[]]
-type LookupCallback = Parameters<LookupFunction>[2]

@@ -24,12 +24,12 @@ import {
   endpointView,
   type EndpointView,
   newEndpointBody,
-  newSecret,
   rotateBody,
   typesOf,
 } from './endpoint-store.ts'
 import { deliveryFields } from './delivery-store.ts'
 import type { EventType } from '../../schema/contracts/engine.ts'
+import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import type { Webhooks } from './webhooks.ts'
 import { data, list } from '../http/operation.ts'
 import { deleted } from '../http/resource-operations.ts'

@@ -14,7 +14,8 @@ import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
 import { type EventSink, type OutgoingEvent, testEventType } from '../../schema/contracts/engine.ts'
 import { WebhookOutbox } from './outbox.ts'
-import { type Resolve, WebhookSender } from './sender.ts'
+import type { Resolve } from '../../schema/net/http-target.ts'
+import { WebhookSender } from './sender.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 
 export interface WebhooksDeps extends Clocks {

@@ -284,6 +284,15 @@ export class ActiveCalls {
     return false
   }
 
+  /** Calls that this run of the application is asked about, has answered, or makes. */
+  ofApplication(run: number): readonly LiveCall[] {
+    return [...this.#calls.values()].filter(
+      ({ start, destination }) =>
+        start.applicationRun === run ||
+        (destination?.kind === 'application' && destination.run === run),
+    )
+  }
+
   /** Counts unanswered calls that this extension forwards to the outside. Scans all calls. */
   countForwarding(uri: string): number {
     let count = 0

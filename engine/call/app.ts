@@ -45,7 +45,7 @@ import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
 import { ALLOW, HeaderFilter, respond, requires100rel } from './sip-headers.ts'
-import type { Answer, DigestLogin, Headers } from './signalling.ts'
+import type { Answer, DigestLogin } from './signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 import type { RequestHandler } from './user-agent/user-agent.ts'
 import { takeRefer } from './transfer/refer.ts'
@@ -54,8 +54,17 @@ import { hostPort, tagOf } from '../../schema/sip/index.ts'
 import { answerToPrack } from './call-machine/exchange.ts'
 import type { LiveCall } from './call-machine/state.ts'
 import { replaceForOtherInstance, replaceParty } from './transfer/replace-party.ts'
-import { readInvite, startOf, type IncomingInvite } from './inbound/incoming-invite.ts'
+import {
+  type CallStart,
+  readInvite,
+  startOf,
+  type IncomingInvite,
+} from './inbound/incoming-invite.ts'
 import type { Restored } from './saved-calls.ts'
+import type { ApplicationRequest } from './application/application-runs.ts'
+import { endRun } from './application/ended-run.ts'
+import { applicationInvite, applicationOrigin, isUnpaid, noPayer } from './application/own-calls.ts'
+import { withApplication } from './application/application-plan.ts'
 
 interface CallControlDeps extends CallPorts, CallWatchers {
   /** Absent: the operator has no code of its own. */
@@ -87,6 +96,8 @@ export interface CallControl {
   saveAll(): readonly string[]
   /** No RTP has come since `lastPacketAt`: an answered call ends as of that time. */
   mediaLost(callUuid: string, lastPacketAt: number): void
+  /** The worker of this run of the application is gone. */
+  applicationEnded(run: number): void
   /** The SIP server has refused an INVITE by itself. */
   inviteRefused(invite: ReportedRefusal): void
   /** Between phones, outside calls; since the start. */
@@ -148,6 +159,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     spy: (request) => spy(request, calls),
     restore: (entries) => runner.restore(entries),
     saveAll: () => runner.saveAll(),
+    applicationEnded: (run) => endRun(run, calls),
     mediaLost: (callUuid, lastPacketAt) =>
       runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
     inviteRefused: (invite) => refusedInvites.take(invite),
@@ -286,6 +298,12 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps):
     return respond(answer, 403, 'Forbidden')
   }
   if (replacement) return replaceForOtherInstance(request, answer, replacement, deps)
+  const asked = deps.applications?.read(request)
+  if (asked === 'refused') {
+    request.isFromStranger = true
+    return respond(answer, 403, 'Forbidden')
+  }
+  if (asked) return takeOfApplication(request, asked, deps)
   const identified = identify(request, deps)
   request.isFromStranger = isUnproven(identified)
   if (identified.kind === 'challenged') return respondToPhone(answer, identified.answer)
@@ -294,22 +312,52 @@ function handleInvite(request: ReceivedRequest, answer: Answer, deps: CallDeps):
   if (request.isFromStranger && !deps.onUnknownSource(sourceOf(request), unknownDomain))
     return respond(answer, 403, 'Forbidden')
   const invite = readInvite(request, deps.newUuid(), origin, deps.routing)
+  const source = hostPort(request.sourceAddress, request.sourcePort)
+  const start = startOf(invite, source, deps.now())
+  const beginning = { way: 'invite', stranger: strangerText(identified) } as const
+  return begin(request, invite, start, beginning, deps)
+}
+
+/** The application of the operator calls: like a phone, and never for free outside. */
+function takeOfApplication(
+  request: ReceivedRequest,
+  { callUuid }: ApplicationRequest,
+  deps: CallDeps,
+): void {
+  const run = deps.applications?.runAt(request.sourceAddress, request.sourcePort)
+  const origin = applicationOrigin(callUuid === undefined ? undefined : deps.calls.call(callUuid))
+  const invite = applicationInvite(readInvite(request, deps.newUuid(), origin, deps.routing), deps)
+  const start = { ...startOf(invite, 'application', deps.now()), applicationRun: run }
+  return begin(request, invite, start, { way: 'application' }, deps)
+}
+
+interface Beginning {
+  readonly way: 'invite' | 'application'
+  /** Describes an unknown source. */
+  readonly stranger?: string | undefined
+}
+
+function begin(
+  request: ReceivedRequest,
+  invite: IncomingInvite,
+  start: CallStart,
+  beginning: Beginning,
+  deps: CallDeps,
+): void {
   const { headers } = request
   const leg = deps.calls.beginInvited(
-    { start: startOf(invite, hostPort(request.sourceAddress, request.sourcePort), deps.now()) },
+    { start },
     {
       callerTag: tagOf(headers['from']),
       offer: request.body || undefined,
       isReliable: requires100rel(headers['require']),
-      isPhone: origin.kind === 'extension',
+      isPhone: beginning.way === 'invite' && invite.origin.kind === 'extension',
     },
   )
   deps.receive(leg.id, request)
   const call = deps.calls.call(invite.callUuid)
   if (call === undefined) return undefined
-  return void admitInvite(request, call, invite, strangerText(identified), deps).catch(
-    onFault(call, deps),
-  )
+  return void admitInvite(request, call, invite, beginning, deps).catch(onFault(call, deps))
 }
 
 /** Describes an unknown source, for the record of its call. */
@@ -321,35 +369,43 @@ const strangerText = ({
   return unknownDomain === undefined ? undefined : `no tenant has the domain ${unknownDomain}`
 }
 
-/** Asks a hook about a call that would not be refused anyway. One with Replaces calls no number. */
+/**
+ * Asks a hook about a call that would not be refused anyway. One with Replaces calls no number, and
+ * the application's own calls are the doing of the same file.
+ */
 async function admitInvite(
   request: ReceivedRequest,
   call: LiveCall,
   invite: IncomingInvite,
-  stranger: string | undefined,
+  { way, stranger }: Beginning,
   deps: CallDeps,
 ): Promise<unknown> {
-  const { headers, sourceAddress: address, sourcePort: port } = request
+  const { sourceAddress: address, sourcePort: port } = request
+  const { headers } = way === 'invite' ? request : invite
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
-  if (deps.hooks?.asksInvite(invite) !== true || headers['replaces'] !== undefined)
-    return connect(headers, received, call, invite, deps)
+  const isAsked =
+    way === 'invite' && deps.hooks?.asksInvite(invite) === true && headers['replaces'] === undefined
+  if (!isAsked) return connect(way, received, call, invite, deps)
   // Its number may be changed: what it is, is checked afterwards.
   const early = { ...invite, irregular: undefined, isEmergency: false }
   const refusal = rejectionFor(received, early, deps)
   if (refusal) return refuse(call, refusal, deps)
   const asked = await askInvite(call, invite, { kind: 'request', address, port }, deps)
   if (asked?.kind === 'ended') return refuse(call, asked.end, deps)
-  return connect(headers, received, call, asked?.invite ?? invite, deps)
+  return connect(way, received, call, asked?.invite ?? invite, deps)
 }
 
 async function connect(
-  headers: Headers,
+  way: Beginning['way'],
   received: Parameters<typeof rejectionFor>[0],
   call: LiveCall,
   invite: IncomingInvite,
   deps: CallDeps,
 ): Promise<unknown> {
-  const plan = planCall('invite', invite, deps)
+  const { headers } = received
+  const planned = planCall(way, invite, deps)
+  const mayTake = way === 'invite' && headers['replaces'] === undefined
+  const plan = mayTake ? withApplication(planned, invite.origin, deps.applications) : planned
   const { isEmergency } = plan
   const isRouted = plan.route?.kind === 'candidates' || invite.target !== undefined
   const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
@@ -366,5 +422,6 @@ async function connect(
     deps.calls.counts.arrived(call, invite.origin.carrierId)
   }
   if (headers['replaces'] !== undefined) return replaceParty(headers, call, invite, deps)
+  if (way === 'application' && isUnpaid(invite, plan)) return refuse(call, noPayer, deps)
   return admitAndDial(call, invite, plan, deps)
 }

@@ -3,6 +3,7 @@ import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
+import type { ApplicationRuns } from './application/application-runs.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import type { IdentifyDeps, sourceOf } from './inbound/admission.ts'
 import type { RouteDeps } from './inbound/route.ts'
@@ -21,6 +22,8 @@ export interface CallPorts extends RouteDeps {
   readonly deadlines: CallDeadlines
   /** Absent: this node is the only one. */
   readonly otherInstances?: TransferInstances | undefined
+  /** Absent: the operator has no drachtio-srf application. */
+  readonly applications?: ApplicationRuns | undefined
   /** Undefined: there are no media relays. */
   readonly listening?: ListeningPort | undefined
   readonly routing: RouteDeps['routing'] &

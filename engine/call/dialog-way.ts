@@ -133,6 +133,7 @@ function reachOfCalled(destination: Reached, { routing }: DialogWayDeps): Reach 
     case 'node':
       return reachOfOwner(destination.tenantId)
     case 'other-node':
+    case 'application':
       return platform
     case 'agent':
     case 'domain':

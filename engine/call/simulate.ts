@@ -237,27 +237,28 @@ function verdictOf(end: End | undefined): SimulatedVerdict {
 }
 
 function describedOrigin(origin: Origin, { routes, nodeName }: ForeseenRoutes): SimulatedOrigin {
-  const { kind } = origin
   switch (origin.kind) {
     case 'carrier': {
-      const { carrierId: id, name, tenantId } = origin
+      const { kind, carrierId: id, name, tenantId } = origin
       return { kind, id, name, tenantIds: listOf(tenantId) }
     }
     case 'node': {
-      const { nodeId: id, setId } = origin
+      const { kind, nodeId: id, setId } = origin
       const tenantId = routes.dispatcher.setRecord(setId)?.tenantId ?? null
       return { kind, id, name: nodeName(setId, id), tenantIds: listOf(tenantId) }
     }
     case 'extension': {
-      const { extensionId: id, extension, domain, tenantId } = origin
+      const { kind, extensionId: id, extension, domain, tenantId } = origin
       return { kind, id, name: `${extension}@${domain}`, tenantIds: [tenantId] }
     }
     case 'proxy':
-      return { kind, id: null, name: null, tenantIds: origin.tenantIds }
+      return { kind: origin.kind, id: null, name: null, tenantIds: origin.tenantIds }
     case 'trusted':
+      return { kind: origin.kind, id: null, name: null, tenantIds: [] }
+    case 'application':
     case 'unknown':
     default:
-      return { kind, id: null, name: null, tenantIds: [] }
+      return { kind: 'unknown', id: null, name: null, tenantIds: [] }
   }
 }
 
@@ -483,6 +484,8 @@ function candidateView(destination: CallDestination): CandidateView {
     }
     case 'node':
       return { ...plain, kind: 'node', uri, id: destination.nodeId }
+    case 'application':
+      return { ...plain, kind: 'application', uri }
     case 'domain':
     case 'spy':
     case 'listener':

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs'
-import { newSecret } from '../../control/webhooks/endpoint-store.ts'
+import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import { migrate } from '../../schema/migrations/migrate.ts'
 import { copyDatabase } from '../../schema/sqlite/copy.ts'
 import { openDatabase } from '../../schema/sqlite/open.ts'
@@ -61,7 +61,7 @@ async function reset(store: LocalStore, path: string, context: CommandContext): 
 }
 
 /** One line for each thing to do. */
-const toEnter = ({ carriers, endpoints }: RemovedSecrets): string[] => [
+const toEnter = ({ carriers, endpoints, routingWebhooks }: RemovedSecrets): string[] => [
   ...carriers.map(
     (name) => `carrier ${name}: is off; give it its auth with the password, and switch it on`,
   ),
@@ -69,6 +69,11 @@ const toEnter = ({ carriers, endpoints }: RemovedSecrets): string[] => [
     ({ id, url }) =>
       `webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and switch ` +
       'it on',
+  ),
+  ...routingWebhooks.map(
+    ({ id, url }) =>
+      `routing webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and ` +
+      'switch it on',
   ),
   'users and customers: have to log in again',
 ]
@@ -79,6 +84,8 @@ interface RemovedSecrets {
   readonly carriers: readonly string[]
   /** Their secret is unknown; they are deactivated. */
   readonly endpoints: readonly { readonly id: number; readonly url: string }[]
+  /** The same holds for them. */
+  readonly routingWebhooks: readonly { readonly id: number; readonly url: string }[]
 }
 
 /**
@@ -86,7 +93,7 @@ interface RemovedSecrets {
  * log in again. All or nothing. No other process may have the database open, because it has the old
  * key.
  *
- * @param newSecret for each webhook endpoint; its own, until it is rotated.
+ * @param newSecret for each webhook; its own, until it is rotated.
  * @param now milliseconds UTC.
  * @throws {DatabaseRefused} there is a key, but it is malformed.
  */
@@ -121,7 +128,22 @@ function giveUpSecrets(
       }
       await execute(store, db.updateTable('webhook_endpoint').set(renewed).where('id', '=', id))
     }
+    const routingWebhooks = await all(
+      store,
+      db.selectFrom('routing_webhook').select(['id', 'url']).orderBy('id'),
+    )
+    for (const { id } of routingWebhooks) {
+      const renewed = {
+        is_enabled: 0,
+        secret: secrets.seal({ table: 'routing_webhook', column: 'secret', row: id }, newSecret()),
+        previous_secret: null,
+        previous_secret_expires_at: null,
+        updated_at: now,
+      } as const
+      await execute(store, db.updateTable('routing_webhook').set(renewed).where('id', '=', id))
+    }
     return {
+      routingWebhooks,
       carriers: carriers.map(({ name }) => name),
       endpoints: endpoints.filter((each) => each.removed_at === null),
     }

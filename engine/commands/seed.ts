@@ -50,7 +50,10 @@ export const seedFile = async (
   options: SeedOptions = { hasMediaRelay: false, ownPlaces: nowhere },
 ): Promise<SeedReport> => applySeed(text, { ...options, store, now, ledger: new Ledger(store) })
 
-type SeedOptions = Pick<SeedPorts, 'hasMediaRelay' | 'ownPlaces' | 'addressesOf'>
+type SeedOptions = Pick<
+  SeedPorts,
+  'hasMediaRelay' | 'allowsPrivateTargets' | 'ownPlaces' | 'addressesOf'
+>
 
 function seedOptionsOf(
   config: Config,

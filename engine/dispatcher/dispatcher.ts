@@ -220,6 +220,11 @@ export class Dispatcher {
     return records.filter((record) => record.name.toLowerCase() === name)
   }
 
+  /** Number of the set of a node. */
+  setOfNode(nodeId: number): number | undefined {
+    return this.#setOfNode.get(nodeId)
+  }
+
   /**
    * The node that sends from this address and port, the platform's before tenants'; see
    * `NodeDirectory`.

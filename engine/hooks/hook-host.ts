@@ -22,6 +22,7 @@ import { HookFailures } from './hook-failures.ts'
 import { HookFigures } from './hook-figures.ts'
 import { decidingHooks, figureOf } from './hook-names.ts'
 import { HookThread, type HookThreadPort, type ThreadListener } from './hook-thread.ts'
+import { type ServedApplications, ThreadApplications } from './thread-applications.ts'
 import { type QuestionOutcome, Questions } from './questions.ts'
 import type { ThreadMessage, ToldReport } from './thread-messages.ts'
 import { ThreadKeeper } from './thread-keeper.ts'
@@ -65,6 +66,7 @@ export class HookHost implements HookPort {
   readonly #breakers: ReadonlyMap<DecidingHook, CircuitBreaker>
   readonly #figures = new HookFigures()
   readonly #failures: HookFailures
+  readonly #applications = new ThreadApplications()
   /** Those of the thread in charge; while it is replaced, those of the last one. */
   #hooks: ReadonlySet<HookName> = new Set()
   /** Told and not finished, by thread. */
@@ -86,10 +88,15 @@ export class HookHost implements HookPort {
       startThread: deps.startThread ?? ((listener) => new HookThread({ ...deps, file }, listener)),
       readState: deps.readState ?? fileState,
       onMessage: (thread, message) => this.#receive(thread, message),
-      onGone: (thread, problem) => this.#questions.failThoseOf(thread, problem),
+      onGone: (thread, problem) => {
+        this.#questions.failThoseOf(thread, problem)
+        this.#applications.gone(thread)
+      },
       onProblem: (problem) => this.#failures.note(null, problem),
       onLoaded: ({ hooks }) => {
         this.#hooks = new Set(hooks)
+        const { current } = this.#keeper
+        if (current !== undefined) this.#applications.inCharge(current)
         this.#failures.clearFile()
       },
     })
@@ -101,6 +108,11 @@ export class HookHost implements HookPort {
     if (problem === undefined) return
     this.#keeper.stop()
     throw new HookFileError(problemLine(problem))
+  }
+
+  /** SIP is served: applications of drachtio-srf may take calls. */
+  serveApplications(served: ServedApplications): void {
+    this.#applications.serve(served, this.#keeper.current)
   }
 
   /** Loads the file again. */
@@ -198,7 +210,8 @@ export class HookHost implements HookPort {
       if (outcome.answer === undefined) return nothing
       // The thread has checked it by `checkDecision`.
       const decision = outcome.answer as HookDecisions[H]
-      return { kind: 'decided', decision, by: this.#by }
+      const { fallback } = this.#deps
+      return { kind: 'decided', decision, by: this.#by, tenantId: null, fallback }
     }
     const problem = this.#problemOf(hook, outcome)
     if (outcome.kind === 'overdue') {
@@ -242,6 +255,8 @@ export class HookHost implements HookPort {
         if (message.dropped > 0)
           this.#deps.log('warn', 'hooks: lines were left out', { lines: message.dropped })
         return undefined
+      case 'taking':
+        return this.#applications.taking(thread, message.port)
       case 'loaded':
       case 'broken':
       case 'imported':

@@ -6,6 +6,7 @@ import { pathToFileURL } from 'node:url'
 import { getHeapStatistics } from 'node:v8'
 import type { DecidingHook, HookName, ToldHook } from '../../schema/contracts/hooks.ts'
 import { checkDecision } from '../../schema/rules/hook-decisions.ts'
+import type { WayToMain } from './application/private-lines.ts'
 import { ImportedFiles } from './imported-files.ts'
 import { type HookFunction, hooksOf } from './loaded-hooks.ts'
 import { PrintedLines } from './printed-lines.ts'
@@ -37,6 +38,8 @@ export class HookThreadRunner {
   readonly #told: ToldHooks
   #hooks: ReadonlyMap<HookName, HookFunction> = new Map()
   #application: HookApplication | undefined
+  #serve: (way: WayToMain) => void = () => undefined
+  readonly #main = new Promise<WayToMain>((resolve) => (this.#serve = resolve))
   #running = 0
   #isLeaving = false
   #uncaught = 0
@@ -70,6 +73,8 @@ export class HookThreadRunner {
   /** A string says why the file is not used. */
   async #import(url: string): Promise<Omit<LoadedFile, 'files'> | string> {
     this.#application = await this.#world.createApplication?.({
+      main: this.#main,
+      onTaking: (port) => this.#world.post({ type: 'taking', port }),
       print: ({ level, text }) => this.#printed.add(level, `${text}\n`),
       onError: (error) => this.uncaught(error),
     })
@@ -101,6 +106,8 @@ export class HookThreadRunner {
         const { used_heap_size: heap, external_memory: external } = getHeapStatistics()
         return this.#world.post({ type: 'pong', usedBytes: heap + external })
       }
+      case 'serve':
+        return this.#serve(message.way)
       case 'leave':
         this.#isLeaving = true
     }

@@ -2,6 +2,7 @@
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
+import type { HookFallback } from '../../schema/contracts/hooks.ts'
 import type { HookThreadData, HostMessage, ThreadMessage } from './thread-messages.ts'
 
 /** The bundle has a file for the thread. Otherwise Node runs the source file. */
@@ -30,6 +31,7 @@ export interface HookThreadPort {
 
 export interface HookThreadOptions {
   readonly file: string
+  readonly fallback: HookFallback
   readonly memoryMb: number
   /** Environment of the thread. */
   readonly environment: Readonly<Record<string, string>>
@@ -48,11 +50,11 @@ export class HookThread implements HookThreadPort {
   #cancelLook: Cancel | undefined
 
   constructor(options: HookThreadOptions, listener: ThreadListener) {
-    const { file, memoryMb, environment, schedule } = options
+    const { file, fallback, memoryMb, environment, schedule } = options
     this.#listener = listener
     this.#schedule = schedule
     this.#memoryMb = memoryMb
-    const workerData: HookThreadData = { file }
+    const workerData: HookThreadData = { file, fallback }
     this.#worker = new Worker(threadFile, {
       workerData,
       env: { ...environment },

@@ -1,11 +1,19 @@
 /** Messages between the host of hooks and its thread. */
-import type { DecidingHook, HookName, ToldHook } from '../../schema/contracts/hooks.ts'
+import type {
+  DecidingHook,
+  HookFallback,
+  HookName,
+  ToldHook,
+} from '../../schema/contracts/hooks.ts'
+import type { WayToMain } from './application/private-lines.ts'
 import type { ThrownProblem } from './thrown.ts'
 
 /** Arguments of a thread. */
 export interface HookThreadData {
   /** Absolute path of the file of hooks. */
   readonly file: string
+  /** What becomes of calls whose middleware fails. */
+  readonly fallback: HookFallback
 }
 
 export type HostMessage =
@@ -17,6 +25,8 @@ export type HostMessage =
     }
   | { readonly type: 'tell'; readonly hook: ToldHook; readonly argument: unknown }
   | { readonly type: 'ping' }
+  /** SIP is served: an application of drachtio-srf may take calls. */
+  | { readonly type: 'serve'; readonly way: WayToMain }
   /** Another thread is in charge: this one ends when it has nothing to do any more. */
   | { readonly type: 'leave' }
 
@@ -70,6 +80,8 @@ export type ThreadMessage =
   | { readonly type: 'told'; readonly reports: readonly ToldReport[] }
   /** An error that nothing in the file has caught. */
   | { readonly type: 'uncaught'; readonly problem: ThrownProblem }
+  /** The application takes INVITEs, at this port of loopback. */
+  | { readonly type: 'taking'; readonly port: number }
   | { readonly type: 'printed'; readonly lines: readonly PrintedLine[]; readonly dropped: number }
   /** Files that were imported later. */
   | { readonly type: 'imported'; readonly files: readonly string[] }

@@ -3,6 +3,7 @@
  * the file is imported, because a file may make its own `new Srf()` and connect it.
  */
 import type { HookFunction } from './loaded-hooks.ts'
+import type { WayToMain } from './application/private-lines.ts'
 import type { PrintedLine } from './thread-messages.ts'
 
 export interface HookApplication {
@@ -17,6 +18,9 @@ export interface HookApplication {
 
 /** Makes the application of a thread; absent: files with middleware are refused. */
 export type CreateApplication = (world: {
+  /** Known as soon as the host says that SIP is served. */
+  readonly main: Promise<WayToMain>
+  readonly onTaking: (port: number) => void
   readonly print: (line: PrintedLine) => void
   /** An error of a middleware: with its stack, which has file and line. */
   readonly onError: (error: unknown) => void

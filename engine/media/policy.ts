@@ -96,6 +96,7 @@ function ownRules(
     case 'voicemail':
     case 'domain':
     case 'other-node':
+    case 'application':
     case 'trusted':
     case 'proxy':
     case 'unknown':

@@ -252,6 +252,7 @@ export type Origin =
    * A phone that has authenticated; never the answer of `recognize`, which knows addresses alone.
    */
   | ExtensionOrigin
+  | ApplicationOrigin
   | { readonly kind: 'unknown' }
 
 interface NodeOrigin {
@@ -281,6 +282,19 @@ interface ProxyOrigin {
   readonly kind: 'proxy'
   /** The tenants that it serves; never empty. */
   readonly tenantIds: readonly number[]
+}
+
+/**
+ * The operator's drachtio-srf application, for a call that has not come from a phone or a node;
+ * never the answer of `recognize`.
+ */
+interface ApplicationOrigin {
+  readonly kind: 'application'
+  readonly tenantId: number | null
+  /** The payer of the call in which the application calls. */
+  readonly customerId: number | null
+  /** The number in From may name the customer who pays. */
+  readonly mayNamePayer: boolean
 }
 
 export interface ExtensionOrigin {

@@ -20,6 +20,7 @@ export const topics = [
   'carrier_gateway',
   'outbound_route',
   'inbound_route',
+  'routing_webhook',
   'customer',
   'customer_number',
   'wallet',

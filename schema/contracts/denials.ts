@@ -119,6 +119,10 @@ const denials = {
     why: 'Neither party sends audio',
     advice: 'check their network and NAT settings, or raise MEDIA_TIMEOUT_SECONDS',
   },
+  application_lost: {
+    why: 'The process of the drachtio-srf application that had the call has ended',
+    advice: 'read the log for the error that ended it',
+  },
   media_relay_unavailable: {
     why: 'The call needs a media relay, and none answers',
     advice: 'start the relay, or check that it can be reached',

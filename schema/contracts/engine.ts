@@ -15,6 +15,7 @@ import type {
   TestCallRequest,
 } from './calls.ts'
 import type { ChangedRouting } from './changed-rows.ts'
+import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
@@ -103,6 +104,7 @@ export interface EnginePort {
   readonly recordings: RecordingsPort
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
+  readonly routingWebhooks: RoutingWebhooksPort
   /**
    * Reads carriers, routes, tenants and domains from the database again; undefined: all of them.
    * Resolves when they apply.
@@ -531,7 +533,7 @@ export type SimulatedPayment =
     }
 
 export interface SimulatedCandidate {
-  readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain'
+  readonly kind: 'node' | 'gateway' | 'agent' | 'extension' | 'domain' | 'application'
   readonly uri: string
   /** The name of the carrier or agent, or the extension. */
   readonly name: string | null

@@ -47,8 +47,12 @@ export interface HookDecisions {
 
 /** Who sends a call or a registration. */
 export interface HookSource {
-  /** `api`: click-to-call and test calls; `forward`: a phone has forwarded the call. */
-  readonly kind: 'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward'
+  /**
+   * `api`: click-to-call and test calls; `forward`: a phone has forwarded the call; `application`:
+   * middleware of drachtio-srf has made it.
+   */
+  readonly kind:
+    'carrier' | 'node' | 'extension' | 'proxy' | 'trusted' | 'api' | 'forward' | 'application'
   /** IP address; empty for `api` and `forward`. */
   readonly address: string
   /** 0 for `api` and `forward`. */
@@ -212,18 +216,18 @@ export interface HookRecord extends HookEndedCall {
 
 /** How a question to the operator's code ended. */
 export type HookAnswer<D> =
-  /** `by` names the file or the webhook, for trace and simulator. */
   | {
       readonly kind: 'decided'
       readonly decision: D
+      /** Names the file or the webhook, for trace and simulator. */
       readonly by: string
       /**
-       * The tenant whose webhook has decided: it reaches its own alone. Absent or null: the code of
-       * the platform's operator.
+       * The tenant whose webhook has decided: it reaches its own alone. Null: the code of the
+       * platform's operator.
        */
-      readonly tenantId?: number | null
-      /** Holds where the decision names what the call cannot reach. Absent: `continue`. */
-      readonly fallback?: HookFallback
+      readonly tenantId: number | null
+      /** Holds where the decision names what the call cannot reach. */
+      readonly fallback: HookFallback
     }
   | { readonly kind: 'nothing' }
   /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */

@@ -11,6 +11,7 @@ import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
 import * as openPayments from './open-payments.ts'
+import * as routingWebhooks from './routing-webhooks.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -81,6 +82,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 2, name: 'open-payments', sql: openPayments.sql },
   { version: 3, name: 'call-tags', sql: callTags.sql },
+  { version: 4, name: 'routing-webhooks', ...routingWebhooks },
 ]
 
 export const newestVersion = migrations.length

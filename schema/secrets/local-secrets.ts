@@ -20,6 +20,8 @@ const columns = [
   { table: 'carrier', column: 'auth_password', key: 'id' },
   { table: 'webhook_endpoint', column: 'secret', key: 'id' },
   { table: 'webhook_endpoint', column: 'previous_secret', key: 'id' },
+  { table: 'routing_webhook', column: 'secret', key: 'id' },
+  { table: 'routing_webhook', column: 'previous_secret', key: 'id' },
   { table: 'setting', column: 'value', key: 'name', only: "name = 'jwt_secret'" },
 ] as const
 

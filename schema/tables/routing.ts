@@ -1,4 +1,5 @@
 /** Dispatcher sets, carriers and routes. */
+import type { HookFallback } from '../contracts/hooks.ts'
 import type { MediaPolicy } from '../contracts/field-values.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
@@ -9,6 +10,7 @@ export interface RoutingTables {
   carrier_gateway: CarrierGatewayTable
   outbound_route: OutboundRouteTable
   inbound_route: InboundRouteTable
+  routing_webhook: RoutingWebhookTable
 }
 
 interface DispatcherSetTable extends MediaRulesColumns {
@@ -134,4 +136,27 @@ interface InboundRouteTable {
   priority: Defaulted<number>
   is_active: Defaulted<Flag>
   created_at: number
+}
+
+interface RoutingWebhookTable {
+  id: Id
+  tenant_id: number | null
+  url: string
+  description: string | null
+  /** Encrypted (`schema/secrets`), as the next. */
+  secret: string
+  previous_secret: string | null
+  previous_secret_expires_at: number | null
+  /** It is asked about calls from this carrier. */
+  carrier_id: number | null
+  /** It is asked about calls from nodes of this dispatcher set, by its number. */
+  set_id: number | null
+  timeout_ms: number
+  fallback: HookFallback
+  cache_seconds: number
+  /** JSON array of parts of a call. */
+  cache_key: string
+  is_enabled: Flag
+  created_at: number
+  updated_at: number
 }

@@ -16,7 +16,10 @@ async function fill(
   const rows = ['/dispatcher', '/rate-plans', '/rates', '/customers', '/routing/carriers']
   const others = ['/outbound-routes', '/inbound-routes', '/telephony/ai-agents', '/pbx/extensions']
   const ids = new Map<string, readonly (string | number)[]>(
-    [...rows, ...others, '/users', '/tenants', '/webhooks'].map((path) => [path, first]),
+    [...rows, ...others, '/users', '/tenants', '/webhooks', '/routing-webhooks'].map((path) => [
+      path,
+      first,
+    ]),
   )
   const asCanary = (path: string, body: object) =>
     control.request(`/api/v1${path}`, { token, headers: { 'X-Tenant-Slug': CANARY }, body })
@@ -51,6 +54,7 @@ async function fill(
 /** Bodies for routes that would otherwise refuse the body alone. */
 const bodies = new Map<string, object>([
   ['/state', { state: 'inactive' }],
+  ['/test', { from: '1', to: '2' }],
   ...['/suspend', '/resume', '/undo'].map((path) => [path, { reason: 'to try it' }] as const),
 ])
 

@@ -6,6 +6,7 @@
  */
 import type { Log } from '../../schema/contracts/log.ts'
 import { expect } from 'vitest'
+import { ApplicationRuns } from '../../engine/call/application/application-runs.ts'
 import { ActiveCalls, type CallProgress } from '../../engine/call/active-calls.ts'
 import { startCallControl } from '../../engine/call/app.ts'
 import { mayFollow } from '../../engine/call/dialog-way.ts'
@@ -237,6 +238,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       onLost: () => undefined,
     },
   )
+  const applications = new ApplicationRuns({ onEnded: (run) => control.applicationEnded(run) })
   const control = startCallControl({
     ...quality,
     client,
@@ -246,6 +248,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     mediaGate: media?.gate,
     hooks: options.hooks,
     otherInstances: options.otherInstances,
+    applications,
     onInstanceSilent: (name) => void silent.push(name),
     now: time.now,
     newUuid: () => `uuid-${++lastUuid}`,
@@ -326,6 +329,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
 
   return {
     world,
+    applications,
     saved,
     abandoned,
     unsafe,

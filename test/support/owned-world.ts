@@ -117,6 +117,7 @@ export async function fillOwned({
     await make('/inbound-routes', { ...ofTenant, name: name('route'), set: name('set') })
     const agent = { name: name('agent'), extension: '700', sip_uri: `sip:bot@${host}.0.77` }
     await make('/telephony/ai-agents', { ...ofTenant, ...agent })
+    await make('/routing-webhooks', { ...ofTenant, url: `https://${slug ?? CANARY}.example/` })
     if (slug === null) continue
     await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
     for (const extension of slug === 'own' ? ['101'] : ['199'])
@@ -154,7 +155,7 @@ const tables = [
   ...['tenant', 'tenant_domain', 'tenant_number', 'application_key', 'user', 'extension'],
   ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'customer_number'],
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
-  ...['webhook_endpoint', 'ai_agent', 'change_proposal', 'spend_guard'],
+  ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
 ]
 
 /** All that tenants own, by its table. */

@@ -219,6 +219,25 @@ export const operations: Readonly<Record<string, Operations>> = {
     // The links act for the user who switches them on.
     rules: { ...tenant, ...plains('url', 'events', 'description', 'is_active', 'approval_links') },
   },
+  '/routing-webhooks': {
+    body: { url: 'https://example.com/', set: 'own set' },
+    rules: {
+      ...tenant,
+      ...Object.fromEntries(
+        Object.entries(named('carrier', 'carrier')).map(([field, bodies]) => [
+          field,
+          typeof bodies === 'string' ? bodies : bodies.map((body) => ({ set: undefined, ...body })),
+        ]),
+      ),
+      set: foreign('set', `${CANARY} set`, `${CANARY} set of the platform`, 1),
+      set_id: [1, 2].map((id) => ({ set: undefined, set_id: id })),
+      // Its decisions are judged when they are applied to a call.
+      ...plains('url', 'description', 'timeout_ms', 'fallback', 'cache_seconds', 'cache_key'),
+      ...plains('enabled', 'secret'),
+    },
+  },
+  '/routing-webhooks/{id}/rotate': { body: {}, rules: plains('overlap_seconds') },
+  '/routing-webhooks/{id}/test': { body: { from: '1', to: '2' }, rules: plains('from', 'to') },
   '/proposals/{uuid}/approve': { body: { revision: 1 }, rules: plains('revision', 'note') },
   '/proposals/{uuid}/refuse': { body: {}, rules: plains('note') },
   '/webhooks/{id}/rotate': { body: {}, rules: plains('overlap_seconds') },

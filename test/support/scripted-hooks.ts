@@ -67,7 +67,7 @@ export const BY = 'hooks.ts'
 export const decides =
   <D>(decision: D, more: { readonly tenantId?: number; readonly fallback?: 'refuse' } = {}) =>
   () =>
-    ({ kind: 'decided', decision, by: BY, ...more }) as const
+    ({ kind: 'decided', decision, by: BY, tenantId: null, fallback: 'continue', ...more }) as const
 
 export const fails = (fallback: 'continue' | 'refuse') => () =>
   ({ kind: 'failed', by: BY, why: 'hooks.ts:3: it threw', fallback }) as const

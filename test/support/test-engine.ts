@@ -101,6 +101,11 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     reloadRouting: () => Promise.resolve(),
     lookUp: () => Promise.resolve({ gatewayLedTo: () => undefined, addressesOf: () => [] }),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
+    routingWebhooks: {
+      reload: () => Promise.resolve(),
+      statusOf: () => undefined,
+      test: () => Promise.resolve(undefined),
+    },
     telemetry: () => engine.figures,
     relays: () => [],
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),

@@ -4,6 +4,7 @@
  */
 import { tagOf } from '../../../schema/sip/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
+import { continues } from '../application/private-headers.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import { PARTS } from '../multipart.ts'
 import { silentOffer } from '../sdp.ts'
@@ -305,6 +306,9 @@ function onRejected(
   if (offerToSource(ctx, call, attempt, response)) return
   noteResponse(attempt, response)
   const { status, reason, headers } = response
+  const { current } = call.dialing ?? {}
+  if (current?.kind === 'application')
+    return applicationRejected(ctx, call, attempt, response, current.secret)
   const passed = passedAnswer(ctx, call, attempt, response)
   // Whatever else a refusal says is for us: another destination may follow, and it may speak of
   // equipment behind us.
@@ -315,6 +319,37 @@ function onRejected(
     abandonOthers(ctx, call, attempt, 'declined elsewhere', declinedElsewhere(status))
   const redirect = status < 400 ? { redirect: headers } : {}
   stepAttempt(ctx, call, attempt, 'rejected', { result: { ...result, ...redirect } })
+}
+
+/** Its answers are the operator's: any status is final, and none is changed. */
+function applicationRejected(
+  ctx: StepContext,
+  call: Call,
+  attempt: InviteAttempt,
+  response: SipResponse,
+  secret: string,
+): void {
+  const { status, reason, headers } = response
+  if (continues(headers, secret)) {
+    attempt.reason = 'continue'
+    return void stepAttempt(ctx, call, attempt, 'rejected', { result: { kind: 'continued' } })
+  }
+  const passed = { ...passedAnswer(ctx, call, attempt, response), ...forCaller(headers) }
+  delete passed[PARTS]
+  const result = { ...rejected(status, reason, passed, true), isVerbatim: true } as const
+  return void stepAttempt(ctx, call, attempt, 'rejected', { result })
+}
+
+/** Headers of refusals that no other destination may send to the caller. */
+const refusalHeaders = ['contact', 'www-authenticate', 'proxy-authenticate', 'retry-after']
+
+const forCaller = (headers: Headers): Headers =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => refusalHeaders.includes(name)))
+
+/** The worker of the application is gone. */
+export function lostApplication(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
+  attempt.reason = 'the application is lost'
+  stepAttempt(ctx, call, attempt, 'abandoned')
 }
 
 /** Gives up all attempts but one. `why` goes into the record, `headers` to the phones. */

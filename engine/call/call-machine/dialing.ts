@@ -58,7 +58,7 @@ export function dialRoute(
     visited,
     candidates: route.candidates,
     attempts: [],
-    last: noCandidate,
+    last: route.otherwise ?? noCandidate,
   }
   return tryNext(ctx, call)
 }
@@ -169,6 +169,7 @@ function locationOf(destination: CallDestination): Partial<CallLocation> {
     case 'domain':
     case 'listener':
     case 'other-node':
+    case 'application':
     default:
       return {}
   }

@@ -29,6 +29,7 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
       return 'answered'
     case 'stopped':
     case 'withheld':
+    case 'continued':
     default:
       return undefined
   }
@@ -49,7 +50,9 @@ export function afterResult(
  * A challenge is for us, not for the caller, and a redirection that is not followed would show what
  * is behind us: neither passes as it is.
  */
-function endOf({ status, reason, headers }: Rejected): End {
+function endOf({ status, reason, headers, isVerbatim }: Rejected): End {
+  if (isVerbatim === true)
+    return { kind: 'rejected', status: listedStatus(status), reason, headers }
   if (status === 401 || status === 407) return rejected(403, 'Forbidden')
   if (status < 400) return rejected(480, 'Temporarily Unavailable')
   return { kind: 'rejected', status: listedStatus(status), reason, headers }

@@ -9,6 +9,7 @@ import {
   attemptOf,
   attemptTimedOut,
   holderTimer,
+  lostApplication,
   probed,
   redescribed,
   withheld,
@@ -128,6 +129,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'withheld':
     case 'probed':
     case 'holderLost':
+    case 'applicationLost':
     case 'forwardDecided':
       return onAttemptEvent(ctx, event)
     case 'phonesFound': {
@@ -311,7 +313,9 @@ function onAttemptEvent(
   ctx: StepContext,
   event: Extract<
     MachineEvent,
-    { readonly type: 'withheld' | 'probed' | 'holderLost' | 'forwardDecided' }
+    {
+      readonly type: 'withheld' | 'probed' | 'holderLost' | 'applicationLost' | 'forwardDecided'
+    }
   >,
 ): void {
   const { legId } = event
@@ -322,6 +326,7 @@ function onAttemptEvent(
   if (!attempt) return undefined
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
   if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
+  if (event.type === 'applicationLost') return lostApplication(ctx, call, attempt)
   return withheld(ctx, call, attempt, event.why, event.end)
 }
 

@@ -72,6 +72,8 @@ export type MachineEvent =
    * back through it.
    */
   | { readonly type: 'holderLost'; readonly legId: string }
+  /** The worker of the application that is asked is gone. */
+  | { readonly type: 'applicationLost'; readonly legId: string }
   /** Where the phones of the extension are now. */
   | {
       readonly type: 'phonesFound'

@@ -205,6 +205,8 @@ function identityOf(destination: Call['destination']): Call['destination'] {
     case 'other-node':
     case 'listener':
       return { kind: destination.kind }
+    case 'application':
+      return { kind: destination.kind, run: destination.run }
     case 'node':
     case undefined:
     default:

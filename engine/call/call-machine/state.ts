@@ -108,7 +108,11 @@ export type AttemptResult =
       readonly isFinal: boolean
       /** All headers of a 3xx. */
       readonly redirect?: Headers
+      /** The caller gets it as it is. */
+      readonly isVerbatim?: true
     }
+  /** The application has not taken the call: the next destination is tried. */
+  | { readonly kind: 'continued' }
   /** No response of any kind in time. */
   | { readonly kind: 'silent' }
   | { readonly kind: 'not-sent'; readonly reason: string; readonly isConnectionLost?: true }

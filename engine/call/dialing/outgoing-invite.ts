@@ -22,6 +22,13 @@ import type { Sender } from '../../../schema/contracts/gateways.ts'
 import { senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { refused, type CallRefusal } from '../cdr/end-reason.ts'
+import type { ApplicationCandidate } from '../application/application-runs.ts'
+import {
+  APPLICATION_SECRET,
+  ORIGINAL_INVITE,
+  type OriginalInvite,
+  writeOriginal,
+} from '../application/private-headers.ts'
 
 /** A phone of an extension. */
 export interface PhoneCandidate {
@@ -110,7 +117,7 @@ export interface MonitoredCall {
 export type Callee =
   | (Candidate | GatewayCandidate | AgentCandidate | PhoneCandidate)
   | (VoicemailCandidate | SpyCandidate | ListenerCandidate | DomainCandidate)
-  | OtherInstanceCandidate
+  | (OtherInstanceCandidate | ApplicationCandidate)
 
 interface OutgoingInvite {
   readonly uri: string
@@ -144,6 +151,8 @@ export interface OutgoingCall {
   readonly hopsLeft: number
   /** The call was made to a `sips:` URI: every hop has to use TLS (RFC 3261 §26.2.2). */
   readonly isSecure?: boolean
+  /** Absent: no INVITE has begun the call. */
+  readonly received?: OriginalInvite
 }
 
 /** The SIP server replaces this host by its own address, also in P-Asserted-Identity. */
@@ -187,6 +196,7 @@ function composeInvite(
   if (candidate.kind === 'listener')
     return { uri: candidate.uri, nextHop: undefined, headers, credentials: undefined }
   if (candidate.kind === 'other-node') return replacingInvite(candidate, invite, headers)
+  if (candidate.kind === 'application') return askingInvite(candidate, invite, headers)
   if (candidate.kind === 'domain') {
     if (wantsPrivacy(invite)) hideIdentities(headers)
     const place = candidate.uri.slice('sip:'.length)
@@ -231,6 +241,26 @@ function replacingInvite(
   headers[TRANSFER_TOKEN] = token
   return { uri, nextHop, headers, credentials: undefined }
 }
+
+/** To the application of the operator: it reads the INVITE as it was received. */
+function askingInvite(
+  { nextHop, secret }: ApplicationCandidate,
+  { received, callUuid, calledUser }: OutgoingCall,
+  headers: Headers,
+): OutgoingInvite {
+  const { 'call-id': callId, from, to } = received?.headers ?? {}
+  const uri = `sip:${calledUser}@${received?.host || OWN_HOST}`
+  if (received) headers[ORIGINAL_INVITE] = writeOriginal(received)
+  if (callId !== undefined) headers['Call-ID'] = callId
+  if (from !== undefined) headers['From'] = withoutTag(from)
+  headers['To'] = to ?? `<${uri}>`
+  headers[CALL_UUID] = callUuid
+  headers[APPLICATION_SECRET] = secret
+  return { uri, nextHop, headers, credentials: undefined }
+}
+
+/** The server gives each leg a tag of its own. */
+const withoutTag = (from: string): string => from.replace(/;\s*tag=[^;,\s]*/i, '')
 
 /**
  * To a phone, or to the voicemail of one: both know the caller in its domain, if it has one, or
@@ -340,7 +370,9 @@ export function withheld(
   const { uri, nextHop } = outgoing
   const route = candidate.kind === 'phone' ? candidate.routes[0] : undefined
   const hop = nextHop ?? route ?? uri
-  const isSecure = invite.isSecure === true || /^sips:/i.test(uri)
+  // The application is in this process.
+  const isOutside = candidate.kind !== 'application'
+  const isSecure = isOutside && (invite.isSecure === true || /^sips:/i.test(uri))
   if (isSecure && !isByTls(hop)) return { why: 'sips needs TLS', end: insecure }
   if ('holder' in candidate && isTooLarge(outgoing.headers, invite.body))
     return { why: 'too large for another node', end: tooLarge }
@@ -361,6 +393,7 @@ function unpricedCarrier(
     case 'gateway':
     case 'listener':
     case 'other-node':
+    case 'application':
       return undefined
     case 'phone':
       return gatewayBehindPhone(candidate, candidate.tenantId, gatewayBehind)
@@ -483,6 +516,7 @@ export function familyOf(callee: Callee): Family | undefined {
     case 'listener':
     case 'domain':
     case 'other-node':
+    case 'application':
     default:
       return undefined
   }

@@ -6,6 +6,8 @@ import type { Origin, ExtensionOrigin, Routing } from '../../routing/routing.ts'
 import type { ActiveCalls } from '../active-calls.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { MachineEvent } from '../call-machine/protocol.ts'
+import type { ApplicationCandidate } from '../application/application-runs.ts'
+import { askedFirst } from '../application/asked-first.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
 import { fault, refused, type End, type CallRefusal } from '../cdr/end-reason.ts'
 import {
@@ -62,6 +64,8 @@ export interface RoutePlan {
   readonly tenantId: number | null
   /** Why the call does not begin. */
   readonly refusal?: CallRefusal | undefined
+  /** It is asked before all others. */
+  readonly application?: ApplicationCandidate | undefined
 }
 
 /** Rules for a call, by the way in which it begins. */
@@ -82,6 +86,8 @@ export const ways = {
   /** By a phone, to the outside: inside the tenant it is the same call. */
   forward: { emergency: 'refused', inside: 'refused' },
   'test call': { emergency: 'refused', inside: 'dialled' },
+  /** By the operator's drachtio-srf application. */
+  application: { emergency: 'refused', inside: 'dialled' },
   /** Through the gateways of one carrier. */
   'carrier test': { emergency: 'refused', inside: 'refused' },
 } as const satisfies Readonly<Record<string, WayRules>>
@@ -192,7 +198,8 @@ export async function admitAndDial(
   else {
     const route = plan.route ?? routeCall(invite, call.account, deps)
     const asked = plan.isEmergency ? undefined : askRoute(call, route, invite, deps)
-    dial(shown, asked === undefined ? route : await asked, plan.isEmergency, deps)
+    const chosen = asked === undefined ? route : await asked
+    dial(shown, askedFirst(chosen, plan.application), plan.isEmergency, deps)
   }
   return refusal
 }
@@ -239,8 +246,8 @@ const refusalIn = (route: Route): End | undefined =>
   route.kind === 'refused' ? route.end : undefined
 
 /** The direction of a call that ends before it has a route. */
-export const expectedDirection = ({ kind }: Origin): CallRecord['direction'] =>
-  kind === 'extension' || kind === 'node' ? 'outbound' : 'inbound'
+export const expectedDirection = (origin: Origin): CallRecord['direction'] =>
+  isOurSide(origin) ? 'outbound' : 'inbound'
 
 /** A call without authorization: it belongs to the tenant of its phone. */
 export const unpaid = (tenantId: number | null): Account => ({
@@ -291,7 +298,7 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const customerId = 'customerId' in origin ? origin.customerId : null
   // Carriers, nodes and extensions of a tenant may charge customers of that tenant only.
   const payerTenantId = origin.kind === 'proxy' ? origin.tenantIds : tenantOf(origin, deps)
-  const mayNamePayer = origin.kind !== 'carrier' || origin.payer === 'from_number'
+  const mayNamePayer = mayName(origin)
   const extensionId = origin.kind === 'extension' ? origin.extensionId : null
   const isEmergencyNumber = deps.routing.isEmergencyNumber(callee)
   const tenantId = tenantOf(origin, deps)
@@ -302,6 +309,11 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const goesOut = isOurSide(origin) || invite.target?.kind === 'carriers'
   const withNumbers = goesOut ? { ...request, sentAs } : request
   return isEmergencyNumber ? { ...withNumbers, isEmergencyNumber } : withNumbers
+}
+
+function mayName(origin: Origin): boolean {
+  if (origin.kind === 'application') return origin.mayNamePayer
+  return origin.kind !== 'carrier' || origin.payer === 'from_number'
 }
 
 // Checks of an INVITE before authorization and routing.

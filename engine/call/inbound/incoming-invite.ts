@@ -32,6 +32,8 @@ export interface CallStart {
   readonly isOurs?: boolean
   /** The call connects another node to a call of this node, and that node records the audio. */
   readonly isRecordedElsewhere?: boolean
+  /** The run of the application that calls. */
+  readonly applicationRun?: number | undefined
   /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
   readonly startedAt: number
 }
@@ -66,6 +68,13 @@ export function readInvite(
     origin,
     callUuid,
     callId: headers['call-id'] ?? '',
+    received: {
+      headers: request.headers,
+      host: called.host,
+      protocol: request.protocol,
+      address: request.sourceAddress,
+      port: request.sourcePort,
+    },
     headers,
     body: request.body || undefined,
     from,
@@ -137,6 +146,8 @@ function alertedBy(origin: Origin): IncomingInvite['alerts'] {
       return origin.tenantId === undefined ? 'all' : [origin.tenantId]
     case 'trusted':
       return 'all'
+    case 'application':
+      return origin.tenantId === null ? 'all' : [origin.tenantId]
     case 'carrier':
     case 'unknown':
     default:

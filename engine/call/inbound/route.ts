@@ -13,6 +13,7 @@ import {
   gatewayBehindPhone,
   withoutPhone,
 } from '../dialing/outgoing-invite.ts'
+import type { ApplicationCandidate } from '../application/application-runs.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import type { Registrar } from '../../registrar/registrar.ts'
@@ -26,7 +27,7 @@ import { isName } from '../../../schema/rules/numbers.ts'
 export type CallDestination =
   | (Candidate | GatewayCandidate | AgentCandidate)
   | (ExtensionDestination | DomainCandidate | SpyCandidate | ListenerCandidate)
-  | OtherInstanceCandidate
+  | (OtherInstanceCandidate | ApplicationCandidate)
 
 /** A destination that was reached, as far as its call needs to know it when it has answered. */
 export type Reached =
@@ -35,6 +36,7 @@ export type Reached =
   | Pick<GatewayCandidate, 'kind' | 'carrierId'>
   | Pick<AgentCandidate | DomainCandidate | SpyCandidate, 'kind' | 'tenantId'>
   | Pick<OtherInstanceCandidate | ListenerCandidate, 'kind'>
+  | Pick<ApplicationCandidate, 'kind' | 'run'>
 
 /** A destination that is asked whether it takes one more call before it is tried. */
 export type LimitedDestination = Extract<
@@ -103,6 +105,8 @@ export type Route =
       readonly kind: 'candidates'
       readonly direction: CallRecord['direction']
       readonly candidates: readonly CallDestination[]
+      /** The end that the caller gets when none of them takes the call. Absent: 503. */
+      readonly otherwise?: End
     }
   | { readonly kind: 'refused'; readonly direction: CallRecord['direction']; readonly end: End }
 
@@ -301,7 +305,8 @@ const isOutsideTarget = (target: ChosenTarget | undefined): boolean =>
  * or node the host is only an address; a phone that dials a domain means it.
  */
 function foreignDomain({ origin, domain }: RouteQuestion, deps: RouteDeps): string | undefined {
-  if (origin.kind !== 'extension' || domain === '') return undefined
+  if (origin.kind !== 'extension' && origin.kind !== 'application') return undefined
+  if (domain === '') return undefined
   const host = plainHost(domain)
   const isOurs = deps.registrar.tenantOf(host) !== undefined || deps.domains.isOwn(host)
   return isOurs ? undefined : host
@@ -538,7 +543,8 @@ function agentRoute(
   }
 }
 
-export const isOurSide = ({ kind }: Origin): boolean => kind === 'node' || kind === 'extension'
+export const isOurSide = ({ kind }: Origin): boolean =>
+  kind === 'node' || kind === 'extension' || kind === 'application'
 
 function refused(
   direction: CallRecord['direction'],
@@ -583,6 +589,11 @@ export function innerExtension(
     const host = plainHost(domain)
     const dialled = deps.registrar.tenantOf(host) === undefined ? origin.domain : host
     return extensionAt(dialled, calledNumber, deps)
+  }
+  if (origin.kind === 'application') {
+    const { tenantId } = origin
+    const home = tenantId === null ? undefined : deps.registrar.homeDomain(tenantId)
+    return extensionAt(domain || (home ?? ''), calledNumber, deps)
   }
   return origin.kind === 'node' ? extensionAt(domain, calledNumber, deps) : undefined
 }

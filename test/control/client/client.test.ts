@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import { Tollgate, TollgateError } from '../../../control/client/index.ts'
 import { openControl } from '../../support/control.ts'
-import { newSecret, signatures } from '../../../control/webhooks/endpoint-store.ts'
+import { newSecret, signatures } from '../../../schema/secrets/webhook-signature.ts'
 import { verifyWebhook } from '../../../control/client/webhook.ts'
 
 const url = 'http://gate.example/behind/a/proxy/'

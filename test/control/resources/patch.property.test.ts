@@ -129,6 +129,15 @@ const resources: Readonly<Record<string, Patched>> = {
     },
     secret: { table: 'webhook_endpoint', column: 'secret' },
   },
+  '/api/v1/routing-webhooks': {
+    least: { url },
+    other: {
+      ...{ url: `${url}/b`, description: 'portability', carrier: 'transit', set: 900 },
+      ...{ timeout_ms: 300, fallback: 'refuse', cache_seconds: 60, cache_key: ['to'] },
+      ...{ enabled: false, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
+    },
+    secret: { table: 'routing_webhook', column: 'secret' },
+  },
   '/api/v1/pbx/extensions': {
     least: {
       ...{ extension: '101', domain: 'acme.example', display_name: 'One' },
@@ -272,7 +281,9 @@ const lasting = (view: Json): Json =>
   Object.fromEntries(Object.entries(view).filter(([name]) => !volatile.has(name)))
 
 const isSecretIn = (patch: unknown): boolean =>
-  isObject(patch) && (Object.hasOwn(patch, 'password') || Object.values(patch).some(isSecretIn))
+  isObject(patch) &&
+  (['password', 'secret'].some((name) => Object.hasOwn(patch, name)) ||
+    Object.values(patch).some(isSecretIn))
 
 const rowOf = ({ body }: { readonly body: unknown }): Json => {
   const { data = body } = Object(body) as { readonly data?: unknown }

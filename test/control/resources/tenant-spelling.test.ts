@@ -52,6 +52,8 @@ function named(collection: string, spelling: string): object {
       return { name: spelling, gateways: [{ host: `10.4.${digit}.1` }] }
     case '/webhooks':
       return { url: `https://${digit}.example/` }
+    case '/routing-webhooks':
+      return spelling === 'tenant' ? { set: 'own set' } : { set: undefined, carrier: 'own carrier' }
     case '/spend-guards':
       return { customer: undefined, prefix: `4${digit}` }
     default:

@@ -81,6 +81,17 @@ const begins: Readonly<Record<WayToCall, Begin>> = {
     await a.next('202 REFER')
     return undefined
   },
+  application: async (number, ask) => {
+    const { answers, applications } = rig
+    answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+    const peer = await rig.caller()
+    const secret = 'of the worker'
+    applications.started({ run: 1, protocol: 'udp', host: '127.0.0.1', port: peer.port, secret })
+    ask()
+    const headers = [`X-Tollgate-Application: ${secret}`]
+    peer.request('INVITE', peer.leg(rig.uri(number)), { headers, body: sdp('offer') })
+    return undefined
+  },
   forward: async (number, ask) => {
     const phone = await phoneOf(rig, '102')
     rig.answers.inbound = { kind: 'extension', extension: '102', tenantId: 3, domain: home }
@@ -166,12 +177,13 @@ test.each(all)(
     }
     await rig.advance(100)
     expect(carrier.inbox).toEqual([])
-    if (way !== 'forward') expect(told).toEqual({ kind: 'denied', code: 'emergency_number' })
+    if (way !== 'forward' && way !== 'application')
+      expect(told).toEqual({ kind: 'denied', code: 'emergency_number' })
     expect(rig.asked.filter(({ callee }) => callee === '112')).toEqual([])
   },
 )
 
 test('no person has dialled where an emergency number is refused', () => {
   const refusing = all.filter((way) => ways[way].emergency === 'refused')
-  expect(refusing).toEqual(['forward', 'test call', 'carrier test'])
+  expect(refusing).toEqual(['forward', 'test call', 'application', 'carrier test'])
 })

@@ -132,7 +132,13 @@ test('an answer is given with the name of the file', async () => {
   thread(0).answer({ to: '1' })
   thread(0).answer(undefined)
   expect(await Promise.all(answers)).toEqual([
-    { kind: 'decided', decision: { to: '1' }, by: 'hooks.ts' },
+    {
+      kind: 'decided',
+      decision: { to: '1' },
+      by: 'hooks.ts',
+      tenantId: null,
+      fallback: 'continue',
+    },
     { kind: 'nothing' },
   ])
 })

@@ -27,6 +27,7 @@ const phrases: Readonly<Partial<Record<string, string>>> = {
   lease_contended: 'other calls took the money',
   time_limit: 'the test call ended by itself',
   media_timeout: 'no audio came any more',
+  application_lost: 'the application that had the call has ended',
   media_relay_unavailable: 'no media relay answered',
   unreadable_description: 'the session description could not be read',
   no_common_ip_version: 'IPv4 and IPv6 do not meet',

@@ -419,8 +419,8 @@ test('a call that a phone forwards to the outside asks for itself', async () => 
   rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
   hooks.answers.onInvite = ({ source }) =>
     source.kind === 'forward'
-      ? { kind: 'decided', decision: { to: '+4930', tags: { by: 'forward' } }, by: 'hooks.ts' }
-      : { kind: 'decided', decision: { headers: { 'X-A': '1' } }, by: 'hooks.ts' }
+      ? decides({ to: '+4930', tags: { by: 'forward' } })()
+      : decides({ headers: { 'X-A': '1' } })()
   const phone = await phoneOf(rig, '102')
   const carrier = await carrierOf(rig)
   const outbound = rig.answers.outbound

@@ -89,9 +89,7 @@ test('a hook about routes that fails leaves the route as it is', async () => {
 const asksAttempt = (decide: (attempt: HookAttempt) => AttemptDecision | undefined) => {
   hooks.answers.onAttemptFailed = (attempt) => {
     const decision = decide(attempt)
-    return decision === undefined
-      ? { kind: 'nothing' }
-      : { kind: 'decided', decision, by: 'hooks.ts' }
+    return decision === undefined ? { kind: 'nothing' } : decides(decision)()
   }
 }
 
@@ -233,9 +231,7 @@ test('a refused call has an end and a record, and no answer', async () => {
 test('a transfer to a number asks for the new call, and obeys', async () => {
   rig.answers.candidates.splice(0)
   hooks.answers.onInvite = ({ to }) =>
-    to === '200'
-      ? { kind: 'decided', decision: { refuse: { status: 403 } }, by: 'hooks.ts' }
-      : { kind: 'nothing' }
+    to === '200' ? decides({ refuse: { status: 403 } })() : { kind: 'nothing' }
   const { a, aLeg, b } = await establish(rig)
   const moved = await rig.control.transfer({
     callUuid: 'uuid-1',

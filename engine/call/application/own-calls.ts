@@ -1,0 +1,57 @@
+/** Calls that the application makes: for whom, and where they may go. Pure. */
+import { refused } from '../cdr/end-reason.ts'
+import type { LiveCall } from '../call-machine/state.ts'
+import type { RoutePlan } from '../inbound/admission.ts'
+import type { IncomingInvite } from '../inbound/incoming-invite.ts'
+import type { RouteDeps } from '../inbound/route.ts'
+import { ownMark } from '../sip-headers.ts'
+import type { Headers } from '../signalling.ts'
+import type { Origin } from '../../routing/routing.ts'
+import { plainHost } from '../../../schema/sip/index.ts'
+import { isPrivateHeader } from './private-headers.ts'
+
+/**
+ * Where `call` has come from, in which the application calls: a phone or a node calls as if it had
+ * dialled; for any other call its payer calls. Undefined: in none; the number in From names the
+ * payer.
+ */
+export function applicationOrigin(call: LiveCall | undefined): Origin {
+  const { origin, account } = call ?? {}
+  if (origin?.kind === 'extension' || origin?.kind === 'node') return origin
+  const tenantOfCarrier = origin?.kind === 'carrier' ? origin.tenantId : null
+  const namesNobody = origin?.kind === 'carrier' && origin.payer !== 'from_number'
+  return {
+    kind: 'application',
+    tenantId: account?.tenantId ?? tenantOfCarrier,
+    customerId: account?.customerId ?? null,
+    mayNamePayer: !namesNobody,
+  }
+}
+
+/** A host that is neither a domain of ours nor one that may be called is only an address. */
+export function applicationInvite(
+  invite: IncomingInvite,
+  { registrar, domains }: Pick<RouteDeps, 'registrar' | 'domains'>,
+): IncomingInvite {
+  const host = plainHost(invite.domain)
+  const isMeant = registrar.tenantOf(host) !== undefined || domains.isAllowed(host)
+  const headers = withoutMarks(invite.headers)
+  return { ...invite, headers, domain: isMeant ? invite.domain : '' }
+}
+
+/** An application may pass on what it got: the mark of the call that it was asked about, too. */
+function withoutMarks(headers: Headers): Headers {
+  const passed = Object.entries(headers).filter(
+    ([name, value]) => !isPrivateHeader(name) && ownMark({ [name]: value }) === undefined,
+  )
+  return Object.fromEntries(passed)
+}
+
+/** Whether nobody is known who pays for the call, which leaves the tenant. */
+export const isUnpaid = ({ origin }: IncomingInvite, { route }: RoutePlan): boolean =>
+  origin.kind === 'application' &&
+  route === undefined &&
+  origin.customerId === null &&
+  !origin.mayNamePayer
+
+export const noPayer = refused(403, 'Forbidden', 'unknown_caller')

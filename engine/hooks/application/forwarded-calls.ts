@@ -1,0 +1,47 @@
+/**
+ * `req.proxy` and `srf.proxyRequest` of a file beside the main process. A proxy would have both
+ * dialogs of a call end in the same process under the same Call-ID and tags, so the call is bridged
+ * instead: its caller and its destinations see the same.
+ */
+import type { ApplicationSrf, LibraryAgent, LibraryRequest } from './library.ts'
+
+/** Makes `agent` bridge the calls that it is told to forward, one destination after the other. */
+export function bridgeForwarded(srf: ApplicationSrf, agent: LibraryAgent): void {
+  agent.proxy = (request, { destination }, callback) => {
+    if (request.method !== 'INVITE') return callback(['NOK', 'only calls are forwarded here'])
+    void forward(srf, request, destination).then((status) => {
+      const callId = request.get('Call-ID') ?? ''
+      const answer = `SIP/2.0 ${status} Final\r\nCall-ID: ${callId}\r\nCSeq: 1 INVITE\r\n\r\n`
+      callback(['OK'], answer, { address: '', port: 0 })
+      return callback(['OK', 'done'])
+    })
+    return undefined
+  }
+}
+
+/** @returns the status that the caller has got. */
+async function forward(
+  srf: ApplicationSrf,
+  request: LibraryRequest,
+  [uri = '', ...others]: readonly string[],
+): Promise<number> {
+  const all = { proxyRequestHeaders: ['all'], proxyResponseHeaders: ['all'] }
+  const options = { ...all, passFailure: others.length === 0 }
+  try {
+    const { uas, uac } = await srf.createB2BUA(request, request.res, uri, options)
+    uas.on('destroy', () => uac.destroy())
+    uac.on('destroy', () => uas.destroy())
+    return 200
+  } catch (error) {
+    const status = statusOf(error)
+    const isOver = others.length === 0 || status === 487 || status >= 600
+    if (!isOver) return forward(srf, request, others)
+    if (others.length > 0 && status !== 487) request.res.send(status)
+    return status
+  }
+}
+
+const statusOf = (error: unknown): number =>
+  typeof error === 'object' && error !== null && 'status' in error && Number(error.status) >= 300
+    ? Number(error.status)
+    : 500

@@ -1,0 +1,56 @@
+/** The applications of drachtio-srf in threads: which thread is asked about calls. */
+import { randomBytes } from 'node:crypto'
+import type { ApplicationRuns } from '../call/application/application-runs.ts'
+import { loopbackOf, type WayToMain } from './application/private-lines.ts'
+import type { HookThreadPort } from './hook-thread.ts'
+
+/** SIP of this process, as applications reach it. */
+export interface ServedApplications {
+  readonly runs: Pick<ApplicationRuns, 'started' | 'retire' | 'ended'>
+  readonly way: Omit<WayToMain, 'secret'>
+}
+
+interface ThreadRun {
+  readonly run: number
+  readonly way: WayToMain
+}
+
+export class ThreadApplications {
+  #served: ServedApplications | undefined
+  #current: HookThreadPort | undefined
+  readonly #runs = new Map<HookThreadPort, ThreadRun>()
+  #lastRun = 0
+
+  serve(served: ServedApplications, current: HookThreadPort | undefined): void {
+    this.#served = served
+    if (current !== undefined) this.inCharge(current)
+  }
+
+  /** New calls are offered to this thread alone. */
+  inCharge(thread: HookThreadPort): void {
+    const { runs, way } = this.#served ?? {}
+    if (runs === undefined || way === undefined || this.#runs.has(thread)) return
+    const last = this.#current && this.#runs.get(this.#current)
+    if (last !== undefined) runs.retire(last.run)
+    this.#current = thread
+    this.#lastRun += 1
+    const secret = randomBytes(24).toString('base64url')
+    const known = { run: this.#lastRun, way: { ...way, secret } }
+    this.#runs.set(thread, known)
+    thread.post({ type: 'serve', way: known.way })
+  }
+
+  taking(thread: HookThreadPort, port: number): void {
+    const known = this.#runs.get(thread)
+    if (known === undefined || thread !== this.#current) return
+    const { run, way } = known
+    const { protocol, secret } = way
+    this.#served?.runs.started({ run, protocol, host: loopbackOf(way), port, secret })
+  }
+
+  gone(thread: HookThreadPort): void {
+    const known = this.#runs.get(thread)
+    this.#runs.delete(thread)
+    if (known !== undefined) this.#served?.runs.ended(known.run)
+  }
+}

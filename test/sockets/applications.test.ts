@@ -1,0 +1,90 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { HookHost } from '../../engine/hooks/hook-host.ts'
+import { startCallRig, type CallRig } from '../support/call-rig.ts'
+import { sdp } from '../support/sip-peer.ts'
+import { temporaryFolder } from '../support/temporary-folder.ts'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+async function rigWith(text: string) {
+  const file = join(temporaryFolder(), 'hooks.ts')
+  writeFileSync(file, text)
+  const rig = await startCallRig({ withTcp: true })
+  const lines: unknown[] = []
+  const hooks = new HookHost({
+    file,
+    timeoutMs: 1_000,
+    fallback: 'continue',
+    memoryMb: 256,
+    environment: {},
+    now: () => performance.now(),
+    wallNow: () => Date.now(),
+    schedule: (act, ms) => {
+      const timer = setTimeout(act, ms)
+      return () => clearTimeout(timer)
+    },
+    log: (...line) => void lines.push(line),
+  })
+  onTestFinished(async () => {
+    hooks.stop()
+    await rig.stop()
+  })
+  await hooks.start()
+  const port = rig.server.listeners[0]?.port ?? 0
+  const way = { protocol: 'udp', host: '127.0.0.1', port } as const
+  hooks.serveApplications({ runs: rig.applications, way })
+  await rig.until(() => rig.applications.candidate() !== undefined)
+  return { ...rig, hooks, lines }
+}
+
+async function place(rig: CallRig, number: string) {
+  const caller = await rig.caller()
+  const leg = caller.leg(rig.uri(number))
+  caller.request('INVITE', leg, { body: sdp('offer') })
+  return { caller, leg }
+}
+
+const ownConnection = `
+import Srf from 'drachtio-srf'
+const srf = new Srf()
+srf.connect({ host: '192.0.2.1', port: 9022, secret: 'cymru' })
+srf.invite((req, res) => res.send(486, 'So sorry, busy right now'))
+`
+
+test('a file that connects to a drachtio server of its own is unchanged', async () => {
+  const rig = await rigWith(ownConnection)
+  await rig.node()
+  const { caller } = await place(rig, '1555')
+  expect((await caller.next('486 INVITE')).startLine).toContain('So sorry, busy right now')
+})
+
+const answersOrHangs = `
+export const onInvite = () => undefined
+export default (srf) => {
+  srf.invite(async (req, res, next) => {
+    if (req.calledNumber === '1')
+      return srf.createUAS(req, res, { localSdp: ${JSON.stringify(sdp('answer'))} })
+    if (req.calledNumber === '2') for (;;);
+    if (req.calledNumber === '3') process.exit(0)
+    next()
+  })
+}
+`
+
+test.each(['2', '3'])(
+  'a file that hangs or exits (%s): its calls end, and others go on without it',
+  async (number) => {
+    const rig = await rigWith(answersOrHangs)
+    const node = await rig.node()
+    const first = await place(rig, '1')
+    first.caller.learn(first.leg, await first.caller.next('200 INVITE'))
+    first.caller.request('ACK', first.leg)
+    const second = await place(rig, number)
+    node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+    await second.caller.next('486 INVITE')
+    first.caller.reply(await first.caller.next('BYE'), 200)
+    const records = [await rig.record(), await rig.record()]
+    expect(records.map(({ denialCode }) => denialCode)).toContain('application_lost')
+    await rig.until(() => rig.applications.candidate() !== undefined)
+  },
+)
