@@ -25,8 +25,11 @@ export interface ThreadListener {
 export interface HookThreadPort {
   /** @throws {Error} the argument cannot be sent. */
   post(message: HostMessage): void
-  /** Ends it at once; `onEnd` is not called. */
-  terminate(): void
+  /**
+   * Ends it; `onEnd` is not called any more. Resolves when it has ended: a thread that waits in the
+   * system, such as for another program, ends after that alone.
+   */
+  terminate(): Promise<unknown>
 }
 
 export interface HookThreadOptions {
@@ -81,10 +84,10 @@ export class HookThread implements HookThreadPort {
     this.#worker.postMessage(message, [])
   }
 
-  terminate(): void {
+  terminate(): Promise<unknown> {
     this.#hasEnded = true
     this.#cancelLook?.()
-    void this.#worker.terminate()
+    return this.#worker.terminate()
   }
 
   #receive(message: ThreadMessage): void {
@@ -119,7 +122,7 @@ export class HookThread implements HookThreadPort {
 
   #end(why: string): void {
     if (this.#hasEnded) return
-    this.terminate()
+    void this.terminate()
     this.#listener.onEnd(why)
   }
 }

@@ -36,6 +36,8 @@ const LEAVE_MS = 40_000
 const APPLICATION_LEAVE_MS = 4 * 3_600_000
 /** Threads that another one has replaced, and that are not at their end. */
 const MAX_LEAVING = 3
+/** Threads that were ended, and do not end: no further one is started beside them. */
+const MAX_STUCK = 3
 
 interface Loaded {
   readonly thread: HookThreadPort
@@ -50,6 +52,7 @@ export class ThreadKeeper {
   /** Threads that end when they have nothing to do, the oldest first. */
   readonly #leaving = new Map<HookThreadPort, Cancel>()
   #candidate: HookThreadPort | undefined
+  #stuck = 0
   #delayMs = FIRST_DELAY_MS
   #cancelReplacing: Cancel | undefined
   #cancelSteady: Cancel | undefined
@@ -94,7 +97,7 @@ export class ThreadKeeper {
     this.#cancelSteady?.()
     this.#changes.stop()
     for (const thread of [this.#candidate, this.current, ...this.#leaving.keys()])
-      thread?.terminate()
+      void thread?.terminate()
     for (const cancel of this.#leaving.values()) cancel()
   }
 
@@ -105,6 +108,7 @@ export class ThreadKeeper {
       hooks_failed_reloads_total: this.#failedReloads,
       hooks_restarts_total: this.#restarts,
       hooks_leaving_threads: this.#leaving.size,
+      hooks_stuck_threads: this.#stuck,
     }
   }
 
@@ -122,7 +126,7 @@ export class ThreadKeeper {
     return new Promise((resolve) => {
       const fail = (problem: ThrownProblem, files: readonly string[] = []): void => {
         cancel()
-        thread.terminate()
+        this.#end(thread)
         this.#candidate = undefined
         resolve({ problem, files: [...new Set([file, ...files])] })
       }
@@ -175,12 +179,13 @@ export class ThreadKeeper {
   #endLeaving(thread: HookThreadPort): void {
     this.#leaving.get(thread)?.()
     this.#leaving.delete(thread)
-    thread.terminate()
+    this.#end(thread)
     this.#deps.onGone(thread, placeless('its thread was replaced'))
   }
 
   #gone(thread: HookThreadPort, why: string): void {
     if (this.#isStopped) return
+    this.#end(thread)
     const problem = { ...placeless(why), file: this.#deps.file }
     this.#deps.onGone(thread, problem)
     if (this.#leaving.has(thread)) {
@@ -200,7 +205,15 @@ export class ThreadKeeper {
     this.#delayMs = Math.min(MAX_DELAY_MS, this.#delayMs * 2)
   }
 
+  #end(thread: HookThreadPort): void {
+    this.#stuck += 1
+    void thread.terminate().finally(() => {
+      this.#stuck -= 1
+    })
+  }
+
   async #replace(): Promise<void> {
+    if (this.#stuck >= MAX_STUCK) return this.#replaceLater()
     this.#restarts += 1
     const problem = await this.#loading.request()
     if (this.#isStopped || problem === undefined) return

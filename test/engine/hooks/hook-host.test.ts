@@ -18,6 +18,8 @@ const ended = { to: '4930' } as HookEndedCall
 class PlayedThread implements HookThreadPort {
   readonly received: HostMessage[] = []
   isTerminated = false
+  /** It does not end when it is ended. */
+  isStuck = false
   readonly #listener: ThreadListener
 
   constructor(listener: ThreadListener) {
@@ -28,8 +30,9 @@ class PlayedThread implements HookThreadPort {
     this.received.push(message)
   }
 
-  terminate(): void {
+  terminate(): Promise<unknown> {
     this.isTerminated = true
+    return this.isStuck ? new Promise(() => undefined) : Promise.resolve()
   }
 
   send(message: ThreadMessage): void {
@@ -168,7 +171,7 @@ test('an answer that has come while this process was busy counts', async () => {
   const { host, thread, time } = await startLoaded()
   const asked = host.ask('onInvite', call)
   const id = thread(0).takeQuestion()
-  time.schedule(() => thread(0).send({ type: 'answer', id, answer: { to: '1' }, micros: 1 }), 0)
+  time.schedule(() => thread(0).send({ type: 'answer', id, answer: { to: '1' }, micros: 1 }), 51)
   time.stall(500)
   expect((await asked).kind).toBe('decided')
 })
@@ -271,6 +274,19 @@ test('a thread that ends fails its questions, and is replaced after 1 s, 2 s …
   expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30])
   expect(host.telemetry()).toMatchObject({ hooks_restarts_total: 7, hooks_loaded: 0 })
   expect(host.troubles()).toMatchObject([{ hook: 'onInvite' }, { hook: null, count: 1 }])
+})
+
+test('no further thread is started beside three that cannot be ended', async () => {
+  const { host, thread, threads, pass } = await startLoaded()
+  for (let count = 1; count <= 3; count++) {
+    thread(-1).isStuck = true
+    thread(-1).end('its thread did not answer for a second')
+    await pass(5_000)
+    if (count < 3) thread(-1).load()
+  }
+  await pass(120_000)
+  expect(threads).toHaveLength(3)
+  expect(host.telemetry()).toMatchObject({ hooks_stuck_threads: 3, hooks_loaded: 0 })
 })
 
 test('a changed file is loaded by another thread first; the old one ends what it has begun', async () => {
