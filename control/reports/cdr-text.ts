@@ -84,7 +84,7 @@ export class CdrText {
       `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''}` +
       `,${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
-      `,${csvCell(this.#attempts(row[at.attempts]))},${csvCell(row[at.tags] ?? '')}\r\n`
+      `,${csvCell(row[at.tags] ?? '')},${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
 
@@ -172,8 +172,8 @@ const columns = [
   'media_quality',
   'recording',
   'recording_error',
-  'attempts',
   'tags',
+  'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 
 export const csvHeader = `${columns.join(',')}\r\n`

@@ -269,7 +269,7 @@ type Shares = ReadonlyMap<CallDestination, number>
 
 type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
 
-/** What outbound routes were asked about. */
+/** A question to the outbound routes. */
 interface OutboundQuestion {
   readonly caller: readonly [number | null, string, number | null]
   readonly only: readonly number[] | undefined

@@ -4,7 +4,14 @@
  * process, `engine/charging/external/` over HTTP. Every expected outcome of a network or a wallet
  * is a value: nothing here throws.
  */
-import type { CallCost, CallTags, CallRecord, MoneyLack, DialledCall, OpenCall } from './call-record.ts'
+import type {
+  CallCost,
+  CallTags,
+  CallRecord,
+  MoneyLack,
+  DialledCall,
+  OpenCall,
+} from './call-record.ts'
 import type { ChangedPayers } from './changed-rows.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'

@@ -13,6 +13,7 @@ import {
 } from '../../engine/call/inbound/incoming-invite.ts'
 import { routeCall, type RouteDeps } from '../../engine/call/inbound/route.ts'
 import { simulate } from '../../engine/call/simulate.ts'
+import type { HookSources } from '../../engine/call/hooks/call-hooks.ts'
 import { HeaderFilter } from '../../engine/call/sip-headers.ts'
 import type { Headers, SipRequest } from '../../engine/call/signalling.ts'
 import { readRefer } from '../../engine/call/transfer/refer.ts'
@@ -201,10 +202,15 @@ export async function openDoors(
     return place({ ...reading, calledNumber: number, calledUser: user })
   }
 
+  const named = {
+    carriersNamed: (wanted: number | string) => routing.carriersNamed(wanted),
+    agentsNamed: (wanted: number | string) => routing.agentsNamed(wanted),
+  }
+
   /** The verdict of `simulate_call` on a call of extension 101. */
-  async function simulated(to: string): Promise<Verdict> {
+  async function simulated(to: string, hooks?: HookSources): Promise<Verdict> {
     const source = { kind: 'extension', extension: '101', domain } as const
-    const { verdict, payment, candidates } =
+    const { verdict, payment, candidates, hook, calledNumber } =
       (await simulate(
         { source, from: '101', to, callId: undefined, at: undefined },
         {
@@ -217,9 +223,12 @@ export async function openDoors(
           calls: open,
           foresee: (asked) => ocs.foresee(asked),
           log: () => undefined,
+          hooks: hooks && { ...hooks, records: { ...hooks.records, ...named } },
         },
       )) ?? {}
-    return { verdict, payment, numbers: candidates?.map(({ number }) => number) }
+    const numbers = candidates?.map(({ number }) => number)
+    const names = candidates?.map(({ name }) => name)
+    return { verdict, payment, numbers, ...(hooks && { hook, names, calledNumber }) }
   }
 
   const token = await control.key({ rate_limit_rpm: 100_000 })

@@ -62,7 +62,7 @@ export class ScriptedHooks implements HookSources {
   }
 }
 
-export const BY = 'hooks.ts'
+const BY = 'hooks.ts'
 
 export const decides =
   <D>(decision: D, more: { readonly tenantId?: number; readonly fallback?: 'refuse' } = {}) =>

@@ -409,10 +409,15 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { last, isLast } = afterResult(result, dialing.last)
   dialing.last = last
   const goesOn = !isLast || isUnknownThere(dialing.current, result)
-  if (ctx.asksAttempts === true && !dialing.isEmergency && dialing.current !== undefined)
-    return askHook(ctx, call, failedAttempt(dialing.current, dialing, result, goesOn))
+  const { current, isEmergency } = dialing
+  if (ctx.asksAttempts === true && !isEmergency && current !== undefined && !isOurOwn(current))
+    return askHook(ctx, call, failedAttempt(current, dialing, result, goesOn))
   return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)
 }
+
+/** Supervisors, and calls between nodes of ours, go where no route leads. */
+const isOurOwn = ({ kind }: CallDestination): boolean =>
+  kind === 'spy' || kind === 'listener' || kind === 'other-node'
 
 function askHook(ctx: StepContext, call: Call, attempt: FailedAttempt): void {
   if (call.dialing) call.dialing.asked = { goesOn: attempt.goesOn }

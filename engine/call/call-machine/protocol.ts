@@ -136,7 +136,7 @@ export type MachineEvent =
   | ({ readonly type: 'replace' } & ReplacementPlan)
   | ({ readonly type: 'replaceEarly' } & EarlyReplacementPlan)
 
-/** What a hook does to a call; absent: nothing. */
+/** A hook changes these of a call; absent ones stay. */
 export interface HookEffects {
   readonly notes: readonly Note[]
   readonly calledNumber?: string

@@ -52,7 +52,7 @@ interface CallHooksDeps extends RouteDeps {
   readonly log: Log
 }
 
-/** What a hook has made of a call that begins. */
+/** A call that begins, as a hook has changed or refused it. */
 export type HookedInvite = { readonly effects: HookEffects } & (
   | { readonly kind: 'goes_on'; readonly invite: IncomingInvite }
   | { readonly kind: 'refused'; readonly end: CallRefusal }

@@ -1,6 +1,6 @@
 /**
- * What a decision of the operator's code makes of a call. Pure: names are looked up by `ReachedBy`,
- * which knows what the call's source and the decider may reach.
+ * Applies a decision of the operator's code to a call. Pure: `ReachedBy` looks up names, and knows
+ * what the call's source and the decider may reach.
  */
 import type { HookRefusal, InviteDecision } from '../../../schema/contracts/hooks.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
@@ -18,7 +18,7 @@ import type { ChosenTarget } from '../inbound/route.ts'
 import { isAnonymous, partyOfNumber, type Party } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
 
-/** What a call may be sent to; undefined: there is no such thing within its reach. */
+/** Finds what a call may be sent to; undefined: there is no such thing within its reach. */
 export interface ReachedBy {
   /** A number in normal form, with `+` in place of an exit code. */
   dialled(number: string): string

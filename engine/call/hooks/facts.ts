@@ -1,4 +1,4 @@
-/** What the operator's code is told about a call. Pure. */
+/** The operator's code is told this about a call. Pure. */
 import type { CallCost, CallRecord } from '../../../schema/contracts/call-record.ts'
 import type {
   HookAnsweredCall,

@@ -40,7 +40,7 @@ export function reachOf(
       (decider === null || owner === decider) &&
       (origin.kind !== 'proxy' || origin.tenantIds.includes(owner)))
   const tenantId = caller ?? decider
-  // Of several with one name that of the tenant is meant, or else the platform's.
+  // A name may be that of several: the tenant's is meant, or else the platform's.
   const chosen = <T extends Owned>(found: readonly T[]): T | undefined => {
     const reached = found.filter(isReached)
     return reached.find((each) => each.tenantId === tenantId) ?? reached.at(0)

@@ -51,6 +51,7 @@ test('active calls are a bare array with the fields of the specification', async
       caller_address: '203.0.113.7:5060',
       callee_address: '10.0.0.1:5060',
       customer_id: 4,
+      tags: null,
       transfer: null,
       recording: false,
       cost: 0,

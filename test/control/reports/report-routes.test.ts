@@ -64,6 +64,7 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         recording: null,
         recording_error: null,
         denial_text: null,
+        tags: null,
       },
     ],
   })
@@ -370,4 +371,21 @@ test('one tenant takes no room of another', async () => {
   expect(await begin()).toBeDefined()
   wait(60_001)
   expect(await begin(1)).toBeDefined()
+})
+
+test('tags of a hook are shown, searched by name and value, and stand in CSV', async () => {
+  const { store, get, day } = await openReportRig()
+  await store({ tags: { crm: '42', note: 'a "crm":"43" b' } })
+  await store({ tags: { crm: '43%' } })
+  await store()
+  const found = async (tag: string) => {
+    const { body } = await get(`${day}&tag=${encodeURIComponent(tag)}`)
+    return Object(body).records.map((record: { readonly tags: unknown }) => record.tags) as unknown
+  }
+  expect(await found('crm:42')).toEqual([{ crm: '42', note: 'a "crm":"43" b' }])
+  expect(await found('CRM:43%')).toEqual([{ crm: '43%' }])
+  for (const tag of ['crm:43', 'crm:4_', 'crm:4%', 'rm:42', 'crm:'])
+    expect(await found(tag)).toEqual([])
+  expect((await get(`${day}&tag=crm`)).status).toBe(400)
+  expect((await get(`${day}&format=csv`)).text).toContain('"{""crm"":""43%""}"')
 })

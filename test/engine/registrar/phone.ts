@@ -53,6 +53,7 @@ export interface WorldOptions {
   readonly node?: string
   readonly notices?: RegistrarDeps['notices']
   readonly hop?: RegistrarDeps['hop']
+  readonly hooks?: RegistrarDeps['hooks']
   readonly time?: ManualTime
 }
 
@@ -64,6 +65,7 @@ export async function startRegistrar({
   node = 'one',
   notices,
   hop,
+  hooks,
   time = new ManualTime(startedAt),
 }: WorldOptions = {}) {
   const store = given ?? (await withExtensions(await emptyDatabase()))
@@ -84,6 +86,7 @@ export async function startRegistrar({
     node,
     notices,
     hop,
+    hooks,
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,

@@ -55,6 +55,8 @@ const phrases: Readonly<Partial<Record<string, string>>> = {
   draining: 'the instance was about to stop',
   fault: 'a fault of the platform',
   connection_lost: 'the connection was lost',
+  hook_refused: "the operator's own code refused the call",
+  hook_failed: "the operator's own code failed",
   loop: 'the call came back to the platform',
   too_many_hops: 'it passed too many servers',
   bad_request: 'the request was malformed',

@@ -1,5 +1,6 @@
 /** The operator's own code decides about a call that begins. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { traceOf } from '../../../../engine/call/trace/trace.ts'
 import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import {
@@ -300,9 +301,18 @@ test('a hook that fails: the call goes on as without it, and the trace says so',
   const node = await rig.node()
   const { caller } = await calls()
   await busy(node, caller)
-  expect(hookNotes()).toMatchObject([
-    { hook: 'onInvite', by: 'hooks.ts', failed: 'hooks.ts:3: it threw', fallback: 'continue' },
-  ])
+  const failure = {
+    hook: 'onInvite',
+    by: 'hooks.ts',
+    failed: 'hooks.ts:3: it threw',
+    fallback: 'continue',
+  }
+  expect(hookNotes()).toMatchObject([failure])
+  const { calls: known, messages } = rig
+  const trace = await traceOf('uuid-1', { calls: known, messages, pause: () => Promise.resolve() })
+  expect(trace?.entries).toContainEqual(
+    expect.objectContaining({ what: 'hook', detail: { ...failure, decision: null } }),
+  )
   expect(rig.warnings).toMatchObject([{ message: 'a hook has failed', hook: 'onInvite' }])
 })
 

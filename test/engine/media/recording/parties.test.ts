@@ -81,3 +81,13 @@ test('a call that may be recorded later goes through a relay from its beginning'
   expect(needsRelay('on_demand')).toBe(true)
   expect(needsRelay('never')).toBe(false)
 })
+
+test('a hook says whether a call is recorded, whatever its extensions say', () => {
+  const call = { start: start('10.0.0.1:5060', '101'), origin: from('101') }
+  expect(recordingWish({ ...call, isToBeRecorded: false }, extensionAt)).toBe('never')
+  const other = { start: start('10.0.0.1:5060', '1555') }
+  expect(recordingWish(other, extensionAt)).toBe('never')
+  expect(recordingWish({ ...other, isToBeRecorded: true }, extensionAt)).toBe('always')
+  const supervised = { start: start('api', 'spy:uuid-1'), isToBeRecorded: true }
+  expect(recordingWish(supervised, extensionAt)).toBe('never')
+})
