@@ -465,7 +465,7 @@ export const settings = {
     'WEBHOOK_PRIVATE_TARGETS',
     oneOf('deny', 'allow'),
     'deny',
-    'Whether accounting webhooks may go to loopback and private addresses.',
+    'Whether webhooks may go to loopback and private addresses.',
   ),
   secretKey: hidden(
     unset(

@@ -95,6 +95,8 @@ const map: Readonly<Record<string, Rule>> = {
     folders: ['engine/call', 'schema', applications, ...sipServer('index.ts')],
     packages: /^(node:|drachtio-srf$)/,
   },
+  // It is asked about calls, and knows of none.
+  'engine/hooks': { folders: ['schema'], packages: /^(node:|kysely$|lru-cache$)/ },
   // Stands between call control and its legs: call control does not know of it.
   'engine/media': {
     folders: ['engine/call', 'engine/flood-guard', 'schema'],

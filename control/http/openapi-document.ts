@@ -53,7 +53,7 @@ function relocated(json: unknown): unknown {
 }
 
 /** A request that the platform sends, as the receiver has to read and answer it. */
-export interface SentRequest {
+export interface ReceiverRequest {
   readonly summary: string
   readonly description: string
   readonly body: z.ZodType
@@ -66,7 +66,7 @@ export interface SentRequest {
 export function openApiDocument(
   notes: readonly RouteNote[],
   version: string,
-  sent: Readonly<Record<string, SentRequest>> = {},
+  sent: Readonly<Record<string, ReceiverRequest>> = {},
 ): Json {
   const schemas = new Schemas()
   const error = schemas.named('Error', errorSchema, 'output')
@@ -103,7 +103,7 @@ export function openApiDocument(
   }
 }
 
-const sentObject = (request: SentRequest, schemas: Schemas): Json => ({
+const sentObject = (request: ReceiverRequest, schemas: Schemas): Json => ({
   post: {
     summary: request.summary,
     description: request.description,

@@ -44,7 +44,7 @@ export const inviteDecision = z
   )
   .meta({ id: 'InviteDecision' }) satisfies z.ZodType<InviteDecision>
 
-export const hookCall = z
+const hookCall = z
   .strictObject({
     callUuid: z.string(),
     callId: z.string(),

@@ -56,6 +56,8 @@ export interface ResourceDeps {
   readonly hasMediaRelay: boolean
   /** Whether webhooks may go to private networks. */
   readonly allowsPrivateTargets: boolean
+  /** Makes secrets; absent: bodies have to name them. */
+  readonly randomBytes?: ((size: number) => Buffer) | undefined
   /** The only way to a balance; only customers need it. */
   readonly ledger?: LedgerPort | undefined
   /** The amount reserved for the live calls of a customer. */
@@ -563,11 +565,13 @@ export const resourceDeps = ({
   ocs,
   engine,
   tenants,
+  randomBytes,
 }: ChangeDeps): ResourceDeps => ({
   store,
   reserved: reservedBy(settings),
   hasMediaRelay: settings.hasMediaRelay,
   allowsPrivateTargets: settings.allowsPrivateTargets === true,
+  randomBytes,
   ledger: ocs?.ledger,
   reservedOf: (id) => ocs?.balanceOf(id)?.reservedMicros ?? 0n,
   isUnresolvable: (nodeId) => engine.dispatcher.isUnresolvable(nodeId),

@@ -2,6 +2,7 @@
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { transaction } from '../../schema/sql/query.ts'
+import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import { repeatable } from '../auth/idempotency.ts'
 import { requires } from '../auth/requires.ts'
 import { requestScope } from '../auth/tenants.ts'
@@ -71,11 +72,11 @@ function rotateRoute(deps: ChangeDeps) {
       const { overlap_seconds: overlap } = c.req.valid('json')
       const scope = requestScope(c.var.principal, now)
       const times = { now: now(), oldExpiresAt: now() + overlap * 1_000 }
-      const { secret, before, after } = await transaction(store, async () => {
+      const secret = newSecret(deps.randomBytes)
+      const { before, after } = await transaction(store, async () => {
         const earlier = found(await webhooks.find(scope, id), noun)
-        const fresh = await rotateSecret(store, id, times)
+        await rotateSecret(store, id, secret, times)
         return {
-          secret: fresh,
           before: earlier,
           after: found(await webhooks.find(scope, id), noun),
         }
@@ -102,6 +103,8 @@ const testView = z
     ms: z.number().min(0),
   })
   .meta({ id: 'RoutingWebhookTest' })
+
+export type WebhookTest = z.output<typeof testView>
 
 const exampleTest = {
   outcome: 'decided',

@@ -2,7 +2,6 @@
  * Routing webhooks: receivers that are asked, for each call from their scope, where it goes. The
  * questions and answers are those of `schema/contracts/hooks.ts`.
  */
-import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'
 import {
@@ -80,7 +79,8 @@ const fields = field.table(
       isStoredElsewhere: true,
       about:
         'Signs the requests as Standard Webhooks say. Absent at creation: one is generated, and ' +
-        'shown in that response alone. Absent in an update: the stored one stays.',
+        'shown in that response alone; a seed file has to name it. Absent in an update: the ' +
+        'stored one stays.',
     }),
     created_at: field.createdAt,
     updated_at: field.updatedAt,
@@ -111,7 +111,7 @@ export const liveRoutingWebhookView = fields.view
 
 export type LiveRoutingWebhook = z.output<typeof liveRoutingWebhookView>
 
-export const exampleRoutingWebhook = {
+const exampleRoutingWebhook = {
   ...fields.example,
   status: {
     calls: 1_000,
@@ -247,8 +247,10 @@ const placeOf = (row: number, column: 'secret' | 'previous_secret') =>
   ({ table: 'routing_webhook', column, row }) as const
 
 async function putSecret(id: number, { body, before, deps }: RoutingWebhookWriting) {
-  const given = body.secret ?? (before === undefined ? newSecret(randomBytes) : undefined)
-  if (given === undefined) return
+  const { randomBytes } = deps
+  if (body.secret === undefined && before !== undefined) return
+  const given = body.secret ?? (randomBytes && newSecret(randomBytes))
+  if (given === undefined) throw badReference('secret', 'is required: nothing would show a new one')
   const sealed = deps.store.secrets.seal(placeOf(id, 'secret'), given)
   await setColumns(deps.store, id, {
     secret: sealed,
@@ -264,14 +266,14 @@ export async function secretOf(store: Store, id: number): Promise<string | undef
   return row && store.secrets.open(placeOf(id, 'secret'), row.secret)
 }
 
-/** Both secrets sign until the old one expires. Resolves with the new one. */
+/** Both secrets sign until the old one expires. */
 export async function rotateSecret(
   store: Store,
   id: number,
+  fresh: string,
   { now, oldExpiresAt }: { readonly now: number; readonly oldExpiresAt: number },
-): Promise<string> {
+): Promise<void> {
   const old = oldExpiresAt <= now ? undefined : await secretOf(store, id)
-  const fresh = newSecret(randomBytes)
   const { secrets } = store
   await setColumns(store, id, {
     secret: secrets.seal(placeOf(id, 'secret'), fresh),
@@ -279,7 +281,6 @@ export async function rotateSecret(
     previous_secret_expires_at: old === undefined ? null : oldExpiresAt,
     updated_at: now,
   })
-  return fresh
 }
 
 async function setColumns(
@@ -298,9 +299,9 @@ async function setColumns(
 /** The webhook with its figures from the engine. */
 export function withFigures(
   webhook: RoutingWebhookView,
-  { statusOf }: Pick<RoutingWebhooksPort, 'statusOf'>,
+  engine: Pick<RoutingWebhooksPort, 'statusOf'>,
 ): LiveRoutingWebhook {
-  const status = statusOf(webhook.id)
+  const status = engine.statusOf(webhook.id)
   return { ...webhook, status: status === undefined ? null : shownStatus(status) }
 }
 

@@ -58,7 +58,7 @@ function isFinal(answer: Answer): boolean {
   return answer.kind === 'decided' && targets.some((field) => field in answer.decision)
 }
 
-/** What a tenant's webhook has decided holds within its tenant, also beside fields of the file. */
+/** A decision of a tenant's webhook holds within its tenant, also beside fields of the file. */
 function together<D extends object>(first: HookAnswer<D>, second: HookAnswer<D>): HookAnswer<D> {
   if (second.kind === 'nothing') return first
   if (second.kind === 'failed') return isFinal(second) || first.kind === 'nothing' ? second : first

@@ -27,7 +27,7 @@ CREATE UNIQUE INDEX routing_webhook_carrier ON routing_webhook (carrier_id)
   WHERE carrier_id IS NOT NULL;
 CREATE UNIQUE INDEX routing_webhook_set ON routing_webhook (set_id) WHERE set_id IS NOT NULL;
 CREATE UNIQUE INDEX routing_webhook_tenant ON routing_webhook (coalesce(tenant_id, 0))
-  WHERE (carrier_id IS NULL) AND (set_id IS NULL);
+  WHERE ((carrier_id IS NULL) AND (set_id IS NULL));
 `
 
 export const forServer = noteAnyChange('routing_webhook')

@@ -3,7 +3,7 @@ import type { HookCall } from '../../../schema/contracts/hooks.ts'
 
 /**
  * A tenant's webhook learns nothing of a sender that is not the tenant's: neither who it is, nor
- * the way that the request has come; a Call-ID often names its host. Credentials are told to nobody.
+ * the way that the request has come; a Call-ID often names its host. Nobody is told credentials.
  */
 export function questionOf(call: HookCall, owner: number | null): string {
   const isForeign = owner !== null && call.source.tenantId !== owner

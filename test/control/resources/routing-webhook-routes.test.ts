@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import type { RoutingWebhooksPort } from '../../../schema/contracts/routing-webhooks.ts'
+import type {
+  RoutingWebhooksPort,
+  RoutingWebhookStatus,
+} from '../../../schema/contracts/routing-webhooks.ts'
 import { openResources } from '../../support/resources.ts'
 import { readRows } from '../../support/stored.ts'
 
@@ -12,21 +15,39 @@ interface Shown {
 const path = '/api/v1/routing-webhooks'
 const url = 'https://crm.example/route'
 
-/** A platform with two tenants, each with a carrier and a set; and a carrier of the platform. */
-async function openWebhooks() {
-  const rig = await openResources()
-  let reloads = 0
-  const port: RoutingWebhooksPort = {
-    reload: async () => void (reloads += 1),
-    statusOf: () => undefined,
-    test: async (_, { from, to }) => ({
+/** The engine's part, which has a state of its own. */
+class AskedPort implements RoutingWebhooksPort {
+  #reloads = 0
+
+  get reloads(): number {
+    return this.#reloads
+  }
+
+  async reload(): Promise<void> {
+    this.#reloads += 1
+  }
+
+  statusOf(): RoutingWebhookStatus | undefined {
+    if (this.#reloads === 0) return undefined
+    const none = { failed: 0, timeouts: 0, skipped: 0, cacheHits: 0, isResting: false }
+    return { ...none, calls: 2, requests: 2, decided: 2, totalMs: 41, lastFailure: null }
+  }
+
+  async test(_: number, { from, to }: { readonly from: string; readonly to: string }) {
+    return {
       outcome: 'decided',
       decision: { tags: { from, to } },
       reason: null,
       fallback: 'continue',
       ms: 1.5,
-    }),
+    } as const
   }
+}
+
+/** A platform with two tenants, each with a carrier and a set; and a carrier of the platform. */
+async function openWebhooks() {
+  const rig = await openResources()
+  const port = new AskedPort()
   Object.assign(rig.engine, { routingWebhooks: port })
   for (const [index, slug] of ['acme', 'nova', null].entries()) {
     if (slug !== null) await rig.tenant(slug, [`${slug}.example`])
@@ -38,11 +59,11 @@ async function openWebhooks() {
     await rig.call('POST', '/api/v1/dispatcher', set)
   }
   const make = (body: object) => rig.call('POST', path, { url, ...body })
-  return { ...rig, make, reloaded: () => reloads }
+  return { ...rig, make, port }
 }
 
 test('the secret is generated, shown in the answer to the creation alone, and stored encrypted', async () => {
-  const { make, call, store, reloaded } = await openWebhooks()
+  const { make, call, store, port } = await openWebhooks()
   const made = await make({})
   expect(made.status).toBe(201)
   expect(made.headers.get('location')).toBe(`${path}/1`)
@@ -51,13 +72,14 @@ test('the secret is generated, shown in the answer to the creation alone, and st
   expect(webhook).toMatchObject({
     ...{ id: 1, url, tenant: null, carrier: null, set_id: null, timeout_ms: 200 },
     ...{ fallback: 'continue', cache_seconds: 0, cache_key: ['from', 'to'], enabled: true },
+    status: { calls: 2, decided: 2, mean_ms: 20.5, is_resting: false, last_failure: null },
   })
   expect((await call('GET', `${path}/1`)).text).not.toContain('whsec_')
   expect((await call('GET', path)).text).not.toContain('whsec_')
   expect(JSON.stringify(await readRows(store, 'SELECT * FROM routing_webhook'))).not.toContain(
     'whsec_',
   )
-  expect(reloaded()).toBe(1)
+  expect(port.reloads).toBe(1)
 })
 
 test('a repeated creation does not show the secret again', async () => {

@@ -9,6 +9,7 @@ import { KeyScreen, KeysScreen } from '../screens/keys.tsx'
 import { PhonesScreen } from '../screens/phones.tsx'
 import { RatePlanScreen, RatePlansScreen } from '../screens/rate-plans.tsx'
 import { InboundRoutesScreen, OutboundRoutesScreen } from '../screens/routes.tsx'
+import { RoutingWebhooksScreen } from '../screens/routing-webhooks.tsx'
 import { SettingsScreen } from '../screens/settings.tsx'
 import { TenantsScreen } from '../screens/tenants.tsx'
 import { UsersScreen } from '../screens/users.tsx'
@@ -139,6 +140,13 @@ const screens: readonly Screen[] = [
     group: 'Routing',
     scope: 'agents:read',
     all: () => <AiAgentsScreen />,
+  },
+  {
+    name: 'routing-webhooks',
+    title: 'Routing webhooks',
+    group: 'Routing',
+    scope: 'webhooks:read',
+    all: () => <RoutingWebhooksScreen />,
   },
   {
     name: 'customers',

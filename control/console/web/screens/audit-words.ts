@@ -36,6 +36,7 @@ const nouns: Readonly<Record<string, string>> = {
   'outbound-routes': 'outbound route',
   'spend-guards': 'spend guard',
   'ai-agents': 'AI agent',
+  'routing-webhooks': 'routing webhook',
 }
 
 /** `night-shift`, and `The node … goes from active to inactive`, are two sentences of one. */
