@@ -95,15 +95,13 @@ const map: Readonly<Record<string, Rule>> = {
     folders: ['engine/call', 'schema', applications, ...sipServer('index.ts')],
     packages: /^(node:|drachtio-srf$)/,
   },
-  // It is asked about calls, and knows of none.
-  'engine/hooks': { folders: ['schema'], packages: /^(node:|kysely$|lru-cache$)/ },
   // Stands between call control and its legs: call control does not know of it.
   'engine/media': {
     folders: ['engine/call', 'engine/flood-guard', 'schema'],
     packages: onlyNode,
   },
   // Asked through `HookPort` alone.
-  'engine/hooks': { folders: ['schema'], packages: onlyNode },
+  'engine/hooks': { folders: ['schema'], packages: /^(node:|kysely$|lru-cache$)/ },
   control: { folders: ['schema'], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },

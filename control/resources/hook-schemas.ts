@@ -48,13 +48,23 @@ const hookCall = z
   .strictObject({
     callUuid: z.string(),
     callId: z.string(),
+    isSimulated: z.literal(true).exactOptional().describe('The simulator asks: no call follows.'),
     from: z.string().describe('Number of the caller, in normal form.'),
     fromName: z.string().nullable(),
     to: z.string().describe('Number or name that is called, in normal form.'),
     domain: z.string(),
     source: z
       .strictObject({
-        kind: z.enum(['carrier', 'node', 'extension', 'proxy', 'trusted', 'api', 'forward']),
+        kind: z.enum([
+          'carrier',
+          'node',
+          'extension',
+          'proxy',
+          'trusted',
+          'api',
+          'forward',
+          'application',
+        ]),
         address: z.string(),
         port: z.int().min(0),
         id: z.int().nullable(),

@@ -82,7 +82,12 @@ export const migrations: readonly Migration[] = [
   },
   { version: 2, name: 'open-payments', sql: openPayments.sql },
   { version: 3, name: 'call-tags', sql: callTags.sql },
-  { version: 4, name: 'routing-webhooks', ...routingWebhooks },
+  {
+    version: 4,
+    name: 'routing-webhooks',
+    sql: routingWebhooks.sql,
+    forServer: routingWebhooks.forServer,
+  },
 ]
 
 export const newestVersion = migrations.length

@@ -415,9 +415,9 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
   return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)
 }
 
-/** Supervisors, and calls between nodes of ours, go where no route leads. */
+/** Supervisors, calls between nodes of ours, and applications go where no route leads. */
 const isOurOwn = ({ kind }: CallDestination): boolean =>
-  kind === 'spy' || kind === 'listener' || kind === 'other-node'
+  kind === 'spy' || kind === 'listener' || kind === 'other-node' || kind === 'application'
 
 function askHook(ctx: StepContext, call: Call, attempt: FailedAttempt): void {
   if (call.dialing) call.dialing.asked = { goesOn: attempt.goesOn }

@@ -93,9 +93,9 @@ export class CallHooks {
     const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { kind: 'goes_on', invite, effects: { notes: [] } }
     if (answer.kind === 'failed') return this.#failed(invite, { hook, ...answer })
-    const { decision, by, fallback = 'continue' } = answer
+    const { decision, by, fallback } = answer
     const { records } = this.#sources
-    const reach = reachOf(invite, answer.tenantId ?? null, records, this.#deps)
+    const reach = reachOf(invite, answer.tenantId, records, this.#deps)
     const decided = decisionOn(invite, decision, reach)
     if (decided.kind === 'wrong')
       return this.#failed(invite, { hook, by, why: decided.why, fallback })
@@ -144,7 +144,7 @@ export class CallHooks {
       notes: [this.#noteFailure(failure, callUuid)],
     })
     if (answer.kind === 'failed') return failed({ hook, ...answer })
-    const { decision, by, fallback = 'continue' } = answer
+    const { decision, by, fallback } = answer
     const notes = [this.#note({ hook, by, decision })]
     if (decision.refuse) return { route: refusedBy(refusalOf(decision.refuse)), notes }
     if (decision.order === undefined) return { route, notes }

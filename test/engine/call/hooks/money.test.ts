@@ -234,6 +234,7 @@ test('a node that sends a changed number back is a loop, by either number', asyn
     node.request('INVITE', node.leg(rig.uri(number)), { body: sdp('offer'), headers: [mark] })
     await node.next('482 INVITE')
   }
+  expect(hooks.asked).toHaveLength(1)
   node.reply(invite, 486, { tag: 'b' })
   await caller.next('486 INVITE')
 })
