@@ -74,6 +74,7 @@ test('TypeScript runs as it is, with its imports and the environment that it is 
     kind: 'decided',
     decision: { to: '+4930', tags: { crm: 'https://crm.example' } },
     by: 'hooks.ts',
+    fallback: 'continue',
   })
   expect(await ask('200')).toEqual({ kind: 'nothing' })
   expect(host.has('onRoute')).toBe(false)
