@@ -1,11 +1,8 @@
 /**
- * SIP endpoints of our own on loopback: the PBX node and the caller of the demo, and the phone of a
- * test call.
+ * SIP endpoints of our own on loopback: the caller of the demo, and the phone of a test call.
  */
-import type { Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { createSipServer } from './sip-server/index.ts'
-import { respond } from './call/sip-headers.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
 
 export interface Endpoint {
@@ -74,25 +71,3 @@ export const startTestPhone = (log: Log, listener: EndpointListener): Promise<En
       ),
     listener,
   )
-
-const RINGING_MS = 300
-
-/** A PBX node that rings and answers; numbers that end in 9 are busy. */
-export const startPbxNode = (
-  { schedule }: { readonly schedule: Schedule },
-  log: Log,
-  listener?: EndpointListener,
-): Promise<Endpoint> => startEndpoint(log, (client) => answerCalls(client, schedule), listener)
-
-function answerCalls(client: UserAgent, schedule: Schedule): void {
-  client.handle('OPTIONS', (_request, answer) => respond(answer, 200))
-  client.handle('INVITE', (request, answer) => {
-    if (/^sip:[^@]*9@/.test(request.uri)) {
-      respond(answer, 486)
-      return
-    }
-    respond(answer, 180)
-    const accept = () => client.accept(request, { body: silentAudio, headers: {} }, () => undefined)
-    request.onCancel = schedule(accept, RINGING_MS)
-  })
-}

@@ -232,11 +232,12 @@ async function resumeCalls(
   engine: Engine,
   { hooks, limits, requests, previous }: Services,
   answers: AnswersFile,
-  { now, log }: PlatformDeps,
+  deps: PlatformDeps,
 ): Promise<void> {
   const { saved, ...closed } = previous
+  const { now, log } = deps
   const { restored, abandoned } = await engine.start(saved, answers.take(now()))
-  serveApplications(hooks, engine, log)
+  serveApplications(hooks, engine, deps)
   engine.finishLast()
   await Promise.all([limits?.alone(), requests?.alone()])
   tellResumed(log, restored, { ...closed, recoveredCalls: closed.recoveredCalls + abandoned })
@@ -349,9 +350,18 @@ function engineOn(
 }
 
 /** Middleware of drachtio-srf needs our own SIP server. */
-function serveApplications(hooks: HookHost | undefined, engine: Engine, log: Log): void {
+function serveApplications(
+  hooks: HookHost | undefined,
+  engine: Engine,
+  { randomBytes, log }: PlatformDeps,
+): void {
   const way = engine.wayForApplications
-  if (way !== undefined) hooks?.serveApplications({ runs: engine.applications, way })
+  if (way !== undefined)
+    hooks?.serveApplications({
+      runs: engine.applications,
+      way,
+      randomSecret: () => randomBytes(24).toString('base64url'),
+    })
   else if (hooks)
     log('warn', 'hooks: middleware is not asked, as SIP is served neither here by UDP nor by TCP')
 }

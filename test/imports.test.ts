@@ -48,7 +48,9 @@ interface Rule {
  */
 const map: Readonly<Record<string, Rule>> = {
   // The files that join the parts: from the command line down to one running process.
-  engine: { folders: ['engine', 'control', 'schema', 'package.json'], packages: /^/ },
+  engine: { folders: ['engine', 'control', 'schema', 'examples', 'package.json'], packages: /^/ },
+  // Applications as operators write them: they know the library alone.
+  examples: { folders: [], packages: /^(node:|drachtio-srf$|tollgate$)/ },
   // Read by Nodes that are too old for the rest.
   'engine/launch.ts': { folders: ['package.json'], packages: onlyNode },
   'engine/sip-server': { folders: [sip], packages: onlyNode },
@@ -101,7 +103,15 @@ const map: Readonly<Record<string, Rule>> = {
     packages: onlyNode,
   },
   // Asked through `HookPort` alone.
-  'engine/hooks': { folders: ['schema'], packages: /^(node:|kysely$|lru-cache$)/ },
+  'engine/hooks': {
+    folders: ['schema', 'engine/call/application'],
+    packages: /^(node:|kysely$|lru-cache$)/,
+  },
+  // drachtio-srf beside the product, on a SIP server of its own.
+  'engine/hooks/application': {
+    folders: ['schema', 'engine/call', ...sipServer('index.ts')],
+    packages: /^(node:|drachtio-srf$)/,
+  },
   control: { folders: ['schema'], packages: /^/ },
   // Runs in other programs and in browsers: it knows the API alone.
   'control/client': { folders: [], packages: /^$/ },

@@ -1,4 +1,4 @@
-import { startPbxNode } from '../endpoint.ts'
+import { startPbxNode } from '../pbx-node.ts'
 import { createLogger } from '../logger.ts'
 import { ListenError } from '../sip-server/index.ts'
 import { type Command, WrongUsage } from './command.ts'
@@ -19,10 +19,11 @@ export const testPbx: Command = {
       throw new WrongUsage(`--port ${options['port']}: allowed is a number from 1 to 65535`)
     const stopped = new Promise<void>((resolve) => context.onStopSignal(() => resolve()))
     const { log } = createLogger('warn')
-    const listener = { protocol: 'udp', host: '127.0.0.1', port } as const
-    const node = await startPbxNode(context, log, listener).catch((error: unknown) => {
-      throw error instanceof ListenError ? new WrongUsage(error.message) : error
-    })
+    const node = await startPbxNode(context, log, { host: '127.0.0.1', port }).catch(
+      (error: unknown) => {
+        throw error instanceof ListenError ? new WrongUsage(error.message) : error
+      },
+    )
     context.print(`test-pbx: answers calls at 127.0.0.1:${port}; Ctrl-C stops it`)
     await stopped
     await node.stop()

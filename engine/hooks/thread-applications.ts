@@ -1,5 +1,4 @@
 /** The applications of drachtio-srf in threads: which thread is asked about calls. */
-import { randomBytes } from 'node:crypto'
 import type { ApplicationRuns } from '../call/application/application-runs.ts'
 import { loopbackOf, type WayToMain } from './application/private-lines.ts'
 import type { HookThreadPort } from './hook-thread.ts'
@@ -8,6 +7,7 @@ import type { HookThreadPort } from './hook-thread.ts'
 export interface ServedApplications {
   readonly runs: Pick<ApplicationRuns, 'started' | 'retire' | 'ended'>
   readonly way: Omit<WayToMain, 'secret'>
+  readonly randomSecret: () => string
 }
 
 interface ThreadRun {
@@ -28,14 +28,13 @@ export class ThreadApplications {
 
   /** New calls are offered to this thread alone. */
   inCharge(thread: HookThreadPort): void {
-    const { runs, way } = this.#served ?? {}
-    if (runs === undefined || way === undefined || this.#runs.has(thread)) return
+    if (this.#served === undefined || this.#runs.has(thread)) return
+    const { runs, way, randomSecret } = this.#served
     const last = this.#current && this.#runs.get(this.#current)
     if (last !== undefined) runs.retire(last.run)
     this.#current = thread
     this.#lastRun += 1
-    const secret = randomBytes(24).toString('base64url')
-    const known = { run: this.#lastRun, way: { ...way, secret } }
+    const known = { run: this.#lastRun, way: { ...way, secret: randomSecret() } }
     this.#runs.set(thread, known)
     thread.post({ type: 'serve', way: known.way })
   }

@@ -12,7 +12,7 @@ import type { ThrownProblem } from './thrown.ts'
 export interface HookThreadData {
   /** Absolute path of the file of hooks. */
   readonly file: string
-  /** What becomes of calls whose middleware fails. */
+  /** A call whose middleware fails goes on without it, or is refused. */
   readonly fallback: HookFallback
 }
 

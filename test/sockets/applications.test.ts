@@ -6,8 +6,8 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-async function rigWith(text: string) {
-  const file = join(temporaryFolder(), 'hooks.ts')
+async function rigWith(text: string, name = 'hooks.ts') {
+  const file = join(temporaryFolder(), name)
   writeFileSync(file, text)
   const rig = await startCallRig({ withTcp: true })
   const lines: unknown[] = []
@@ -32,7 +32,7 @@ async function rigWith(text: string) {
   await hooks.start()
   const port = rig.server.listeners[0]?.port ?? 0
   const way = { protocol: 'udp', host: '127.0.0.1', port } as const
-  hooks.serveApplications({ runs: rig.applications, way })
+  hooks.serveApplications({ runs: rig.applications, way, randomSecret: () => 'secret' })
   await rig.until(() => rig.applications.candidate() !== undefined)
   return { ...rig, hooks, lines }
 }
@@ -88,3 +88,57 @@ test.each(['2', '3'])(
     await rig.until(() => rig.applications.candidate() !== undefined)
   },
 )
+
+const connected = `
+const Srf = require('drachtio-srf')
+const srf = new Srf()
+srf.connect({ host: '127.0.0.1', port: 9022, secret: 'cymru' })
+  .on('connect', (err, hostport) => console.log('connected to', hostport))
+`
+
+/** As the documentation of drachtio-srf shows them: an announcement, a bridge, a proxy. */
+const documented = {
+  uas: `${connected}
+srf.invite(async (req, res) => {
+  const dialog = await srf.createUAS(req, res, { localSdp: req.body })
+  setTimeout(() => dialog.destroy(), 50)
+})`,
+  b2bua: `${connected}
+srf.invite((req, res) => {
+  srf.createB2BUA(req, res, 'sip:1777@192.0.2.100', { localSdpB: req.body })
+    .then(({ uas, uac }) => {
+      uas.on('destroy', () => uac.destroy())
+      uac.on('destroy', () => uas.destroy())
+    })
+    .catch((err) => console.log('call failed', err))
+})`,
+  proxy: `${connected}
+srf.invite((req, res) => {
+  srf.proxyRequest(req, ['sip:1777@192.0.2.101'], { recordRoute: true, followRedirects: true })
+    .then((results) => console.log(JSON.stringify(results.finalStatus)))
+})`,
+}
+
+test('an announcement of its own: the application answers, and hangs up', async () => {
+  const rig = await rigWith(documented.uas, 'hooks.cjs')
+  const { caller, leg } = await place(rig, '1555')
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  caller.reply(await caller.next('BYE'), 200)
+  expect(await rig.record()).toMatchObject({ disposition: 'ANSWERED', hangupBy: 'callee' })
+})
+
+test.each(['b2bua', 'proxy'] as const)('a call that passes through a %s', async (shape) => {
+  const rig = await rigWith(documented[shape], 'hooks.cjs')
+  const node = await rig.node()
+  const { caller, leg } = await place(rig, '1555')
+  const invite = await node.next('INVITE')
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  caller.request('BYE', leg)
+  node.reply(await node.next('BYE'), 200)
+  const records = [await rig.record(), await rig.record()]
+  expect(records.map(({ calledNumber }) => calledNumber).toSorted()).toEqual(['1555', '1777'])
+})

@@ -2,7 +2,6 @@
 import type Srf from 'drachtio-srf'
 import { onTestFinished } from 'vitest'
 import {
-  type ApplicationFunction,
   WorkerApplication,
   type WorkerApplicationDeps,
 } from '../../engine/hooks/application/start-application.ts'
@@ -39,7 +38,7 @@ export async function startApplicationRig(
     await worker.stop()
     await rig.stop()
   })
-  await worker.startApplication(application as unknown as ApplicationFunction)
+  await worker.startApplication(application)
   await rig.until(() => rig.applications.candidate() !== undefined)
   return { ...rig, worker, errors }
 }

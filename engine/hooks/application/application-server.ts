@@ -8,6 +8,7 @@ import {
   encodeFrame,
   FrameReader,
   type InProcessLink,
+  type SipPort,
   type SipServer,
 } from '../../sip-server/index.ts'
 import { APPLICATION_SECRET } from '../../call/application/private-headers.ts'
@@ -72,6 +73,11 @@ export class ApplicationServer {
   /** The port of SIP. */
   get port(): number {
     return this.#server.listeners[0]?.port ?? 0
+  }
+
+  /** A port for a caller of this process at the same address; after the start. */
+  createPort(): SipPort {
+    return this.#server.createPort()
   }
 
   /** Calls and requests that have not come to their end. */

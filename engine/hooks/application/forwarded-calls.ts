@@ -7,13 +7,13 @@ import type { ApplicationSrf, LibraryAgent, LibraryRequest } from './library.ts'
 
 /** Makes `agent` bridge the calls that it is told to forward, one destination after the other. */
 export function bridgeForwarded(srf: ApplicationSrf, agent: LibraryAgent): void {
-  agent.proxy = (request, { destination }, callback) => {
-    if (request.method !== 'INVITE') return callback(['NOK', 'only calls are forwarded here'])
+  agent.proxy = (request, { destination }, tell) => {
+    if (request.method !== 'INVITE') return tell(['NOK', 'only calls are forwarded here'])
     void forward(srf, request, destination).then((status) => {
       const callId = request.get('Call-ID') ?? ''
       const answer = `SIP/2.0 ${status} Final\r\nCall-ID: ${callId}\r\nCSeq: 1 INVITE\r\n\r\n`
-      callback(['OK'], answer, { address: '', port: 0 })
-      return callback(['OK', 'done'])
+      tell(['OK'], answer, { address: '', port: 0 })
+      return tell(['OK', 'done'])
     })
     return undefined
   }

@@ -1,5 +1,5 @@
 /**
- * The `ApplicationSrf` that files of the operator get: drachtio-srf's own, which connects to the server beside
+ * The `Srf` that files of the operator get: drachtio-srf's own, which connects to the server beside
  * it, whatever host, port and secret it is told. After its last middleware an INVITE goes on.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'

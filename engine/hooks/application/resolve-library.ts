@@ -1,5 +1,5 @@
 /** Gives files of the operator the `drachtio-srf` of this process: no package is installed beside. */
-import { registerHooks } from 'node:module'
+import nodeModule from 'node:module'
 import type { SrfLibrary } from './library.ts'
 
 const name = 'drachtio-srf'
@@ -7,10 +7,13 @@ const url = 'tollgate:drachtio-srf'
 /** Where the module finds it: a module that is made of text has no other way to a value. */
 const place = Symbol.for(url)
 
-/** `import` and `require` of drachtio-srf give `library` from now on. */
+/**
+ * `import` and `require` of drachtio-srf give `library` from now on. Node 22.12 to 22.14 lack the
+ * function: there a file gets it as the argument of its default export alone.
+ */
 export function resolveLibrary(library: SrfLibrary): void {
   Object.defineProperty(globalThis, place, { value: library, configurable: true })
-  registerHooks({
+  nodeModule.registerHooks?.({
     resolve: (specifier, context, next) =>
       specifier === name
         ? { url, format: 'commonjs', shortCircuit: true }

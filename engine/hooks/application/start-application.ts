@@ -3,6 +3,7 @@
  * or one of our examples as a PBX node.
  */
 import type { Log } from '../../../schema/contracts/log.ts'
+import type { SipPort } from '../../sip-server/index.ts'
 import { APPLICATION_CONTINUES } from '../../call/application/private-headers.ts'
 import { ApplicationServer, type ApplicationServerOptions } from './application-server.ts'
 import { type LibraryResponse, loadSrf, type ApplicationSrf, type SrfLibrary } from './library.ts'
@@ -11,7 +12,7 @@ import { loopbackOf, type WayToMain } from './private-lines.ts'
 import { resolveLibrary } from './resolve-library.ts'
 
 /** The default export of a file, or of an example. */
-export type ApplicationFunction = (srf: ApplicationSrf) => unknown
+export type ApplicationFunction = (srf: never) => unknown
 
 export interface WorkerApplicationDeps {
   /** Known as soon as the main process serves SIP. */
@@ -54,7 +55,7 @@ export class WorkerApplication {
   /** The file's default export, a function, gets its `srf`. */
   async startApplication(application: ApplicationFunction): Promise<void> {
     const srf = new this.#library()
-    await application(srf)
+    await application(srf as never)
     srf.connect(anywhere)
   }
 
@@ -135,6 +136,8 @@ function statusOf(error: unknown): number | undefined {
 /** An application of its own, such as a PBX node: everybody may call it. */
 export interface StandaloneApplication {
   readonly port: number
+  /** A port for calls from the same address. */
+  readonly createPort: () => SipPort
   stop(): Promise<void>
 }
 
@@ -150,11 +153,12 @@ export async function serveApplication(
   const onError = (error: unknown): void => log('error', 'an application has failed', { error })
   const Own = ownSrf(await loadSrf(), { open: () => Promise.resolve(server.door), onError })
   const srf = new Own()
-  await application(srf)
+  await application(srf as never)
   srf.connect(server.door)
   await taken
   return {
     port: server.port,
+    createPort: () => server.createPort(),
     stop: async () => {
       disconnect(srf)
       await server.stop()

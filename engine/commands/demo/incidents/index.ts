@@ -4,12 +4,12 @@ import { consoleGrantor, issueKey } from '../../../../control/auth/issue-key.ts'
 import { KeyStore } from '../../../../control/auth/key-store.ts'
 import type { Log } from '../../../../schema/contracts/log.ts'
 import type { Store } from '../../../../schema/storage/store.ts'
-import { respond } from '../../../call/sip-headers.ts'
 import type { CommandContext } from '../../command.ts'
 import { seedFile } from '../../seed.ts'
 import { runPlatform } from '../../serve.ts'
 import { withStore } from '../../with-store.ts'
-import { type Endpoint, startEndpoint, startPbxNode } from '../../../endpoint.ts'
+import { type Endpoint, startEndpoint } from '../../../endpoint.ts'
+import { startBrokenCarrier, startPbxNode } from '../../../pbx-node.ts'
 import { GATEWAY_HOST, incidentSeed, STRANGER_HOSTS } from './incident-data.ts'
 import { storePastDays } from './past-days.ts'
 import { plantIncidents } from './plant-incidents.ts'
@@ -86,25 +86,19 @@ export async function runIncidents(context: CommandContext, log: Log): Promise<v
   )
 }
 
+const gatewayPlace = { host: GATEWAY_HOST, port: 0 }
+
 async function startEndpoints(context: CommandContext, log: Log): Promise<Endpoints> {
   let refused = 0
   const pbx = () => startPbxNode(context, log)
   return {
     office: [await pbx(), await pbx(), await pbx()],
     support: [await pbx(), await pbx()],
-    southern: await startEndpoint(
-      log,
-      (client) => {
-        client.handle('OPTIONS', (_, answer) => respond(answer, 200))
-        client.handle('INVITE', (_, answer) => {
-          refused += 1
-          respond(answer, 503)
-        })
-      },
-      { protocol: 'udp', host: GATEWAY_HOST },
-    ),
+    southern: await startBrokenCarrier(context, log, gatewayPlace, () => {
+      refused += 1
+    }),
     refusedBySouthern: () => refused,
-    northern: await startPbxNode(context, log, { protocol: 'udp', host: GATEWAY_HOST }),
+    northern: await startPbxNode(context, log, gatewayPlace),
     phone: await startEndpoint(log, () => undefined),
     strangers: await Promise.all(
       STRANGER_HOSTS.map((host) => startEndpoint(log, () => undefined, { protocol: 'udp', host })),
