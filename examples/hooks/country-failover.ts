@@ -9,8 +9,6 @@ const countries: Readonly<Record<string, { carriers: string[]; moveOnAfter: numb
   // Its networks answer 404 and 480 where a way is full.
   44: { carriers: ['south', 'north'], moveOnAfter: [404, 480] },
   49: { carriers: ['north', 'south'], moveOnAfter: [] },
-  // A number that is refused here is refused by each carrier.
-  882: { carriers: ['north'], moveOnAfter: [] },
 }
 const maxAttempts = 4
 
@@ -25,6 +23,7 @@ function rulesOf(number: string) {
 export const onRoute: Hooks['onRoute'] = ({ to, direction, candidates }) => {
   const rules = rulesOf(to)
   if (rules === undefined || direction !== 'outbound') return
+  // Other carriers come last.
   const rankOf = (name: string | null) => (rules.carriers.indexOf(name ?? '') + 100) % 100
   const ranks = candidates.map(({ name }) => rankOf(name))
   const order = [...candidates.keys()].toSorted((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0))

@@ -13,9 +13,9 @@ type Call = { readonly at: number; readonly number: number }
 /** By payer, the longest unseen first. */
 const payers = new Map<string, { calls: Call[]; readonly countries: Set<string> }>()
 
-export const onInvite: Hooks['onInvite'] = ({ from, to, customer, source }) => {
+export const onInvite: Hooks['onInvite'] = ({ from, to, customer, source, isSimulated }) => {
   const digits = to.replace('+', '')
-  if (source.kind === 'carrier' || !/^\d{7,15}$/.test(digits)) return
+  if (isSimulated || source.kind === 'carrier' || !/^\d{7,15}$/.test(digits)) return
   const number = Number(digits)
   // Two digits tell most countries apart.
   const country = digits.slice(0, digits.startsWith('1') ? 4 : 2)

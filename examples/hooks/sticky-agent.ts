@@ -1,7 +1,7 @@
 /**
- * Sticky agent: who calls again within STICKY_HOURS is put through first to whom answered last: the
- * same node of a dispatcher set, the same phone of several, the same agent. The others follow, in
- * their usual order.
+ * Sticky agent: who calls again within STICKY_HOURS is put through first to the node of a dispatcher
+ * set, or the AI agent, that answered last. The others follow in their usual order, and so do the
+ * gateways of calls to the outside.
  */
 import type { Hooks } from 'tollgate'
 
@@ -13,7 +13,7 @@ const answered = new Map<string, { readonly uri: string; readonly until: number 
 export const onRoute: Hooks['onRoute'] = ({ from, candidates }) => {
   const last = answered.get(from)
   if (last === undefined || last.until < Date.now()) return
-  const first = candidates.findIndex(({ uri }) => uri === last.uri)
+  const first = candidates.findIndex(({ kind, uri }) => kind !== 'gateway' && uri === last.uri)
   if (first < 1) return
   const others = [...candidates.keys()].filter((position) => position !== first)
   return { order: [first, ...others] }
