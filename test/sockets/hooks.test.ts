@@ -108,6 +108,7 @@ test.each([
   ['hooks.ts', `process.exit(3)`, /hooks\.ts: the file ended its thread with exit code 3/],
   ['hooks.ts', `export const onInvite = 'call'`, /hooks\.ts: onInvite is a string/],
   ['hooks.ts', `export const other = 1`, /hooks\.ts: it exports no hook/],
+  ['hooks.ts', `export const onInvit = () => {}`, /hooks\.ts: onInvit is exported, and is no hook/],
   [
     'hooks.ts',
     `export default (srf: object) => srf`,
