@@ -242,11 +242,20 @@ export const event = verifyWebhook({ body: '', headers: new Headers(), secret: '
     ['node'],
     Object.fromEntries(env.map((text, at) => [`${at}.mts`, text])),
   )
+  // The types of drachtio-srf are not part of the package.
+  const hooks = readdirSync('examples/hooks').filter((name) => name !== 'announcement.ts')
+  const texts = hooks.map((name) => readFileSync(join('examples/hooks', name), 'utf8'))
+  check(
+    'hooks',
+    ['es2023'],
+    ['node'],
+    Object.fromEntries(texts.map((text, at) => [`${at}.mts`, text])),
+  )
   check('page', ['es2022', 'dom', 'dom.iterable'], [], { 'use.mts': use })
 })
 
 test('GUIDE: a hook is tested by its types and by Vitest, in a folder with the package alone', () => {
-  const [, section = ''] = readFileSync('GUIDE.md', 'utf8').split('\n## Hooks\n')
+  const [, section = ''] = readFileSync('GUIDE.md', 'utf8').split('\n## Ask your code about every call\n')
   const [hooks = '', tests = ''] = [...section.matchAll(/```ts\n([\s\S]*?)```/g)].map(
     ([, block = '']) => block,
   )
@@ -284,6 +293,7 @@ test('it holds what it needs, and no sources, tests or maps', () => {
       'LICENSE',
       'README.md',
       'dist',
+      'examples',
       'node_modules',
       'package.json',
     ].toSorted(),
