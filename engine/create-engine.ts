@@ -79,7 +79,7 @@ export interface EngineDeps {
   readonly whyClosed: () => Unserved | undefined
   readonly charging: Charging
   /** This one. */
-  readonly node: Pick<InstanceIdentity, 'name'>
+  readonly instance: Pick<InstanceIdentity, 'name'>
   /** Notices between instances that share the database; absent: no other one uses it. */
   readonly notices?: (NonNullable<RegistrarDeps['notices']> & SharedBansDeps['notices']) | undefined
   /** Shares of the limits that all instances have in common; absent: no other one uses them. */
@@ -167,7 +167,7 @@ function createBase(deps: EngineDeps) {
   const ownPlaces = ownPlacesOf({
     config,
     listeners,
-    nodes: () => installation?.nodes() ?? [],
+    instances: () => installation?.instances() ?? [],
     addressesOf: (host) => hosts.addressesOf(host),
   })
   const events = new EventLog(wallNow)
@@ -182,7 +182,7 @@ function createBase(deps: EngineDeps) {
     peers: installation && new PeerInstances({ ...installation, now, hosts, log }),
     deadlines: new CallDeadlines({ now, schedule }),
     storage: new StorageNotes([deps.disk ?? store.storage, store.storage], events, log),
-    states: new StateChanges({ store, wallNow, schedule, node: deps.node.name, log }),
+    states: new StateChanges({ store, wallNow, schedule, instance: deps.instance.name, log }),
     totals: new CallTotals(),
   }
 }
@@ -204,7 +204,7 @@ function createSip(deps: EngineDeps, { peers }: Base, decisions: () => SipDecisi
 }
 
 function createCalls(
-  { config, charging, node, whyClosed, now, wallNow }: EngineDeps,
+  { config, charging, instance, whyClosed, now, wallNow }: EngineDeps,
   { deadlines, events }: Base,
   onEnded: (record: CallRecord) => void,
 ): ActiveCalls {
@@ -213,7 +213,7 @@ function createCalls(
     wallNow,
     deadlines,
     charging,
-    nodeName: node.name,
+    instanceName: instance.name,
     whyClosed,
     findsEndedLegs: config.hep !== undefined,
     recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
@@ -362,7 +362,7 @@ function createAccess(
   const guard = new FloodGuard({
     now,
     log,
-    isNode: (address) => peers?.isAnnounced(address) === true,
+    isInstance: (address) => peers?.isAnnounced(address) === true,
     isExempt: isKnown,
   })
   const refused = new RefusedCalls({
@@ -421,7 +421,7 @@ function createPhones(
   const registrar: Registrar = new Registrar({
     notices: deps.notices,
     hooks,
-    node: deps.node.name,
+    instance: deps.instance.name,
     hop,
     store,
     now: clocks?.steadyNow ?? now,

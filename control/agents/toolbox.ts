@@ -38,7 +38,7 @@ export interface ToolCaller {
    */
   readonly peers?: PeerRequests | undefined
   /** Another node calls for the caller, and writes the audit entry. */
-  readonly isNode?: boolean
+  readonly isInstance?: boolean
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
   readonly accept?: ToolUse['accept']
@@ -185,7 +185,7 @@ export class Toolbox {
     answer: ToolAnswer,
     { change, change_id, reason }: AuditedChange,
   ): Promise<void> {
-    if (caller.isNode === true) return
+    if (caller.isInstance === true) return
     await this.#audit.record(
       auditEntry({
         at: this.#deps.now(),
@@ -279,7 +279,7 @@ export const callerOf = (
   others: OtherInstances | undefined,
 ): ToolCaller => ({
   peers: others?.of(c),
-  isNode: c.get('instanceRequest') !== undefined,
+  isInstance: c.get('instanceRequest') !== undefined,
   principal: c.get('principal'),
   address: c.get('clientAddress'),
   correlationId: c.get('correlationId'),

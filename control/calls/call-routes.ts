@@ -113,7 +113,7 @@ const transferCall = (id: string, summary: string, body: object): Operation => (
     },
     202,
   ),
-  nodes: 'call',
+  instances: 'call',
   refusals: [402, 404, 409, 503],
 })
 
@@ -148,7 +148,7 @@ const listActiveCallsRoute = (deps: CallDeps) =>
       id: 'listActiveCalls',
       tag: 'Calls',
       summary: 'List live calls',
-      nodes: 'all',
+      instances: 'all',
       answer: bare(z.array(activeCall), [
         {
           uuid: exampleCallUuid,
@@ -213,7 +213,7 @@ const hangUpCallRoute = (deps: CallDeps) =>
         call_uuid: exampleCallUuid,
         status: 'ending',
       }),
-      nodes: 'call',
+      instances: 'call',
       refusals: [404, 409],
     }),
     requires('calls:control'),
@@ -290,7 +290,7 @@ const callPath = z.strictObject({ uuid: z.guid() })
  * sent REFER itself (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
  */
 function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
-  const atNode = atInstanceOfCall({ engine, others })
+  const atInstance = atInstanceOfCall({ engine, others })
   const start = async (
     c: Context<ControlEnv>,
     uuid: string,
@@ -328,7 +328,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       requires('calls:control'),
       validate('json', transferBody),
       repeatable(),
-      atNode,
+      atInstance,
       (c) => {
         const { call_uuid: uuid, ...body } = c.req.valid('json')
         return start(c, uuid, body)
@@ -345,7 +345,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       validate('param', callPath),
       validate('json', transferFields),
       repeatable(),
-      atNode,
+      atInstance,
       (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
     )
 }

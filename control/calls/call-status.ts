@@ -118,7 +118,7 @@ export function callStatusRoutes({
         denial_text: null,
         transfer: null,
       }),
-      nodes: 'call',
+      instances: 'call',
     }),
     requires('calls:read'),
     validate('param', path),

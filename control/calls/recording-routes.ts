@@ -47,7 +47,7 @@ const controlRecordingRoute = (deps: RecordingDeps) =>
     describeRoute({
       id: 'controlRecording',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary: 'Start or stop the recording of a live call',
       body: { call_uuid: exampleCallUuid, action: 'start' },
       answer: data(

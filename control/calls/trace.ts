@@ -127,7 +127,7 @@ const traceCallRoute = (deps: TraceRoutesDeps) =>
     describeRoute({
       id: 'traceCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Get the SIP trace of a call: the messages of all legs, and the decisions between ' +
         'them. Without `calls:control` the tags of its dialogs are hidden.',
@@ -170,7 +170,7 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
     describeRoute({
       id: 'captureCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Get the SIP messages of a call as a packet capture (libpcap). Each message is one ' +
         'UDP datagram, whatever transport carried it. Without `calls:control` the tags of its ' +
@@ -206,8 +206,8 @@ async function answered(
   const answerElsewhere = await answerOfPeer(c, deps.others)
   if (answerElsewhere !== undefined) return answerElsewhere
   // An asking node gets only the memory of this node: another may have more.
-  const isNode = c.get('instanceRequest') !== undefined
-  const ended = isNode ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
+  const isInstance = c.get('instanceRequest') !== undefined
+  const ended = isInstance ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
   if (ended === undefined) throw notFound('call')
   return answer(ended)
 }

@@ -128,7 +128,7 @@ export function vconRoutes(deps: TraceDeps & WithOthers) {
     describeRoute({
       id: 'getVcon',
       tag: 'Calls',
-      nodes: 'all',
+      instances: 'all',
       summary:
         'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media ' +
         'quality, call record and SIP trace',

@@ -37,7 +37,7 @@ export interface Operation {
   /**
    * `all`: about all nodes of the installation; `call`: about one call, on whichever node it is.
    */
-  readonly nodes?: 'all' | 'call'
+  readonly instances?: 'all' | 'call'
   /** Statuses that do not already follow from access, schemas and method. */
   readonly refusals?: readonly ErrorStatus[]
   /** A valid example. */

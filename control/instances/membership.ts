@@ -11,7 +11,7 @@ import { data } from '../http/operation.ts'
 import { describeRoute } from '../http/validate.ts'
 import { z } from 'zod'
 
-const nodeView = z
+const instanceView = z
   .strictObject({
     name: z.string(),
     epoch: count.describe('Grows with each start; 0 with SQLite.'),
@@ -44,20 +44,20 @@ const NAMED_MS = 3_600_000
 
 /** @param key of `Secrets.keyFor(INSTANCE_KEY)`. */
 export const membershipOf = (
-  nodes: Pick<InstancesPort, 'identity' | 'list'>,
+  instances: Pick<InstancesPort, 'identity' | 'list'>,
   key: Buffer,
   now: () => number,
 ): Membership => ({
-  self: nodes.identity.name,
+  self: instances.identity.name,
   key,
-  peers: () => nodes.list().flatMap((node) => peerOf(node, now())),
+  peers: () => instances.list().flatMap((instance) => peerOf(instance, now())),
 })
 
 /** The name of the key with which nodes recognize each other. */
 export const INSTANCE_KEY = 'node requests'
 
-function peerOf(node: InstanceStatus, now: number): readonly Peer[] {
-  const { name, address: apiUrl, state, heartbeatAt, isThis } = node
+function peerOf(instance: InstanceStatus, now: number): readonly Peer[] {
+  const { name, address: apiUrl, state, heartbeatAt, isThis } = instance
   if (isThis || state === 'stopped' || !isUrl(apiUrl)) return []
   if (state === 'lost' && now - heartbeatAt > NAMED_MS) return []
   return [{ name, apiUrl, isAlive: state === 'serving' || state === 'draining' }]
@@ -86,14 +86,14 @@ export interface Membership {
 }
 
 /** `GET /nodes`: the processes of this installation. Of the platform alone. */
-export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
+export const instanceRoutes = ({ instances }: Pick<Platform, 'instances'>) =>
   new Hono<ControlEnv>().get(
     '/nodes',
     describeRoute({
       id: 'listNodes',
       tag: 'System',
       summary: 'List the processes of this installation; with SQLite there is one.',
-      answer: data(z.array(nodeView), [
+      answer: data(z.array(instanceView), [
         {
           name: 'sbc-1',
           epoch: 3,
@@ -113,9 +113,9 @@ export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
     (c) =>
       ok(
         c,
-        nodes.list().map((node) => ({
-          ...viewOf(node),
-          differing_settings: nodes.differingSettings.get(node.name) ?? [],
+        instances.list().map((instance) => ({
+          ...viewOf(instance),
+          differing_settings: instances.differingSettings.get(instance.name) ?? [],
         })),
       ),
   )
@@ -124,17 +124,17 @@ export type InstanceView = ReturnType<typeof viewOf> & {
   readonly differing_settings: readonly string[]
 }
 
-const viewOf = ({ name, epoch, address, version, state, ...node }: InstanceStatus) => ({
+const viewOf = ({ name, epoch, address, version, state, ...instance }: InstanceStatus) => ({
   name,
   epoch,
   address,
   version,
   state,
-  live_calls: node.liveCalls,
-  started_at: timeToText(node.startedAt),
-  heartbeat_at: timeToText(node.heartbeatAt),
-  is_this: node.isThis,
-  clock_difference_seconds: clockSecondsOf(node),
+  live_calls: instance.liveCalls,
+  started_at: timeToText(instance.startedAt),
+  heartbeat_at: timeToText(instance.heartbeatAt),
+  is_this: instance.isThis,
+  clock_difference_seconds: clockSecondsOf(instance),
 })
 
 /** How far the clock of a node is ahead of the database server, as it is shown. */

@@ -89,11 +89,11 @@ export class OtherInstances {
 /** The other nodes as one request asks them: with its credential, from its address. */
 export class PeerRequests {
   readonly #c: Context<ControlEnv>
-  readonly #nodes: OtherInstances
+  readonly #instances: OtherInstances
 
-  constructor(c: Context<ControlEnv>, nodes: OtherInstances) {
+  constructor(c: Context<ControlEnv>, instances: OtherInstances) {
     this.#c = c
-    this.#nodes = nodes
+    this.#instances = instances
   }
 
   /**
@@ -105,16 +105,18 @@ export class PeerRequests {
 
   /** The same for a response that says by itself which nodes did not answer. */
   gather(request: Request): Promise<PeerAnswers> {
-    return this.#nodes.all(this.#outgoing(request))
+    return this.#instances.all(this.#outgoing(request))
   }
 
   async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {
     const ask = typeof question === 'function' ? question : () => question
-    return this.#answersOf(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
+    return this.#answersOf(
+      await this.#instances.all((peer) => this.#instances.questionOf(ask(peer))),
+    )
   }
 
   get self(): string {
-    return this.#nodes.self
+    return this.#instances.self
   }
 
   /**
@@ -129,13 +131,13 @@ export class PeerRequests {
    * The answer of the first node that knows it; undefined: no node does. 'unknown' as in `first`.
    */
   answered(question: Question): Promise<PeerAnswer | 'unknown' | undefined> {
-    return this.#first(this.#nodes.questionOf(question), ({ status }) => status === 200)
+    return this.#first(this.#instances.questionOf(question), ({ status }) => status === 200)
   }
 
   /** Has the node do something. Undefined: it may have happened or not. */
   instruct(peer: Peer, question: Question): Promise<PeerAnswer | undefined> {
-    const outgoing = this.#nodes.questionOf(question)
-    return this.#nodes.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
+    const outgoing = this.#instances.questionOf(question)
+    return this.#instances.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
   }
 
   async locate(callUuid: string): Promise<CallAtInstance> {
@@ -145,12 +147,12 @@ export class PeerRequests {
 
   /** The node's answer; undefined: the action may have happened or not. */
   at(peer: Peer, request: Request): Promise<PeerAnswer | undefined> {
-    return this.#nodes.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
+    return this.#instances.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
   }
 
   /** The node's response as soon as its head is there; undefined: it has not answered in time. */
   open(peer: Peer, request: Request): Promise<OpenAnswer | undefined> {
-    return this.#nodes.client.open(peer, this.#outgoing(request), new AbortController().signal)
+    return this.#instances.client.open(peer, this.#outgoing(request), new AbortController().signal)
   }
 
   /** Names nodes that did not answer in the response. */
@@ -169,12 +171,12 @@ export class PeerRequests {
     outgoing: Outgoing,
     knows: (answer: PeerAnswer) => boolean,
   ): Promise<PeerAnswer | 'unknown' | undefined> {
-    const peers = this.#nodes.peers()
+    const peers = this.#instances.peers()
     const alive = peers.filter(({ isAlive }) => isAlive)
     const silent = peers.filter(({ isAlive }) => !isAlive).map(({ name }) => name)
     let isUnknown = false
     const ask = async (peer: Peer): Promise<PeerAnswer> => {
-      const answer = await this.#nodes.client.ask(peer, outgoing)
+      const answer = await this.#instances.client.ask(peer, outgoing)
       if (answer !== undefined && knows(answer)) return answer
       if (answer?.status !== 404) {
         isUnknown = true

@@ -160,7 +160,7 @@ function listDispatcherNodesRoute(parts: DispatcherParts) {
     describeRoute({
       id: 'listDispatcherNodes',
       tag: 'Dispatcher',
-      nodes: 'all',
+      instances: 'all',
       summary: 'List the nodes of a set',
       answer: data(z.array(liveNodeView), [exampleNode]),
     }),
@@ -179,7 +179,7 @@ function getDispatcherNodeRoute(parts: DispatcherParts) {
     describeRoute({
       id: 'getDispatcherNode',
       tag: 'Dispatcher',
-      nodes: 'all',
+      instances: 'all',
       summary: 'Get a node',
       answer: data(liveNodeView, exampleNode),
     }),

@@ -34,7 +34,7 @@ import type { LiveCallEvent } from '../../schema/contracts/engine.ts'
 
 export interface ActiveCallsDeps {
   /** The name of this process, for calls and their records. */
-  readonly nodeName: string
+  readonly instanceName: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine. */
@@ -99,7 +99,7 @@ export class ActiveCalls {
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
     this.#since = deps.now()
-    this.world = emptyWorld(deps.nodeName)
+    this.world = emptyWorld(deps.instanceName)
     this.#calls = this.world.calls
     this.#recent = new RecentCalls(deps.now, deps.recentCalls)
     this.#byLeg = new CallsByLeg(deps.now, deps.findsEndedLegs === true)

@@ -120,7 +120,7 @@ async function otherSettings(
   const differences = differencesOf(new Map([[HERE, commonSettings(config)], ...living]))
   return differences.map(({ setting, values }) => {
     const texts = Object.entries(values).map(
-      ([node, value]) => `${value} ${node === HERE ? HERE : `at node ${node}`}`,
+      ([instance, value]) => `${value} ${instance === HERE ? HERE : `at node ${instance}`}`,
     )
     return `settings: ${setting} must be the same on all nodes: ${texts.join(', ')}`
   })

@@ -14,7 +14,7 @@ export interface BindingNotices {
 
 interface BindingFollowerDeps {
   /** Name of this instance. */
-  readonly node: string
+  readonly instance: string
   readonly bindings: Pick<BindingStore, 'loadOf' | 'extensionIds' | 'isWriting'>
   /** Extensions that have bindings here. */
   readonly known: () => readonly number[]
@@ -84,7 +84,8 @@ export class BindingFollower {
   #onNotice(payload: string): void {
     const blank = payload.lastIndexOf(' ')
     const extensionId = Number(payload.slice(blank + 1))
-    if (payload.slice(0, blank) === this.#deps.node || !Number.isSafeInteger(extensionId)) return
+    if (payload.slice(0, blank) === this.#deps.instance || !Number.isSafeInteger(extensionId))
+      return
     this.changed(extensionId)
   }
 

@@ -22,7 +22,7 @@ import type { BindingTable } from '../../schema/tables/tenants.ts'
 export interface BindingStoreDeps {
   readonly store: Store
   /** Name of this instance. */
-  readonly node: string
+  readonly instance: string
   readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void
 }
@@ -157,9 +157,9 @@ export class BindingStore {
    * or at another node. A server of many phones may close all of their connections at once: those
    * of a moment are one write.
    */
-  removeClosed(extensionId: number, { contact, node, source, registeredAt }: Binding): void {
+  removeClosed(extensionId: number, { contact, holder, source, registeredAt }: Binding): void {
     this.#begins(extensionId)
-    this.#closed.push({ extensionId, contact, node, ...source, registeredAt })
+    this.#closed.push({ extensionId, contact, node: holder, ...source, registeredAt })
     if (this.#closed.length === 1) this.#removeSoon(CLOSED_WAIT_MS)
   }
 
@@ -259,10 +259,10 @@ export class BindingStore {
   }
 
   /** Removes all bindings, or those of one node, also when the write is late. */
-  removeAll(extensionId: number, node?: string): Promise<WriteResult> {
+  removeAll(extensionId: number, instance?: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
-      if (node === undefined) await this.#removeAll.run({ extensionId })
-      else await this.#removeOfInstance.run({ extensionId, node })
+      if (instance === undefined) await this.#removeAll.run({ extensionId })
+      else await this.#removeOfInstance.run({ extensionId, node: instance })
       await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
@@ -282,8 +282,8 @@ export class BindingStore {
   }
 
   async #notifyOthers(extensionId: number): Promise<void> {
-    const { store, node } = this.#deps
-    await store.statements.notify(BINDING_CHANNEL, `${node} ${extensionId}`)
+    const { store, instance } = this.#deps
+    await store.statements.notify(BINDING_CHANNEL, `${instance} ${extensionId}`)
   }
 
   #written(
@@ -403,7 +403,7 @@ const prepareSave = (store: Store) =>
   )
 
 function valuesOf(extensionId: number, binding: Binding): Values {
-  const { contact, instance, regId, q, callId, cseq, userAgent, source, node } = binding
+  const { contact, instance, regId, q, callId, cseq, userAgent, source, holder } = binding
   const { registeredAt, expiresAt } = binding
   return {
     extensionId,
@@ -414,7 +414,7 @@ function valuesOf(extensionId: number, binding: Binding): Values {
     callId,
     cseq,
     userAgent,
-    node,
+    node: holder,
     path: JSON.stringify(binding.path),
     registeredAt,
     expiresAt,
@@ -450,7 +450,7 @@ const storedOf = (
       address: row.source_address,
       port: row.source_port,
     },
-    node: row.node,
+    holder: row.node,
     registeredAt: row.registered_at,
     expiresAt: Math.min(row.expires_at, now + bindingLimits.maxSeconds * 1_000),
   },

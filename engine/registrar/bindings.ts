@@ -30,7 +30,7 @@ export interface Binding {
   /**
    * The node that has the way to the phone: the connection, or the socket that a NAT lets answer.
    */
-  readonly node: string
+  readonly holder: string
   /** Milliseconds UTC, of the last REGISTER. */
   readonly registeredAt: number
   readonly expiresAt: number
@@ -49,7 +49,7 @@ export interface Registration {
   readonly userAgent: string
   readonly source: BindingSource
   /** The node that has taken the REGISTER. */
-  readonly node: string
+  readonly holder: string
 }
 
 interface BindingLimits {
@@ -218,7 +218,7 @@ const isOutOfOrder = (binding: Binding, request: Registration): boolean =>
 /** Whether nothing but number and times differs. */
 const livesOn = (known: Binding, binding: Binding): boolean =>
   known.expiresAt - binding.registeredAt > ANNOUNCED_REFRESH_MS &&
-  known.node === binding.node &&
+  known.holder === binding.holder &&
   known.contact === binding.contact &&
   known.instance === binding.instance &&
   known.regId === binding.regId &&
@@ -233,7 +233,7 @@ const livesOn = (known: Binding, binding: Binding): boolean =>
 
 function bindingOf(
   { uri, instance, regId, q }: Contact,
-  { callId, cseq, path, userAgent, source, node }: Registration,
+  { callId, cseq, path, userAgent, source, holder }: Registration,
   registeredAt: number,
   expiresAt: number,
 ): Binding {
@@ -247,7 +247,7 @@ function bindingOf(
     path,
     userAgent,
     source,
-    node,
+    holder,
     registeredAt,
     expiresAt,
   }

@@ -164,7 +164,7 @@ export class Registrar {
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
-    const registration = registrationOf(headers, source, this.#deps.node)
+    const registration = registrationOf(headers, source, this.#deps.instance)
     if (!this.#isTrustedPath(registration, identity.domain)) return answer(403, 'Path Not Allowed')
     const asked = this.#askHook(verdict.extension, registration)
     const refusal = asked && (await asked)
@@ -288,11 +288,11 @@ export class Registrar {
     return {
       status: bindings.length > 0 ? 'registered' : 'unregistered',
       userAgent: last?.userAgent || null,
-      contacts: bindings.map(({ contact, userAgent, source, node, expiresAt }) => ({
+      contacts: bindings.map(({ contact, userAgent, source, holder, expiresAt }) => ({
         uri: contact,
         userAgent,
         source,
-        node: node || null,
+        holder: holder || null,
         expiresAt,
       })),
     }
@@ -524,7 +524,7 @@ class Batch<Item> {
 function registrationOf(
   headers: RequestHeaders,
   source: BindingSource,
-  node: string,
+  holder: string,
 ): Registration {
   const expires = headerNamed(headers, 'expires')?.trim() ?? ''
   return {
@@ -536,7 +536,7 @@ function registrationOf(
     knowsPath: hasOption(headers, 'supported', 'path') || hasOption(headers, 'require', 'path'),
     userAgent: (headerNamed(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
     source,
-    node,
+    holder,
   }
 }
 

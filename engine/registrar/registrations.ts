@@ -25,7 +25,7 @@ import { BindingFollower, type BindingNotices } from './binding-follower.ts'
 export interface RegistrationsDeps {
   readonly store: Store
   /** The name of this node. */
-  readonly node: string
+  readonly instance: string
   /** Notices between nodes that share the store; absent: no other node uses it. */
   readonly notices?: BindingNotices | undefined
   /** Milliseconds by the steady clock. */
@@ -51,13 +51,13 @@ export class Registrations {
   #isStopped = false
 
   constructor(deps: RegistrationsDeps) {
-    const { store, node, now, schedule, keepAlive, log } = deps
+    const { store, instance, now, schedule, keepAlive, log } = deps
     this.#deps = deps
     const onFailure = (error: unknown, waiting: number): void =>
       log('error', 'registrations cannot be stored', { error, waiting })
-    this.#store = new BindingStore({ store, node, schedule, onFailure })
+    this.#store = new BindingStore({ store, instance, schedule, onFailure })
     this.#follower = new BindingFollower({
-      node,
+      instance,
       now,
       schedule,
       log,
@@ -123,8 +123,8 @@ export class Registrations {
   /**
    * In a database that no other node uses, every binding is: this node may have had another name.
    */
-  readonly isOwn = ({ node }: Binding): boolean =>
-    this.#deps.notices === undefined || node === this.#deps.node
+  readonly isOwn = ({ holder }: Binding): boolean =>
+    this.#deps.notices === undefined || holder === this.#deps.instance
 
   /**
    * Sets the bindings of an extension as a REGISTER has changed them. They take effect here at
@@ -210,8 +210,8 @@ export class Registrations {
   }
 
   #removeOwn(extensionId: number): Promise<WriteResult> {
-    const { notices, node } = this.#deps
-    return this.#store.removeAll(extensionId, notices === undefined ? undefined : node)
+    const { notices, instance } = this.#deps
+    return this.#store.removeAll(extensionId, notices === undefined ? undefined : instance)
   }
 
   get isOverloaded(): boolean {

@@ -54,7 +54,7 @@ export interface ShareStore {
    */
   take(
     requests: readonly ShareRequest[],
-    nodes: number,
+    instances: number,
     isAlone: boolean,
     now: number,
   ): Promise<readonly ShareAnswer[]>
@@ -77,7 +77,7 @@ export interface ShareStore {
    * Removes the rows of an instance that is gone for good. It was read a moment ago that it is: if
    * it is back, it has registered before it holds anything.
    */
-  release(node: InstanceIdentity): Promise<void>
+  release(instance: InstanceIdentity): Promise<void>
 }
 
 /**
@@ -105,7 +105,7 @@ export class ShareRows implements ShareStore {
 
   async take(
     requests: readonly ShareRequest[],
-    nodes: number,
+    instances: number,
     isAlone: boolean,
     now: number,
   ): Promise<readonly ShareAnswer[]> {
@@ -115,7 +115,7 @@ export class ShareRows implements ShareStore {
       at_most: limit === Infinity ? null : limit,
       ...rest,
     }))
-    const values = [JSON.stringify(asked), this.#kind, ...this.#owner, this.#request, nodes]
+    const values = [JSON.stringify(asked), this.#kind, ...this.#owner, this.#request, instances]
     const rows = await this.#statements.take.all([...values, isAlone ? 1 : 0, Math.floor(now)])
     return rows.map((row) => ({
       resource: row.of_resource,

@@ -16,15 +16,15 @@ export class LostInstances {
   }
 
   poll(): void {
-    const { nodes, now, log, tell = () => undefined } = this.#deps
-    if (nodes.condition !== 'valid' || nodes.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
+    const { instances, now, log, tell = () => undefined } = this.#deps
+    if (instances.condition !== 'valid' || instances.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
       this.#answersSince = undefined
       return
     }
     // While the server did not answer, no node could report: each gets the time to do so.
     this.#answersSince ??= now()
     if (now() - this.#answersSince < HEARTBEAT_TTL_MS) return
-    for (const { name, state, address, liveCalls, isThis, epoch, startedAt } of nodes.list()) {
+    for (const { name, state, address, liveCalls, isThis, epoch, startedAt } of instances.list()) {
       if (isThis) continue
       const lost = this.#lost.get(name)
       if (state === 'lost' && lost === undefined) {
@@ -54,7 +54,7 @@ export class LostInstances {
 }
 
 export interface LostInstancesDeps {
-  readonly nodes: Pick<InstancesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
+  readonly instances: Pick<InstancesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log

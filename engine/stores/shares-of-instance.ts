@@ -15,19 +15,19 @@ interface Deps extends Pick<InstanceSharesDeps, 'schedule' | 'log'> {
 
 /** Undefined: no other process uses the database. */
 export function membersOf(
-  { node, notices }: Stores,
+  { instance, notices }: Stores,
   { randomBytes }: Pick<Deps, 'randomBytes'>,
 ): ShareMembers | undefined {
   if (notices === undefined) return undefined
   return {
     notices,
-    name: node.identity.name,
+    name: instance.identity.name,
     process: randomBytes(8).toString('hex'),
-    canHold: () => node.isHoldingMoney(),
-    run: () => node.identity.epoch,
-    mayHaveSlept: () => node.mayHaveSlept(),
-    size: () => node.list().filter(isAlive).length,
-    gone: () => node.gone(),
+    canHold: () => instance.isHoldingMoney(),
+    run: () => instance.identity.epoch,
+    mayHaveSlept: () => instance.mayHaveSlept(),
+    size: () => instance.list().filter(isAlive).length,
+    gone: () => instance.gone(),
   }
 }
 
@@ -37,7 +37,7 @@ export function membersOf(
  */
 export const limitsOf = (
   kind: ShareKind,
-  { store, node }: Stores,
+  { store, instance }: Stores,
   members: ShareMembers,
   { steadyNow: now, schedule, log }: Deps,
 ): InstanceShares =>
@@ -46,7 +46,7 @@ export const limitsOf = (
     now,
     schedule,
     log,
-    members: { ...members, canHold: () => node.isHolding() },
+    members: { ...members, canHold: () => instance.isHolding() },
   })
 
 const isAlive = ({ state }: InstanceStatus): boolean => state !== 'stopped' && state !== 'lost'

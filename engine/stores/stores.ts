@@ -33,7 +33,7 @@ export interface Stores {
   /** Notices between the nodes; undefined: there is one. */
   readonly notices: ServerNotices | undefined
   readonly changes: Changes
-  readonly node: OwnInstance
+  readonly instance: OwnInstance
   /** Disk of the journal of calls; the database's own where that is a file. */
   readonly disk: Storage
   /**

@@ -98,7 +98,7 @@ async function engineOn(
     charging,
     hooks,
     randomBytes,
-    node: { name: 'test' },
+    instance: { name: 'test' },
     databaseId: 'test',
     whyClosed: () => undefined,
     random: () => 0.5,

@@ -305,7 +305,7 @@ export interface ExtensionStatus {
     /** Source of its REGISTER; an IPv6 address has no brackets. */
     readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
     /** The node that has the way to the phone; null: not known. */
-    readonly node: string | null
+    readonly holder: string | null
     readonly expiresAt: number
   }[]
 }

@@ -138,7 +138,7 @@ export class Heartbeat implements InstancesPort {
   #beatAt: number
   /** The same time by the clock of the machine, which goes on while it sleeps. */
   #beatWallAt: number
-  #nodes: readonly KnownInstance[] = []
+  #instances: readonly KnownInstance[] = []
   #isFenced = false
   /** It is fenced, and may hold money for its live calls. */
   #isBack = false
@@ -222,17 +222,17 @@ export class Heartbeat implements InstancesPort {
 
   list(): readonly InstanceStatus[] {
     const now = this.#deps.now()
-    return this.#nodes.map(({ beatAt, goneAt: _, ...node }) => {
-      const isLost = node.state !== 'stopped' && now - beatAt >= HEARTBEAT_TTL_MS
-      const isThis = node.name === this.identity.name
-      return { ...node, isThis, ...(isLost && { state: 'lost' }) }
+    return this.#instances.map(({ beatAt, goneAt: _, ...instance }) => {
+      const isLost = instance.state !== 'stopped' && now - beatAt >= HEARTBEAT_TTL_MS
+      const isThis = instance.name === this.identity.name
+      return { ...instance, isThis, ...(isLost && { state: 'lost' }) }
     })
   }
 
   /** Runs of nodes that cannot continue: their shares may be freed. */
   gone(): readonly InstanceIdentity[] {
     const now = this.#deps.now()
-    const silent = this.#nodes.filter(({ goneAt }) => now >= goneAt)
+    const silent = this.#instances.filter(({ goneAt }) => now >= goneAt)
     return silent
       .filter(({ state }) => state === 'stopped')
       .map(({ name, epoch }) => ({ name, epoch }))
@@ -304,7 +304,7 @@ export class Heartbeat implements InstancesPort {
     else this.#note(rows !== undefined)
     if (rows === undefined) return
     if (isWritten === true) this.#heard(sentAt, sentWallAt)
-    this.#nodes = rows.map((row) => knownInstance(row, now()))
+    this.#instances = rows.map((row) => knownInstance(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }

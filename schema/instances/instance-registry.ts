@@ -48,8 +48,8 @@ const FORGOTTEN_MS = 30 * DAY_MS
  * @throws {DatabaseRefused} a process with another disk has the name, and its last heartbeat is
  * recent.
  */
-export function registerInstance(store: Store, node: NewInstance): Promise<InstanceIdentity> {
-  const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = node
+export function registerInstance(store: Store, instance: NewInstance): Promise<InstanceIdentity> {
+  const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = instance
   return transaction(store, async () => {
     const now = await serverNow(store)
     const known = await rowOf(store, name)

@@ -30,7 +30,7 @@ export interface SettingsOfInstancesDeps {
 
 const POLL_MS = 10_000
 /** More nodes are not compared. */
-const MAX_NODES = 200
+const MAX_INSTANCES = 200
 
 /** A process whose name another one has taken over writes nothing. */
 const writeOwn = `INSERT INTO setting (name, value)
@@ -43,7 +43,7 @@ const readLive = `SELECT node.name, setting.value FROM node
   JOIN setting ON setting.name = '${SETTINGS_OF_INSTANCE}' || node.name
   WHERE node.state IN ('serving', 'draining')
     AND node.heartbeat_at > extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}
-  ORDER BY node.name LIMIT ${MAX_NODES}`
+  ORDER BY node.name LIMIT ${MAX_INSTANCES}`
 
 interface Row {
   readonly name: string
@@ -94,7 +94,7 @@ export class SettingsOfInstances {
     const rows = await connection.query<Row>(readLive, [])
     if (rows === undefined) return
     const differences = differencesOf(settingsBy(rows).set(identity.name, own))
-    this.#differing = byNode(differences)
+    this.#differing = byInstance(differences)
     this.#note(differences)
   }
 
@@ -122,23 +122,24 @@ export async function settingsOfLiving(
 
 /** Compares only settings that both nodes know: another version may have more. */
 export function differencesOf(
-  nodes: ReadonlyMap<string, CommonSettings>,
+  instances: ReadonlyMap<string, CommonSettings>,
 ): readonly SettingDifference[] {
-  const names = new Set([...nodes.values()].flatMap((settings) => Object.keys(settings)))
+  const names = new Set([...instances.values()].flatMap((settings) => Object.keys(settings)))
   return [...names].toSorted().flatMap((setting) => {
-    const values = [...nodes].flatMap(([node, settings]) => {
+    const values = [...instances].flatMap(([instance, settings]) => {
       const value = settings[setting]
-      return value === undefined ? [] : [[node, value] as const]
+      return value === undefined ? [] : [[instance, value] as const]
     })
     const isSame = new Set(values.map(([, value]) => value)).size < 2
     return isSame ? [] : [{ setting, values: Object.fromEntries(values) }]
   })
 }
 
-function byNode(differences: readonly SettingDifference[]): Map<string, readonly string[]> {
+function byInstance(differences: readonly SettingDifference[]): Map<string, readonly string[]> {
   const byName = new Map<string, readonly string[]>()
   for (const { setting, values } of differences)
-    for (const node of Object.keys(values)) byName.set(node, [...(byName.get(node) ?? []), setting])
+    for (const instance of Object.keys(values))
+      byName.set(instance, [...(byName.get(instance) ?? []), setting])
   return byName
 }
 

@@ -35,9 +35,9 @@ export class JournalMark {
   readonly #name: string
 
   /** @param node absent: the database is a file, and has one process. */
-  constructor(store: Tables, node?: string) {
+  constructor(store: Tables, instance?: string) {
     this.#store = store
-    this.#name = node === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${node}`
+    this.#name = instance === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${instance}`
   }
 
   /**

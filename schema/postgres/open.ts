@@ -40,7 +40,7 @@ export interface ServerStoreOptions extends ServerKey {
   /** Milliseconds UTC. */
   readonly now: number
   /** This node may be in the list of those that serve: it is the one that starts. */
-  readonly nodeName?: string
+  readonly instanceName?: string
   readonly connections?: number
   /** Absent: those of this program. */
   readonly known?: readonly Migration[]
@@ -85,11 +85,11 @@ async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
   needed: number,
-  { nodeName }: ServerStoreOptions,
+  { instanceName }: ServerStoreOptions,
 ): Promise<void> {
   const version = await versionOf(statements, name)
   if (version === 0 || version >= needed) return
-  const serving = (await servingInstances(statements)).filter((each) => each !== nodeName)
+  const serving = (await servingInstances(statements)).filter((each) => each !== instanceName)
   if (serving.length === 0) return
   throw new DatabaseRefused(
     `cannot use database ${name}: it is at version ${version}, this program needs ` +

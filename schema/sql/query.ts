@@ -232,7 +232,7 @@ async function isTaken({ statements }: Queried, lock: number): Promise<boolean> 
 
 /** A node's claim on rows: no other process takes them before `until`. Milliseconds UTC. */
 export interface RowClaim {
-  readonly node: string
+  readonly instance: string
   readonly now: number
   readonly until: number
 }
@@ -267,7 +267,7 @@ export function prepareTake<
   const claim = (db: Kysely<Database>, param: Param<P & RowClaim & { limit: number }>) => {
     const locked = due(db, param).modifyEnd(sql`FOR UPDATE OF ${sql.table(table)} SKIP LOCKED`)
     const taken = sql<Row>`WITH due AS MATERIALIZED ${locked}
-      UPDATE ${sql.table(table)} SET claimed_by = ${param('node')},
+      UPDATE ${sql.table(table)} SET claimed_by = ${param('instance')},
         claimed_until = ${param('until')}
       FROM due WHERE ${sql.ref(`${table}.${key}`)} = ${sql.ref(`due.${key}`)} RETURNING due.*`
     return { compile: () => taken.compile(db) }
@@ -283,8 +283,8 @@ export function prepareTake<
 }
 
 /** Whether a row was taken by this node, and by no other one since. */
-export const isTakenBy = ({ statements }: Queried, node: string): RawBuilder<boolean> =>
-  statements.isShared ? sql<boolean>`claimed_by = ${node}` : sql<boolean>`TRUE`
+export const isTakenBy = ({ statements }: Queried, instance: string): RawBuilder<boolean> =>
+  statements.isShared ? sql<boolean>`claimed_by = ${instance}` : sql<boolean>`TRUE`
 
 /** Rows of one statement. */
 export const SLICE = 500

@@ -46,9 +46,9 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     token = await a.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
     // The nodes are asked again and again.
     await database.execute('UPDATE application_key SET rate_limit_rpm = 100000')
-    for (const node of [a, b])
+    for (const instance of [a, b])
       await eventually(async () => {
-        const { data } = (await ask(node, '/nodes')) as { data: readonly { state: string }[] }
+        const { data } = (await ask(instance, '/nodes')) as { data: readonly { state: string }[] }
         expect(data.map(({ state }) => state)).toEqual(['serving', 'serving'])
       })
   }, 120_000)
@@ -57,17 +57,17 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     await forgetPhones()
   })
   afterAll(async () => {
-    for (const node of [a, b]) await node.stop()
+    for (const instance of [a, b]) await instance.stop()
     await database.close()
     await drop()
   }, 120_000)
 
   async function phone(
-    node: TollgateProcess,
+    instance: TollgateProcess,
     user: string,
     options: Partial<BaresipOptions> = {},
   ): Promise<Baresip> {
-    const sipPort = options.transport === 'tls' ? node.tlsPort : node.sipPort
+    const sipPort = options.transport === 'tls' ? instance.tlsPort : instance.sipPort
     const started = await Baresip.start({
       user,
       domain,
@@ -81,14 +81,14 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     return started
   }
 
-  const ask = async (node: TollgateProcess, path: string, method = 'GET'): Promise<unknown> => {
+  const ask = async (instance: TollgateProcess, path: string, method = 'GET'): Promise<unknown> => {
     const options = { method, headers: { Authorization: `Bearer ${token}` } }
-    const answer = await fetch(`http://127.0.0.1:${node.apiPort}/api/v1${path}`, options)
+    const answer = await fetch(`http://127.0.0.1:${instance.apiPort}/api/v1${path}`, options)
     return answer.json()
   }
 
-  const extensions = async (node: TollgateProcess) => {
-    const all = (await ask(node, '/pbx/extensions/details')) as { data: readonly Extension[] }
+  const extensions = async (instance: TollgateProcess) => {
+    const all = (await ask(instance, '/pbx/extensions/details')) as { data: readonly Extension[] }
     return all.data
   }
 
@@ -99,17 +99,17 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
         const contact = encodeURIComponent(uri)
         await ask(b, `/pbx/extensions/${id}/registrations?contact=${contact}`, 'DELETE')
       }
-    for (const node of [a, b])
+    for (const instance of [a, b])
       await eventually(async () => {
-        for (const { contacts } of await extensions(node)) expect(contacts).toEqual([])
+        for (const { contacts } of await extensions(instance)) expect(contacts).toEqual([])
       })
   }
 
   /** Waits until this node knows that the phone has registered at `at`. */
-  const knows = (node: TollgateProcess, user: string, at: string) =>
+  const knows = (instance: TollgateProcess, user: string, at: string) =>
     eventually(async () => {
-      const found = (await extensions(node)).find(({ extension }) => extension === user)
-      expect(found?.contacts.map((contact) => contact.node)).toEqual([at])
+      const found = (await extensions(instance)).find(({ extension }) => extension === user)
+      expect(found?.contacts.map((contact) => contact.instance)).toEqual([at])
     })
 
   const callsAre = (...expected: readonly string[]) =>
@@ -121,7 +121,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   interface Extension {
     readonly id: number
     readonly extension: string
-    readonly contacts: readonly { readonly uri: string; readonly node: string }[]
+    readonly contacts: readonly { readonly uri: string; readonly instance: string }[]
   }
 
   const lastRecord = async (count: number) =>
@@ -137,7 +137,9 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
 
   /** A node that starts again for more than ten seconds is not heard meanwhile. */
   const faults = (): readonly string[] =>
-    [a, b].flatMap((node) => node.faults).filter((line) => !line.includes('sends no heartbeat'))
+    [a, b]
+      .flatMap((instance) => instance.faults)
+      .filter((line) => !line.includes('sends no heartbeat'))
 
   const countRecords = async () => (await database.prepare('SELECT id FROM cdr').all([])).length
 
@@ -177,11 +179,11 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     async (transport) => {
       const called = await phone(a, '102', { transport, answerMode: 'manual' })
       await knows(b, '102', 'a')
-      for (const [node, user] of [
+      for (const [instance, user] of [
         [a, '101'],
         [b, '103'],
       ] as const) {
-        const caller = await phone(node, user)
+        const caller = await phone(instance, user)
         let count = await countRecords()
         await talk(caller, called)
         await caller.command('hold')
@@ -260,9 +262,9 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     // A node that has just started is known to the others when they have read its heartbeat.
     await knows(b, '102', 'a')
     await knows(a, '103', 'b')
-    const talkTo = async (node: TollgateProcess, number: string) => {
+    const talkTo = async (instance: TollgateProcess, number: string) => {
       const account = { user: '104', domain, password: passwordOf('104') }
-      const desk = await DigestPhone.open(node.listener(), account)
+      const desk = await DigestPhone.open(instance.listener(), account)
       cleanUp.push(() => desk.close())
       const leg = await desk.call(number)
       desk.peer.learn(leg, await desk.answerTo(leg))

@@ -127,10 +127,10 @@ async function comparePeer(
 const startTollgate = (nodePorts: readonly number[], environment: Record<string, string> = {}) =>
   TollgateProcess.start(oneCustomer(nodePorts), { LOG_LEVEL: 'warn', ...environment })
 
-const contestant = (name: string, ...nodes: readonly TollgateProcess[]) => ({
+const contestant = (name: string, ...instances: readonly TollgateProcess[]) => ({
   name,
-  sipPorts: nodes.map(({ sipPort }) => sipPort),
-  parts: () => nodes.map(({ pid }) => [pid]),
+  sipPorts: instances.map(({ sipPort }) => sipPort),
+  parts: () => instances.map(({ pid }) => [pid]),
 })
 
 async function place({ sipPorts }: Contestant, rate: number, seconds: number): Promise<LoadResult> {
@@ -259,10 +259,10 @@ async function compareDatabases(
     })
     printComparison(contestants, plan, turns)
     await checkMoney(onFile, stored.get('SQLite') ?? 0)
-    for (const node of onServer) await node.terminate()
+    for (const instance of onServer) await instance.terminate()
     await checkMoneyOnServer(url, stored.get('PostgreSQL') ?? 0)
   } finally {
-    for (const node of [onFile, ...onServer]) await node.stop()
+    for (const instance of [onFile, ...onServer]) await instance.stop()
     await drop()
   }
 }

@@ -38,7 +38,7 @@ const many = [
 ]
 
 describe.runIf(hasPostgres)('an edit on another node', () => {
-  async function node() {
+  async function instance() {
     const { url, open } = await sharedDatabase()
     const other = await open()
     for (const sql of many) await runSql(other, sql)
@@ -84,7 +84,7 @@ describe.runIf(hasPostgres)('an edit on another node', () => {
   }
 
   test('makes a node read the rows that it has changed, and not the tables', async () => {
-    const { other, ocs, routing, directory, read } = await node()
+    const { other, ocs, routing, directory, read } = await instance()
     expect(read.rows).toBeGreaterThan(4 * MANY)
     read.rows = 0
     await runSql(other, 'UPDATE customer SET credit_limit_micros = 7000000 WHERE id = 5')

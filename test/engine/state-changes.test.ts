@@ -19,7 +19,7 @@ function noting(store: Store) {
       store,
       wallNow: time.now,
       schedule: time.schedule,
-      node: name,
+      instance: name,
       log: (_level, message) => void logged.push(message),
     })
   const changes = noter('a')

@@ -34,7 +34,7 @@ interface Told {
   readonly from?: readonly string[]
 }
 
-async function startNode(
+async function startInstance(
   self: Name,
   store: LocalStore,
   ports: Record<Name, number>,
@@ -69,11 +69,11 @@ async function startNode(
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const engine = createEngine({
     config: readConfig({ SIP_LISTEN: listen.join(','), PROBE_INTERVAL_MS: '600000' }),
-    node: { name: self },
+    instance: { name: self },
     installation: {
       self,
       key: Buffer.alloc(32, 1),
-      nodes: () =>
+      instances: () =>
         (['a', 'b'] as const).map((name) => ({
           name,
           isAlive: true,
@@ -111,11 +111,11 @@ async function installation(protocol: 'udp' | 'tcp', told?: Told) {
   onTestFinished(() => store.close())
   await seedFile(store, JSON.stringify(twoPhones), Date.now())
   const ports = { a: await freePort(), b: await freePort() }
-  const a = await startNode('a', store, ports, told)
-  const b = await startNode('b', store, ports, told)
-  const phoneOf = async (user: string, node: typeof a, by: 'udp' | 'tcp') => {
+  const a = await startInstance('a', store, ports, told)
+  const b = await startInstance('b', store, ports, told)
+  const phoneOf = async (user: string, instance: typeof a, by: 'udp' | 'tcp') => {
     const account = { user, domain, password: passwordOf(user) }
-    const phone = await DigestPhone.open(node.listenerOf(by), account)
+    const phone = await DigestPhone.open(instance.listenerOf(by), account)
     onTestFinished(() => phone.close())
     return phone
   }

@@ -6,12 +6,12 @@ import { freshDatabase } from './postgres.ts'
 import { sharingInstances } from './sharing-nodes.ts'
 
 /** @param now of the windows; what nodes tell each other takes real time. */
-export async function requestNodes(count: number, now: () => number) {
+export async function requestInstances(count: number, now: () => number) {
   const { url, drop } = await freshDatabase()
   onTestFinished(drop)
-  const { nodes, stop } = await sharingInstances(url, requestShares, count)
+  const { instances, stop } = await sharingInstances(url, requestShares, count)
   onTestFinished(stop)
-  return nodes.map(({ shares, statements }) => ({
+  return instances.map(({ shares, statements }) => ({
     windows: new RequestWindows({ requestShares: shares, steadyNow: now }),
     statements,
   }))

@@ -20,7 +20,7 @@ interface Asked {
 
 export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
   const time = new ManualTime(0)
-  const node = { isHolding: true }
+  const instance = { isHolding: true }
   /** The money of each wallet in the database. */
   const database = { bound: 0, elsewhere, isThere: false }
   const amounts = new Map<string, number>()
@@ -67,7 +67,7 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
     members: {
       name: 'a',
       process: '2',
-      canHold: () => node.isHolding,
+      canHold: () => instance.isHolding,
       size: () => 1,
       gone: () => [],
       notices: { on: () => () => undefined, notify: () => undefined },
@@ -75,7 +75,7 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
   })
   return {
     shares,
-    node,
+    instance,
     time,
     database,
     amounts,

@@ -16,7 +16,7 @@ interface SharingInstance {
 }
 
 export interface SharingInstances {
-  readonly nodes: readonly SharingInstance[]
+  readonly instances: readonly SharingInstance[]
   stop(): Promise<void>
 }
 
@@ -60,7 +60,10 @@ export async function sharingInstances(
     return { shares, statements: () => statements, stop }
   }
   const nodes = await Promise.all(Array.from({ length: count }, (_, n) => open(`node ${n}`)))
-  return { nodes, stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))) }
+  return {
+    instances: nodes,
+    stop: async () => void (await Promise.all(nodes.map((instance) => instance.stop()))),
+  }
 }
 
 const withTimers: Schedule = (work, delayMs) => {

@@ -50,7 +50,7 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
       ({
         sip: { host: '127.0.0.1', port: ports.get(name) ?? 0, protocol: 'udp' },
         addresses: ['127.0.0.1'],
-        isAlive: name === self || nodes.isAlive,
+        isAlive: name === self || instances.isAlive,
       }) as const
     const common = {
       self,
@@ -76,7 +76,7 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
     const peers = {
       find,
       get alive() {
-        return nodes.isAlive ? ['a', 'b'] : [self]
+        return instances.isAlive ? ['a', 'b'] : [self]
       },
     }
     return new TransferInstances({ ...common, peers, onInstanceAt: () => undefined })
@@ -112,13 +112,13 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
       userAgent: '',
       registeredAt: 0,
       expiresAt: Number.MAX_SAFE_INTEGER,
-      node: 'b',
+      holder: 'b',
       source: { protocol: peer.protocol, address: '127.0.0.1', port },
     })
     return peer
   }
 
-  const nodes: TwoInstances = {
+  const instances: TwoInstances = {
     a,
     b,
     hopAtB,
@@ -152,7 +152,7 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
       await b.stop()
     },
   }
-  return nodes
+  return instances
 }
 
 /** The route set of the party that was called (RFC 3261 §12.1.1). */
@@ -169,17 +169,17 @@ export interface TalkAcross {
 
 /** Both talk, and node a has the call. */
 export async function talkAcross(
-  nodes: TwoInstances,
-  phoneOf: Promise<SipPeer> = nodes.phone(),
+  instances: TwoInstances,
+  phoneOf: Promise<SipPeer> = instances.phone(),
 ): Promise<TalkAcross> {
   const phone = await phoneOf
-  const { caller, leg } = await nodes.dial()
+  const { caller, leg } = await instances.dial()
   const invite = await phone.next('INVITE')
   phone.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers: recordRoutes(invite) })
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
   await phone.next('ACK')
-  await nodes.a.until(() => nodes.a.calls.list()[0]?.state === 'ACTIVE')
+  await instances.a.until(() => instances.a.calls.list()[0]?.state === 'ACTIVE')
   const phoneLeg = { ...phone.calledLeg(invite, 'b'), routes: invite.all('Record-Route') }
   return { caller, leg, phone, phoneLeg, invite }
 }

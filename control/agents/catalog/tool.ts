@@ -36,7 +36,7 @@ export interface ToolDeps
   extends
     Pick<
       Platform,
-      'store' | 'engine' | 'nodes' | 'ocs' | 'settings' | 'now' | 'steadyNow' | 'randomBytes'
+      'store' | 'engine' | 'instances' | 'ocs' | 'settings' | 'now' | 'steadyNow' | 'randomBytes'
     >,
     WithReports {
   readonly kinds: Kinds

@@ -115,7 +115,10 @@ export interface MissedEvents {
    * The events of a log that the reader lacks, up to the last one sent to the other readers. No
    * `await` may follow before these are sent.
    */
-  of(node: string, log: PeerLog): { readonly events: readonly SharedEvent[]; isComplete: boolean }
+  of(
+    instance: string,
+    log: PeerLog,
+  ): { readonly events: readonly SharedEvent[]; isComplete: boolean }
 }
 
 /** The id of this node's log in a position, which may be of a time when it was alone. */
@@ -143,10 +146,10 @@ export async function missedOf(
     (name) => name === ONLY_INSTANCE || name === peers.self || known.has(name),
   )
   const own = ownPosition(position, peers.self)
-  const byNode = new Map([...position].filter(([name]) => name !== ONLY_INSTANCE))
-  if (own !== undefined) byNode.set(peers.self, own)
+  const byInstance = new Map([...position].filter(([name]) => name !== ONLY_INSTANCE))
+  if (own !== undefined) byInstance.set(peers.self, own)
   return {
-    position: byNode,
+    position: byInstance,
     isComplete,
     of: (name, log) => missing(position.get(name), log, parts.get(name)),
   }

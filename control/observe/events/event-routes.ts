@@ -120,7 +120,7 @@ export function eventRoutes(
     describeRoute({
       id: 'watchEvents',
       tag: 'Calls',
-      nodes: 'all',
+      instances: 'all',
       summary:
         'Stream events of calls, nodes and phones (server-sent events), or list them as JSON',
       answer: either(

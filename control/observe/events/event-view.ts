@@ -138,16 +138,16 @@ export const ONLY_INSTANCE = ''
 export const MAX_ID_LENGTH = 6_000
 
 export const positionText = (position: EventPosition): string =>
-  [...position].map(([node, id]) => `${encodeURIComponent(node)}/${id}`).join(',')
+  [...position].map(([instance, id]) => `${encodeURIComponent(instance)}/${id}`).join(',')
 
 /** Leaves unreadable parts out: their nodes count as unknown to the reader. */
 export function parsePosition(text: string): EventPosition {
   if (text.length > MAX_ID_LENGTH) return new Map()
   if (!text.includes('/')) return new Map([[ONLY_INSTANCE, text]])
   const parts = text.split(',').flatMap((part): [string, string][] => {
-    const [, node = '', id = ''] =
+    const [, instance = '', id = ''] =
       /^([\w.~!*'()%-]{1,200})\/([0-9a-z]{1,12}-\d{1,15})$/.exec(part) ?? []
-    const name = decoded(node)
+    const name = decoded(instance)
     return name === undefined || name === '' ? [] : [[name, id]]
   })
   return new Map(parts)

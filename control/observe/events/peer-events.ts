@@ -27,7 +27,7 @@ interface FollowedInstance {
 export interface PeerEventsListener {
   onEvents(): void
   /** Events of this node may be missing. */
-  onGap(node: string): void
+  onGap(instance: string): void
   /** `unreachable` is another list than before. */
   onReachability(): void
 }

@@ -346,7 +346,9 @@ const memberMetrics = (members: Members): readonly Metric[] => [
     'tollgate_platform_node_clock_difference_seconds',
     'How far the clock of each node is ahead of the database server; 0 within two seconds.',
     () =>
-      members.list().map((node) => ({ value: clockSecondsOf(node), labels: { name: node.name } })),
+      members
+        .list()
+        .map((instance) => ({ value: clockSecondsOf(instance), labels: { name: instance.name } })),
   ),
   gauge(
     'tollgate_platform_node_differing_settings',

@@ -57,7 +57,7 @@ export function startAttempt(
     reason: '',
     result: undefined,
     candidate: purpose === 'source' ? candidate : undefined,
-    ...throughNode(candidate),
+    ...throughInstance(candidate),
   }
   dialing.attempts.push(attempt)
   if (attempt.phone !== undefined) watchHolder(ctx, attempt)
@@ -76,7 +76,7 @@ export function startAttempt(
 }
 
 /** Another node of ours, if the candidate is called through it. */
-function throughNode(candidate: Callee): Pick<InviteAttempt, 'holder' | 'holderRun' | 'phone'> {
+function throughInstance(candidate: Callee): Pick<InviteAttempt, 'holder' | 'holderRun' | 'phone'> {
   if (!('holder' in candidate) || candidate.holder === undefined) return {}
   const { holder } = candidate
   if (candidate.kind !== 'phone') return { holder }

@@ -101,16 +101,16 @@ export class TransferInstances {
     return 'refused'
   }
 
-  #isFrom(node: string, { sourceAddress }: SipRequest): boolean {
-    const { addresses = [] } = this.#deps.peers.find(node) ?? {}
+  #isFrom(instance: string, { sourceAddress }: SipRequest): boolean {
+    const { addresses = [] } = this.#deps.peers.find(instance) ?? {}
     return addresses.includes(canonicalAddress(sourceAddress))
   }
 
-  #isFresh({ issuer: node, issuedAt }: { readonly issuer: string; readonly issuedAt: number }) {
+  #isFresh({ issuer, issuedAt }: { readonly issuer: string; readonly issuedAt: number }) {
     const ageMs = this.#deps.wallNow() - issuedAt
     if (ageMs >= -MAX_SKEW_MS && ageMs <= LIFETIME_MS + MAX_SKEW_MS) return true
     const message = 'the token of another node is too old: compare the clocks'
-    this.#deps.log('warn', message, { node, ageMs })
+    this.#deps.log('warn', message, { node: issuer, ageMs })
     return false
   }
 }

@@ -18,7 +18,7 @@ export interface CdrOutboxDeps {
   readonly store: Store
   readonly writes: WriteQueue
   /** `NODE_NAME`. */
-  readonly node: string
+  readonly instance: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: Schedule
@@ -94,7 +94,7 @@ export class CdrOutbox {
 
   /** Lets others take what this node has taken. */
   async release(): Promise<void> {
-    await this.#statements.release.run({ node: this.#deps.node })
+    await this.#statements.release.run({ instance: this.#deps.instance })
   }
 
   /**
@@ -121,7 +121,7 @@ export class CdrOutbox {
     const room = (this.#silences > 0 ? 1 : maxInFlight) - this.#inFlight.size
     if (room <= 0) return
     const now = this.#deps.now()
-    const claim = { node: this.#deps.node, now, until: now + CLAIM_MS }
+    const claim = { instance: this.#deps.instance, now, until: now + CLAIM_MS }
     const rows = await this.#statements.take(claim, room, this.#inFlight)
     for (const row of rows) {
       this.#inFlight.add(row.call_uuid)
@@ -324,8 +324,8 @@ export function outboxStatements(store: Store) {
             .where('cost_micros', '<>', 0),
         ),
     ),
-    release: prepare(store, (db, param: Param<{ node: string }>) =>
-      db.updateTable('cdr_outbox').set(unclaimed).where('claimed_by', '=', param('node')),
+    release: prepare(store, (db, param: Param<{ instance: string }>) =>
+      db.updateTable('cdr_outbox').set(unclaimed).where('claimed_by', '=', param('instance')),
     ),
   }
 }

@@ -14,7 +14,7 @@ const longestTalkMs = 4_000
  */
 export function placeCalls(
   client: UserAgent,
-  nodes: readonly { readonly sipPort: number }[],
+  instances: readonly { readonly sipPort: number }[],
   context: CommandContext,
 ): () => void {
   let calls = 0
@@ -31,8 +31,8 @@ export function placeCalls(
     conversations.add(hangUp)
   }
   const place = () => {
-    const turn = calls % nodes.length
-    const uri = `sip:1555020${calls % 10}@127.0.0.1:${nodes[turn]?.sipPort ?? 5060}`
+    const turn = calls % instances.length
+    const uri = `sip:1555020${calls % 10}@127.0.0.1:${instances[turn]?.sipPort ?? 5060}`
     const headers = { From: `<sip:${callerNumber(turn)}@localhost>` }
     calls += 1
     client.invite(

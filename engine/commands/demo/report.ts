@@ -18,7 +18,7 @@ const LATE = 100
 export function reportCalls(
   store: Store,
   context: CommandContext,
-  nodeOf: (caller: string) => string | undefined = () => undefined,
+  instanceOf: (caller: string) => string | undefined = () => undefined,
 ): () => Promise<void> {
   let last = 0
   let printed = new Set<number>()
@@ -27,8 +27,8 @@ export function reportCalls(
       last = Math.max(last, call.id)
       if (printed.has(call.id)) continue
       printed.add(call.id)
-      const node = nodeOf(call.caller)
-      context.print(node === undefined ? lineOf(call) : `${lineOf(call)}  by ${node}`)
+      const instance = instanceOf(call.caller)
+      context.print(instance === undefined ? lineOf(call) : `${lineOf(call)}  by ${instance}`)
     }
     printed = new Set([...printed].filter((id) => id > last - LATE))
   }

@@ -193,7 +193,7 @@ export interface InstanceProcess {
 }
 
 /** Resolves when it serves. @throws {Error} it has ended before. */
-export async function startNode(
+export async function startInstance(
   { name, folder }: { readonly name: string; readonly folder: string },
   environment: Readonly<Record<string, string | undefined>>,
   context: Pick<CommandContext, 'pid' | 'print'>,

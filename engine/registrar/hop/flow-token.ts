@@ -29,15 +29,15 @@ export interface CallToken extends Home {
 export interface ToPhoneToken extends Home {
   readonly kind: 'to-phone'
   /** The node that has the other side of the dialog. */
-  readonly node: string
+  readonly instance: string
   /** The flow of the phone when the dialog began. */
   readonly flow: BindingSource
 }
 
 /** Requests of the phone in that dialog, on their way to the node. For one Call-ID. */
 export interface ToInstanceToken extends Home {
-  readonly kind: 'to-node'
-  readonly node: string
+  readonly kind: 'to-instance'
+  readonly instance: string
   /** Address of the phone when the dialog began. */
   readonly address: string
 }
@@ -121,11 +121,11 @@ function fieldsOf(token: FlowToken): Fields {
       return ['c', domain, extension, token.issuer, token.issuedAt]
     case 'to-phone': {
       const { protocol, address, port } = token.flow
-      return ['p', domain, extension, token.node, protocol, address, port]
+      return ['p', domain, extension, token.instance, protocol, address, port]
     }
-    case 'to-node':
+    case 'to-instance':
     default:
-      return ['n', domain, extension, token.node, token.address]
+      return ['n', domain, extension, token.instance, token.address]
   }
 }
 
@@ -137,10 +137,10 @@ function tokenOf(fields: Fields): FlowToken {
       return { kind: 'call', domain, extension, issuer: fields[3], issuedAt: fields[4] }
     case 'p': {
       const flow = { protocol: fields[4], address: fields[5], port: fields[6] }
-      return { kind: 'to-phone', domain, extension, node: fields[3], flow }
+      return { kind: 'to-phone', domain, extension, instance: fields[3], flow }
     }
     case 'n':
     default:
-      return { kind: 'to-node', domain, extension, node: fields[3], address: fields[4] }
+      return { kind: 'to-instance', domain, extension, instance: fields[3], address: fields[4] }
   }
 }

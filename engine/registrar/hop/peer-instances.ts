@@ -10,7 +10,7 @@ export interface Installation {
   readonly self: string
   /** 32 bytes that all nodes have, and nothing else. */
   readonly key: Buffer
-  readonly nodes: () => readonly KnownInstance[]
+  readonly instances: () => readonly KnownInstance[]
 }
 
 /** A node in the registry of the installation. */
@@ -36,7 +36,7 @@ export interface PeerInstancesDeps {
   /** The name of this node. */
   readonly self: string
   /** All nodes, this one too. From memory. */
-  readonly nodes: () => readonly KnownInstance[]
+  readonly instances: () => readonly KnownInstance[]
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly hosts: {
@@ -140,15 +140,15 @@ export class PeerInstances {
    * answer one request does not count: what it has passed on may go on.
    */
   isLost(name: string, run: number | undefined): boolean {
-    const known = this.#deps.nodes().find((node) => node.name === name)
+    const known = this.#deps.instances().find((instance) => instance.name === name)
     if (known?.isAlive !== true) return true
     return run !== undefined && known.epoch !== undefined && known.epoch !== run
   }
 
   /** A request to it was not answered: it counts as gone until a heartbeat proves that it lives. */
   suspect(name: string): void {
-    const { nodes, now, log } = this.#deps
-    const known = nodes().find((node) => node.name === name)
+    const { instances, now, log } = this.#deps
+    const known = instances().find((instance) => instance.name === name)
     if (known === undefined) return
     if (!this.#suspects.has(name))
       log('warn', 'a node does not answer: its phones are not called until it answers again', {
@@ -169,12 +169,12 @@ export class PeerInstances {
   }
 
   #follow(): void {
-    const { self, nodes, hosts, now } = this.#deps
+    const { self, instances, hosts, now } = this.#deps
     if (now() - this.#readAt < REFRESH_MS && hosts.version === this.#version) return
-    const places = nodes().flatMap((node) => {
-      const sip = placeOf(node.sipUri)
-      const isAlive = node.isAlive && !this.#isSuspect(node)
-      return sip === undefined ? [] : [{ ...node, isAlive, sip }]
+    const places = instances().flatMap((instance) => {
+      const sip = placeOf(instance.sipUri)
+      const isAlive = instance.isAlive && !this.#isSuspect(instance)
+      return sip === undefined ? [] : [{ ...instance, isAlive, sip }]
     })
     const names = places.map(({ sip }) => sip.host)
     if (names.join() !== this.#watched) hosts.watch('nodes', names)

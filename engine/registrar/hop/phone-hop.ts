@@ -109,7 +109,7 @@ export class PhoneHop {
 
   /** Whether a phone can be called from here. */
   isReachable(binding: Binding): boolean {
-    const { node: holder, path } = binding
+    const { holder, path } = binding
     if (holder === this.#deps.self || path.length > 0 || isReachedByContact(binding)) return true
     return this.#deps.peer(holder)?.isAlive === true
   }
@@ -120,7 +120,7 @@ export class PhoneHop {
    */
   targetOf(binding: Binding, home: Home): ContactTarget | undefined {
     const target = targetOf(binding)
-    const { node: holder, contact: uri, path } = binding
+    const { holder, contact: uri, path } = binding
     // RFC 3327: the flow is that of a proxy, which every node reaches by its address.
     if (holder === this.#deps.self || path.length > 0) return target
     const peer = this.#deps.peer(holder)
@@ -163,7 +163,7 @@ export class PhoneHop {
         return this.#begin(token, request)
       case 'to-phone':
         return this.#toPhone(token, request)
-      case 'to-node':
+      case 'to-instance':
       default:
         return this.#toInstance(token, request)
     }
@@ -191,17 +191,17 @@ export class PhoneHop {
     const nextHop = uriOf(flow)
     if (request.method !== 'INVITE') return { kind: 'forwarded', nextHop }
     const use = { holder: this.#deps.self, uri: '', callId: request.callId }
-    const dialog = { domain, extension, node: issuer }
+    const dialog = { domain, extension, instance: issuer }
     const { address } = flow
     const toCallee = this.#tokens.write({ kind: 'to-phone', ...dialog, flow }, use)
-    const toCaller = this.#tokens.write({ kind: 'to-node', ...dialog, address }, use)
+    const toCaller = this.#tokens.write({ kind: 'to-instance', ...dialog, address }, use)
     const recordRoute = { toCallee, toCaller }
     return { kind: 'forwarded', nextHop, recordRoute, patienceMs: PHONE_TIMEOUT_MS }
   }
 
   /** A phone that has registered again is reached by its new flow. */
   #toPhone(token: ToPhoneToken, request: HopRequest): HopVerdict | undefined {
-    if (!request.isInDialog || !this.#isFrom(token.node, request)) return undefined
+    if (!request.isInDialog || !this.#isFrom(token.instance, request)) return undefined
     return { kind: 'forwarded', nextHop: uriOf(this.#flowOf(token, request.uri) ?? token.flow) }
   }
 
@@ -214,19 +214,19 @@ export class PhoneHop {
     const source = canonicalAddress(request.sourceAddress)
     const isThere = ({ source: { address } }: Binding): boolean => address === source
     if (token.address !== source && !this.#deps.bindingsOf(token).some(isThere)) return undefined
-    const peer = this.#deps.peer(token.node)
+    const peer = this.#deps.peer(token.instance)
     return peer ? { kind: 'forwarded', nextHop: uriOfPeer(peer) } : noSuchCall
   }
 
   #flowOf(home: Home, contact: string): BindingSource | undefined {
     const held = this.#deps
       .bindingsOf(home)
-      .find((binding) => binding.contact === contact && binding.node === this.#deps.self)
+      .find((binding) => binding.contact === contact && binding.holder === this.#deps.self)
     return held?.path.length === 0 ? held.source : undefined
   }
 
-  #isFrom(node: string, { sourceAddress }: HopRequest): boolean {
-    return this.#deps.peer(node)?.addresses.includes(canonicalAddress(sourceAddress)) === true
+  #isFrom(instance: string, { sourceAddress }: HopRequest): boolean {
+    return this.#deps.peer(instance)?.addresses.includes(canonicalAddress(sourceAddress)) === true
   }
 
   /** The ACK of a refusal has the Route of its request (RFC 3261 §17.1.1.3), and goes nowhere. */

@@ -172,7 +172,7 @@ const minute = 60_000
 
 const anyRun: InstanceIdentity = { name: 'sbc-9', epoch: 1 }
 
-function nodeOn(store: Store, work: () => Promise<number> = async () => 201, run = anyRun) {
+function instanceOn(store: Store, work: () => Promise<number> = async () => 201, run = anyRun) {
   const clock = { now: 0 }
   const carried: string[] = []
   const idempotency = new Idempotency(store, () => clock.now, randomBytes, run)
@@ -203,7 +203,7 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     const database = await sharedDatabase()
     const store = await database.open()
     const claims = () => all(store, store.db.selectFrom('idempotent_claim').select('operation'))
-    return { here: nodeOn(store, work), there: nodeOn(await database.open(), work), claims }
+    return { here: instanceOn(store, work), there: instanceOn(await database.open(), work), claims }
   }
 
   test('one node carries it out, the other one answers that it is in progress, then the same answer', async () => {
@@ -248,8 +248,8 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
 
   test('what a node has begun when it dies is free after five minutes', async () => {
     const database = await sharedDatabase()
-    const dead = nodeOn(await database.open(), () => new Promise(() => undefined))
-    const alive = nodeOn(await database.open())
+    const dead = instanceOn(await database.open(), () => new Promise(() => undefined))
+    const alive = instanceOn(await database.open())
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
     expect((await alive.post()).status).toBe(409)
@@ -263,8 +263,8 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     const start = (name: string, installId: string): Promise<InstanceIdentity> =>
       registerInstance(store, { name, installId, address: '', version: '' })
     const run = await start('sbc-1', 'disk 1')
-    const dead = nodeOn(await database.open(), () => new Promise(() => undefined), run)
-    const alive = nodeOn(store, undefined, await start('sbc-2', 'disk 2'))
+    const dead = instanceOn(await database.open(), () => new Promise(() => undefined), run)
+    const alive = instanceOn(store, undefined, await start('sbc-2', 'disk 2'))
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
     await start('sbc-2', 'disk 2')
@@ -277,15 +277,15 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
   test('it is free at once when that node starts again on its disk, which shows that the run before is dead', async () => {
     const database = await sharedDatabase()
     const store = await database.open()
-    const node = { name: 'sbc-1', installId: 'disk 1', address: '', version: '' }
-    const dead = nodeOn(
+    const instance = { name: 'sbc-1', installId: 'disk 1', address: '', version: '' }
+    const dead = instanceOn(
       await database.open(),
       () => new Promise(() => undefined),
-      await registerInstance(store, node),
+      await registerInstance(store, instance),
     )
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
-    const next = nodeOn(store, undefined, await registerInstance(store, node))
+    const next = instanceOn(store, undefined, await registerInstance(store, instance))
     expect((await next.post()).status).toBe(201)
     expect(next.carried).toEqual(['a'])
   })

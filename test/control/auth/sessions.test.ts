@@ -66,12 +66,12 @@ describe.each(eachDatabase)('sessions on $database', ({ open }) => {
 describe.runIf(hasPostgres)('sessions of several nodes', () => {
   test('nodes that start at once make one signing secret: each takes the tokens of the others', async () => {
     const { open } = await sharedDatabase()
-    const nodes = [sessionsOf(await open()), sessionsOf(await open()), sessionsOf(await open())]
-    await Promise.all(nodes.map(({ sessions }) => sessions.prepare()))
-    const [first] = nodes
+    const instances = [sessionsOf(await open()), sessionsOf(await open()), sessionsOf(await open())]
+    await Promise.all(instances.map(({ sessions }) => sessions.prepare()))
+    const [first] = instances
     if (first === undefined) throw new Error('no node')
     const token = await first.sessions.forUser(await addAda(first.users), 0)
-    for (const { sessions } of nodes)
+    for (const { sessions } of instances)
       expect(await sessions.verify(token, 1_000)).toMatchObject({ kind: 'accepted' })
   })
 

@@ -163,7 +163,7 @@ test('a node that has not heard of the database for ten minutes answers requests
   const control = await openControl()
   const token = await control.key()
   expect((await control.request('/api/v1/health', { token })).status).toBe(200)
-  Object.defineProperty(control.deps.nodes, 'heartbeatAgeMs', { value: 600_000 })
+  Object.defineProperty(control.deps.instances, 'heartbeatAgeMs', { value: 600_000 })
   vi.spyOn(control.access.keys, 'candidates').mockRejectedValue(new DatabaseUnavailable('no'))
   const answer = await control.request('/api/v1/health', { token })
   expect([answer.status, answer.code]).toEqual([503, 'storage_unavailable'])

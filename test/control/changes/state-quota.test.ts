@@ -140,13 +140,13 @@ describe.each(eachDatabase)('on $database', ({ open }) => {
 
 test.runIf(hasPostgres)('changes that several nodes enter at once are all counted', async () => {
   const { open } = await sharedDatabase()
-  const nodes = [opened(await open()), opened(await open()), opened(await open())]
+  const instances = [opened(await open()), opened(await open()), opened(await open())]
   await Promise.all(
-    nodes.map(async ({ enter }, node) => {
-      for (const number of numbers(1, 8)) await enter(10 * node + number, 5_000)
+    instances.map(async ({ enter }, instance) => {
+      for (const number of numbers(1, 8)) await enter(10 * instance + number, 5_000)
     }),
   )
-  const [one] = nodes
+  const [one] = instances
   expect(await one?.whole()).toHaveLength(10)
   expect(await one?.counted()).toMatchObject({ bytes: 50_000 })
 })

@@ -14,11 +14,11 @@ interface Told {
 /** Reads the stream of a node. */
 async function read(
   { after }: Pick<JoinedInstances, 'after'>,
-  node: JoinedInstance,
+  instance: JoinedInstance,
   token: string,
   lastId?: string,
 ) {
-  const response = await node.app.request('/api/v1/events', {
+  const response = await instance.app.request('/api/v1/events', {
     headers: {
       Authorization: `Bearer ${token}`,
       Accept: 'text/event-stream',
@@ -65,15 +65,21 @@ async function read(
 
 const sorted = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b)
 
-const happens = (node: JoinedInstance, setId: number, tenantId: number | null = null) => {
-  node.events.add({ type: 'node.down', tenantId, setId, destination: 'sip:n', state: 'probing' })
+const happens = (instance: JoinedInstance, setId: number, tenantId: number | null = null) => {
+  instance.events.add({
+    type: 'node.down',
+    tenantId,
+    setId,
+    destination: 'sip:n',
+    state: 'probing',
+  })
 }
 
 async function three() {
   const joined = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const flush = (): void => {
-    for (const { feed, hub } of joined.nodes) {
+    for (const { feed, hub } of joined.instances) {
       feed.flush()
       hub.flush()
     }
@@ -96,14 +102,14 @@ test('a reader at one node is told what happens on all of them, and nothing from
 test('a reader goes on at any node behind the last event that it has, of each node', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   const reader = await read(joined, a, token)
-  for (const [index, node] of [a, b, c, b].entries()) happens(node, index + 1)
+  for (const [index, instance] of [a, b, c, b].entries()) happens(instance, index + 1)
   flush()
   const told = await reader.until(4)
   await reader.close()
   const everything = reader.sets()
   for (const [index, { id }] of told.entries())
-    for (const node of [a, b, c]) {
-      const next = await read(joined, node, token, id)
+    for (const instance of [a, b, c]) {
+      const next = await read(joined, instance, token, id)
       const had = everything.slice(0, index + 1)
       await next.until(everything.length - had.length)
       expect(next.told.map(({ type }) => type)).not.toContain('stream.gap')

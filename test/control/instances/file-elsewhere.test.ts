@@ -34,7 +34,7 @@ async function three() {
       return { settings: { ...control.deps.settings, recordingsPath: join(root, name) } }
     },
   })
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const file = join(root, 'c', `${uuid}.wav`)
   writeFileSync(file, audio)
   const { store } = control
@@ -45,9 +45,9 @@ async function three() {
   }
   await add(uuid, audio.length)
   const token = await control.key()
-  const get = async (node: JoinedInstance, headers: Record<string, string> = {}) => {
+  const get = async (instance: JoinedInstance, headers: Record<string, string> = {}) => {
     const all = { authorization: `Bearer ${token}`, ...headers }
-    const response = await node.app.request(path, { headers: all })
+    const response = await instance.app.request(path, { headers: all })
     return { response, bytes: Buffer.from(await response.arrayBuffer()) }
   }
   const heard = async () => {
@@ -60,9 +60,9 @@ async function three() {
 }
 
 test('a recording is heard at every node, whole and in parts, and each hearing is audited once', async () => {
-  const { nodes, a, get, heard } = await three()
-  for (const node of nodes) {
-    const { response, bytes } = await get(node)
+  const { instances, a, get, heard } = await three()
+  for (const instance of instances) {
+    const { response, bytes } = await get(instance)
     expect(response.status).toBe(200)
     expect(bytes.equals(audio)).toBe(true)
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -110,14 +110,14 @@ test('a node without the file that has no place for readers does not hide the on
 test.each(['b', 'a'])(
   'readers of a recording of b that take nothing for a minute give up their places at %s',
   async (at) => {
-    const { nodes, root, token, time, add } = await three()
+    const { instances, root, token, time, add } = await three()
     const large = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c22'
     const bytes = Buffer.alloc(1_000_000)
     writeFileSync(join(root, 'b', `${large}.wav`), bytes)
     await add(large, bytes.length)
-    const node = nodes.find(({ name }) => name === at)
+    const instance = instances.find(({ name }) => name === at)
     const slow = async () =>
-      node?.app.request(`/api/v1/calls/${large}/recording`, {
+      instance?.app.request(`/api/v1/calls/${large}/recording`, {
         headers: { authorization: `Bearer ${token}` },
       })
     const readers = await Promise.all(Array.from({ length: 64 }, slow))

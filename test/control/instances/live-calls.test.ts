@@ -23,22 +23,22 @@ const active = '/api/v1/pbx/calls/active'
 
 async function three() {
   const joined = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   a.engine.activeCalls.push(callOf(1), callOf(4))
   b.engine.activeCalls.push(callOf(2), callOf(5))
   c.engine.activeCalls.push(callOf(3))
   const token = await joined.control.key()
   // The reads of a node at its first request take real time.
-  for (const node of joined.nodes) await node.request('/api/v1/nodes', { token })
+  for (const instance of joined.instances) await instance.request('/api/v1/nodes', { token })
   return { ...joined, a, b, c, token }
 }
 
 const uuidsOf = (body: unknown): string[] => (body as { uuid: string }[]).map(({ uuid }) => uuid)
 
 test('every node lists the live calls of all nodes, oldest first, each once', async () => {
-  const { nodes, token } = await three()
-  for (const node of nodes) {
-    const { status, headers, body } = await node.request(active, { token })
+  const { instances, token } = await three()
+  for (const instance of instances) {
+    const { status, headers, body } = await instance.request(active, { token })
     expect(status).toBe(200)
     expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
     expect(headers.get('x-unreachable-nodes')).toBeNull()
@@ -189,7 +189,7 @@ test.each(['session', 'link'])(
   async (way) => {
     const control = await openControl({ publicUrl: 'https://sbc.example' })
     const joined = await joinInstances(['a', 'b', 'c'], { control })
-    const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+    const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
     const tenantId = await control.tenant('acme')
     b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7))
     const ended: unknown[] = []

@@ -26,7 +26,7 @@ const call = activeCall({
 
 async function two() {
   const joined = await joinInstances(['a', 'b'])
-  const [a, b] = joined.nodes as [JoinedInstance, JoinedInstance]
+  const [a, b] = joined.instances as [JoinedInstance, JoinedInstance]
   b.engine.activeCalls.push(call)
   return { ...joined, a, b }
 }
@@ -83,9 +83,9 @@ test('a captured request is answered once, on its node, with its method, path an
   await a.request('/api/v1/telephony/hangup', { token, body })
   const captured = headerOf(b.received.join(''), 'x-tollgate-node') ?? ''
   expect(captured).toMatch(/^[\w-]{100,}$/)
-  for (const node of [a, b]) {
+  for (const instance of [a, b]) {
     const headers = { 'X-Tollgate-Node': captured }
-    const replayed = await node.request(active, { headers })
+    const replayed = await instance.request(active, { headers })
     expect([replayed.status, replayed.code]).toEqual([401, 'unauthorized'])
     expect(replayed.headers.get('x-tollgate-node')).toBeNull()
   }
@@ -167,8 +167,8 @@ test('a request that nodes make for themselves has no rights of a client', async
 })
 
 test('a node that is asked by a node asks no further, so nothing goes round', async () => {
-  const { nodes, control } = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const { instances, control } = await joinInstances(['a', 'b', 'c'])
+  const [a, b, c] = instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const token = await control.key()
   await a.request(active, { token })
   await a.request(`/api/v1/pbx/calls/${uuid}`, { token })
@@ -191,7 +191,7 @@ test('a server that took the address of a node is not heard and learns nothing',
   const joined = await joinInstances(['a', 'b'], {
     keyOf: (name) => (name === 'b' ? Buffer.alloc(32, 9) : sharedKey),
   })
-  const [a, b] = joined.nodes as [JoinedInstance, JoinedInstance]
+  const [a, b] = joined.instances as [JoinedInstance, JoinedInstance]
   b.engine.activeCalls.push(call)
   const token = await joined.control.key()
   const { body, headers } = await a.request(active, { token })
@@ -231,8 +231,8 @@ const listed: InstanceStatus = {
   clockDifferenceMs: 0,
 }
 
-function peersOf(...nodes: readonly Partial<InstanceStatus>[]) {
-  const list = () => nodes.map((node) => ({ ...listed, ...node }))
+function peersOf(...instances: readonly Partial<InstanceStatus>[]) {
+  const list = () => instances.map((instance) => ({ ...listed, ...instance }))
   return membershipOf({ identity: { name: 'a', epoch: 1 }, list }, key, () => now).peers()
 }
 

@@ -22,7 +22,7 @@ interface SetView {
 /** A set with one node, which has one call of `a`, two of `b` and four of `c`. */
 async function three() {
   const joined = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const token = await joined.control.key()
   const body = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
   const created = await a.request('/api/v1/dispatcher', { token, body })
@@ -36,9 +36,9 @@ async function three() {
 }
 
 test('a node of a set shows the calls that all nodes of the platform have on it, so that it can be drained', async () => {
-  const { nodes, token, id, nodeId, control } = await three()
-  for (const node of nodes) {
-    const get = (path: string) => node.request(`/api/v1/dispatcher${path}`, { token })
+  const { instances, token, id, nodeId, control } = await three()
+  for (const instance of instances) {
+    const get = (path: string) => instance.request(`/api/v1/dispatcher${path}`, { token })
     const [listed] = (await get('')).data<SetView[]>()
     expect(listed?.nodes[0]?.status.active_calls).toBe(7)
     expect((await get(`/${id}`)).data<SetView>().nodes[0]?.status.active_calls).toBe(7)

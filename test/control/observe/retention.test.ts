@@ -303,7 +303,7 @@ describe.runIf(hasPostgres)('retention of several nodes', () => {
     )
     const logged: unknown[] = []
     let at = now
-    const nodes = stores.map(
+    const instances = stores.map(
       (each) =>
         new Retention(
           { store: each, now: () => at, log: (...line) => logged.push(line) },
@@ -318,10 +318,10 @@ describe.runIf(hasPostgres)('retention of several nodes', () => {
     // second.
     await eventually(async () => {
       at += 2_000
-      await Promise.all(nodes.map((node) => node.step()))
+      await Promise.all(instances.map((instance) => instance.step()))
       expect(await left()).toEqual([50, 0])
     })
-    await Promise.all(nodes.map((node) => node.step()))
+    await Promise.all(instances.map((instance) => instance.step()))
     expect(await left()).toEqual([50, 0])
     expect(logged.filter((line) => (line as string[])[0] === 'warn')).toEqual([])
   })

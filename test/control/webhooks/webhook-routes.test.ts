@@ -68,7 +68,7 @@ async function open() {
     randomBytes: base.deps.randomBytes,
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
     allowPrivate: true,
-    node: { name: 'a' },
+    instance: { name: 'a' },
   })
   webhooks.start()
   closers.push(() => webhooks.stop())
@@ -277,7 +277,7 @@ test('a name that turned to an inside address is not connected to', async () => 
     random: () => 0,
     schedule,
     allowPrivate: false,
-    node: { name: 'a' },
+    instance: { name: 'a' },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })
   closers.push(() => webhooks.stop())

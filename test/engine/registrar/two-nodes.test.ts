@@ -17,13 +17,13 @@ async function startTwo() {
   const dead = new Set<string>()
   const hop = {
     targetOf: () => undefined,
-    isReachable: ({ node }: { readonly node: string }) => !dead.has(node),
+    isReachable: ({ holder }: { readonly holder: string }) => !dead.has(holder),
   }
-  const start = async (node: string): Promise<World> => {
+  const start = async (holder: string): Promise<World> => {
     const notices = new ServerNotices({ url, schedule: realTimer, log: () => undefined })
     await notices.start()
     onTestFinished(() => notices.stop())
-    return startRegistrar({ store: await open(), node, notices, hop })
+    return startRegistrar({ store: await open(), node: holder, notices, hop })
   }
   return { one: await start('one'), two: await start('two'), dead }
 }
@@ -31,7 +31,7 @@ async function startTwo() {
 const statusAt = ({ registrar }: World, extension = '101') =>
   registrar
     .statusOf('acme.example', extension)
-    .contacts.map(({ uri, node }) => `${uri} at ${node}`)
+    .contacts.map(({ uri, holder }) => `${uri} at ${holder}`)
     .toSorted()
 
 /**

@@ -3,7 +3,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
 import { endedCall, plainRate, question, topUp } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
-import { type Node, SharedWallets } from '../../support/shared-wallets.ts'
+import { type ChargingInstance, SharedWallets } from '../../support/shared-wallets.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const CUSTOMERS = 12
@@ -18,7 +18,7 @@ async function customers() {
   const ids: number[] = []
   for (let index = 0; index < CUSTOMERS; index += 1)
     ids.push(await shared.addCustomer({ name: callerOf(index), rate_plan_id: planId }))
-  const [a, b] = [await shared.node('a'), await shared.node('b')]
+  const [a, b] = [await shared.instance('a'), await shared.instance('b')]
   for (const id of ids) await topUp(a.ocs, id, oneUnit)
   const balances = async () => (await shared.wallets()).map(({ balanceMicros }) => balanceMicros)
   return { shared, ids, a, b, balances }
@@ -43,7 +43,7 @@ async function lockWallet(shared: SharedWallets, customerId: number): Promise<()
   }
 }
 
-const authorize = ({ ocs }: Node, uuid: string, index: number) =>
+const authorize = ({ ocs }: ChargingInstance, uuid: string, index: number) =>
   ocs.authorize(question(uuid, '1555', callerOf(index)))
 
 const ended = (uuid: string, index: number, ids: readonly number[]) =>
@@ -64,9 +64,9 @@ test.runIf(hasPostgres)(
       await Promise.all(
         ids.slice(1).map(async (_, index) => {
           const uuid = `call ${round} ${index + 1}`
-          const node = index % 2 === 0 ? a : b
-          kinds.push((await authorize(node, uuid, index + 1)).kind)
-          await node.ocs.report(ended(uuid, index + 1, ids))
+          const instance = index % 2 === 0 ? a : b
+          kinds.push((await authorize(instance, uuid, index + 1)).kind)
+          await instance.ocs.report(ended(uuid, index + 1, ids))
         }),
       )
     expect(new Set(kinds)).toEqual(new Set(['granted']))

@@ -47,28 +47,28 @@ test('calls that go on are stored before what earlier processes held is freed', 
 })
 
 test('a node that others may take for gone frees nothing; then its calls are stored first', async () => {
-  const { shares, node, done, pass } = shareDatabase()
-  node.isHolding = false
+  const { shares, instance, done, pass } = shareDatabase()
+  instance.isHolding = false
   shares.of('calls', () => 3).noted(10)
   void shares.alone()
   await pass(500)
   expect(done).toEqual([])
-  node.isHolding = true
+  instance.isHolding = true
   await pass(500)
   expect(done).toEqual(['calls: 3', 'others freed'])
 })
 
 test('what a node holds that others may have taken meanwhile is stored again before it is used', async () => {
-  const { shares, node, done, pass } = shareDatabase()
+  const { shares, instance, done, pass } = shareDatabase()
   const share = shares.of('calls', () => 0)
   const obtained = share.obtain(5)
   await pass(20)
   const { end } = await obtained
   end()
   expect(share.admits(5)).toBe(true)
-  node.isHolding = false
+  instance.isHolding = false
   expect(share.admits(5)).toBe(false)
-  node.isHolding = true
+  instance.isHolding = true
   expect(share.admits(5)).toBe(false)
   const before = done.length
   await pass(20)

@@ -19,7 +19,7 @@ const status = (name: string, state: InstanceStatus['state']): InstanceStatus =>
 const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
 
 function aliveAt(heartbeatAgeMs: number): readonly string[] {
-  const { self, key, nodes } = installationOf(
+  const { self, key, instances } = installationOf(
     { secrets: { ...noSecrets, keyFor: (purpose) => Buffer.from(purpose) } },
     {
       identity: { name: 'a', epoch: 1 },
@@ -28,8 +28,11 @@ function aliveAt(heartbeatAgeMs: number): readonly string[] {
     },
   )
   expect([self, key.toString()]).toEqual(['a', 'nodes'])
-  expect(nodes()[0]).toMatchObject({ sipUri: 'sip:starting.example', addresses: ['starting at'] })
-  return nodes().flatMap(({ name, isAlive }) => (isAlive ? [name] : []))
+  expect(instances()[0]).toMatchObject({
+    sipUri: 'sip:starting.example',
+    addresses: ['starting at'],
+  })
+  return instances().flatMap(({ name, isAlive }) => (isAlive ? [name] : []))
 }
 
 const noSecrets = {

@@ -8,12 +8,12 @@ import {
 
 const unset = {
   apiTls: undefined,
-  node: { name: undefined, url: undefined, sipUri: undefined },
+  instance: { name: undefined, url: undefined, sipUri: undefined },
 }
 
 test('a node has the name of its host, unless it is given another one', () => {
   expect(instanceNameOf(unset, 'sbc-1.example.com')).toBe('sbc-1.example.com')
-  expect(instanceNameOf({ node: { ...unset.node, name: 'a' } }, 'sbc-1')).toBe('a')
+  expect(instanceNameOf({ instance: { ...unset.instance, name: 'a' } }, 'sbc-1')).toBe('a')
   expect(() => instanceNameOf(unset, 'sbc 1')).toThrow('NODE_NAME is not set')
 })
 
@@ -26,7 +26,10 @@ test.each([
   expect(instanceUrlOf(unset, place, 'sbc-1')).toBe(url)
   const apiTls = { certFile: 'api.pem', keyFile: 'api.key' }
   expect(instanceUrlOf({ ...unset, apiTls }, place, 'sbc-1')).toBe(url.replace('http:', 'https:'))
-  const given = { apiTls: undefined, node: { ...unset.node, url: 'https://sbc.example.com' } }
+  const given = {
+    apiTls: undefined,
+    instance: { ...unset.instance, url: 'https://sbc.example.com' },
+  }
   expect(instanceUrlOf(given, place, 'sbc-1')).toBe('https://sbc.example.com')
 })
 
@@ -38,7 +41,7 @@ test('other nodes send SIP to the first listener that is no WebSocket, unless an
   expect(instanceSipUriOf(unset, [page, udp, tcp])).toBe('sip:10.0.0.1:5060')
   expect(instanceSipUriOf(unset, [tcp, udp])).toBe('sip:[2001:db8::1]:5070;transport=tcp')
   expect(instanceSipUriOf(unset, [page])).toBe('')
-  const given = { node: { ...unset.node, sipUri: 'sip:10.9.0.1;transport=tls' } }
+  const given = { instance: { ...unset.instance, sipUri: 'sip:10.9.0.1;transport=tls' } }
   expect(instanceSipUriOf(given, [udp])).toBe('sip:10.9.0.1;transport=tls')
 })
 

@@ -4,7 +4,7 @@ import { LostInstances } from '../../../engine/stores/lost-instances.ts'
 
 function watched() {
   const world = { now: 0, state: 'serving' as InstanceStatus['state'], isThis: false, epoch: 1 }
-  const nodes: {
+  const instances: {
     condition: InstanceCondition
     heartbeatAgeMs: number
     list(): readonly InstanceStatus[]
@@ -31,7 +31,7 @@ function watched() {
   const logged: string[] = []
   const told: string[] = []
   const lost = new LostInstances({
-    nodes,
+    instances,
     now: () => world.now,
     log: (level, message): void => void logged.push(`${level} ${message.split(':')[0] ?? ''}`),
     tell: ({ type, node, epoch }): void => void told.push(`${type} ${node} ${epoch}`),
@@ -43,7 +43,7 @@ function watched() {
       lost.poll()
     }
   }
-  return { world, nodes, logged, told, pass }
+  return { world, instances, logged, told, pass }
 }
 
 const gone = 'error another node sends no heartbeat'
@@ -79,12 +79,12 @@ test('a node that has stopped in order is not lost, and this one is never', () =
 })
 
 test('when the database server was away for all, nodes have ten seconds to be heard again', () => {
-  const { world, nodes, logged, pass } = watched()
+  const { world, instances, logged, pass } = watched()
   pass(30)
-  nodes.condition = 'unheard'
+  instances.condition = 'unheard'
   world.state = 'lost'
   pass(30)
-  nodes.condition = 'valid'
+  instances.condition = 'valid'
   pass(10)
   expect(logged).toEqual([])
   pass(1)

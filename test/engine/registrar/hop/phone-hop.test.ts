@@ -22,7 +22,7 @@ const bound = (more: Partial<Binding> = {}): Binding => ({
   registeredAt: 0,
   expiresAt: 1,
   source,
-  node: 'b',
+  holder: 'b',
   ...more,
 })
 const peerAt = (address: string, more: Partial<PeerInstance> = {}): PeerInstance => ({
@@ -87,7 +87,7 @@ function dialog() {
   if (begun?.kind !== 'forwarded' || !begun.recordRoute) throw new Error('not forwarded')
   const { toCallee, toCaller } = begun.recordRoute
   const inDialog = { method: 'BYE', isInDialog: true }
-  const fromNode = callOf(made.a, { ...inDialog, token: toCallee })
+  const fromInstance = callOf(made.a, { ...inDialog, token: toCallee })
   const fromPhone = callOf(made.a, {
     ...inDialog,
     token: toCaller,
@@ -96,7 +96,7 @@ function dialog() {
     sourceAddress: source.address,
     sourcePort: source.port,
   })
-  return { ...made, fromNode, fromPhone }
+  return { ...made, fromNode: fromInstance, fromPhone }
 }
 
 test('a phone of another node is called by a Route to that node, and by its Contact', () => {
@@ -157,7 +157,7 @@ test('a phone that has registered again is reached by its new flow, within the t
 
 test.each([
   ['it has left', []],
-  ['it has gone to another node', [bound({ node: 'c' })]],
+  ['it has gone to another node', [bound({ holder: 'c' })]],
   ['it is behind a proxy now', [bound({ path: ['<sip:203.0.113.7;lr>'] })]],
   ['another phone of the extension is there alone', [bound({ contact: 'sip:101@10.0.0.6' })]],
 ])('a phone that is not there any more gets nothing: 430, because %s', (_why, bindings) => {
@@ -209,17 +209,17 @@ test('a Route that shows no token means nothing here', () => {
 })
 
 test('in the dialog the node reaches the phone, and the phone the node', () => {
-  const { b, fromNode, fromPhone } = dialog()
-  expect(b.read(fromNode)).toEqual({ kind: 'forwarded', nextHop: byConnection })
+  const { b, fromNode: fromInstance, fromPhone } = dialog()
+  expect(b.read(fromInstance)).toEqual({ kind: 'forwarded', nextHop: byConnection })
   expect(b.read(fromPhone)).toEqual({ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' })
 })
 
 test('the dialog outlives the token of its call, the binding, and the heartbeat of its node', () => {
-  const { world, b, fromNode, fromPhone } = dialog()
+  const { world, b, fromNode: fromInstance, fromPhone } = dialog()
   world.now += 86_400_000
   world.bindings = []
   world.peers.set('a', peerAt('192.0.2.1', { isAlive: false }))
-  expect(b.read(fromNode)).toEqual({ kind: 'forwarded', nextHop: byConnection })
+  expect(b.read(fromInstance)).toEqual({ kind: 'forwarded', nextHop: byConnection })
   expect(b.read(fromPhone)).toEqual({ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' })
 })
 
@@ -230,8 +230,8 @@ test.each([
   ['it is used in another call', { callId: 'c2' }],
   ['it is used to begin a call', { isInDialog: false, method: 'INVITE' }],
 ])('a token that leads to the phone is refused when %s', (_what, changes) => {
-  const { world, b, fromNode } = dialog()
-  expect(b.read({ ...fromNode, ...changes })).toEqual(forbidden)
+  const { world, b, fromNode: fromInstance } = dialog()
+  expect(b.read({ ...fromInstance, ...changes })).toEqual(forbidden)
   expect(world.refused).toHaveLength(1)
 })
 
