@@ -244,7 +244,9 @@ export interface ControlDeps extends Platform, WithOthers {
   readonly console: ConsoleFiles | undefined
 }
 
-/** Carriers and agents, with their live calls on all nodes; and what has no more than its rows. */
+/**
+ * Carriers and agents, with their live calls on all instances; and what has no more than its rows.
+ */
 function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
   const app = new Hono<ControlEnv>()
   for (const noun of Object.values<AnyDefinition>(nouns))

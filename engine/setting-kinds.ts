@@ -114,7 +114,7 @@ export const instanceName: SettingKind<string> = {
   allowed: '1 to 63 letters, digits or . _ -, with a letter or digit at both ends',
 }
 
-/** Other nodes send there, and take requests from that address alone. */
+/** Other instances send there, and take requests from that address alone. */
 export const instanceSipUri: SettingKind<string> = {
   schema: z
     .string()

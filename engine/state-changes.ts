@@ -16,7 +16,7 @@ export interface StateChangesDeps {
   /** Milliseconds UTC. */
   readonly wallNow: () => number
   readonly schedule: Schedule
-  /** Name of this node of the platform. */
+  /** Name of this instance. */
   readonly instance: string
   readonly log: Log
 }

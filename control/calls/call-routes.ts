@@ -227,7 +227,7 @@ const hangUpCallRoute = (deps: CallDeps) =>
       const { principal } = c.var
       const before = activeCallView(deps, principal)(liveCallOf(deps.engine, uuid, principal))
       const { tenantId } = principal
-      // A node asks its peers before it comes here.
+      // An instance asks its peers before it comes here.
       const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
       const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
       const order: ChangeOrder = {
@@ -260,7 +260,7 @@ async function listOf(
   return `[${parts.join(ROW_SEPARATOR)}]`
 }
 
-/** Each node applies the same filter to its own calls, for the same principal. */
+/** Each instance applies the same filter to its own calls, for the same principal. */
 async function listOfAll(
   c: Context<ControlEnv>,
   own: Promise<string>,
@@ -385,8 +385,8 @@ function rowsIn(list: string): readonly string[] | undefined {
 }
 
 /**
- * Lists of live calls of several nodes as one: oldest first, as each of them is.
- * `lists`: rows as JSON texts, each list in the order of `start_stamp`.
+ * Lists of live calls of several instances as one: oldest first, as each of them is. `lists`: rows
+ * as JSON texts, each list in the order of `start_stamp`.
  */
 async function mergedRows(lists: readonly (readonly string[])[]): Promise<string> {
   const heads = lists

@@ -191,8 +191,8 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
   )
 
 /**
- * Answers with the trace of this node, with the response of the node that has it, or with the end
- * that `ifForgotten` reads from the call record.
+ * Answers with the trace of this instance, with the response of the instance that has it, or with
+ * the end that `ifForgotten` reads from the call record.
  */
 async function answered(
   c: Context<ControlEnv>,
@@ -205,7 +205,7 @@ async function answered(
   if (trace !== undefined) return answer(trace)
   const answerElsewhere = await answerOfPeer(c, deps.others)
   if (answerElsewhere !== undefined) return answerElsewhere
-  // An asking node gets only the memory of this node: another may have more.
+  // An asking instance gets only the memory of this instance: another may have more.
   const isInstance = c.get('instanceRequest') !== undefined
   const ended = isInstance ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
   if (ended === undefined) throw notFound('call')

@@ -13,7 +13,7 @@ export interface ResourceDescription {
   readonly patch: unknown
   /** The response of a creation, where it shows more than the others. */
   readonly created?: { readonly shown: z.ZodType; readonly example: unknown }
-  /** Responses include figures of other nodes. */
+  /** Responses include figures of other instances. */
   readonly instances?: Operation['instances']
 }
 

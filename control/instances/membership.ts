@@ -1,4 +1,6 @@
-/** The other nodes of an installation, from the list that heartbeats update; and `GET /nodes`. */
+/**
+ * The other instances of an installation, from the list that heartbeats update; and `GET /nodes`.
+ */
 import { Hono } from 'hono'
 import { timeToText } from '../../schema/columns.ts'
 import type { InstancesPort, InstanceStatus } from '../../schema/contracts/instances.ts'
@@ -37,8 +39,8 @@ const instanceView = z
   .meta({ id: 'ProcessNode' })
 
 /**
- * A node that is lost for longer is not named any more: the calls of its last run are over, or with
- * a new one.
+ * An instance that is lost for longer is not named any more: the calls of its last run are over, or
+ * with a new one.
  */
 const NAMED_MS = 3_600_000
 
@@ -53,7 +55,7 @@ export const membershipOf = (
   peers: () => instances.list().flatMap((instance) => peerOf(instance, now())),
 })
 
-/** The name of the key with which nodes recognize each other. */
+/** The name of the key with which instances recognize each other. */
 export const INSTANCE_KEY = 'node requests'
 
 function peerOf(instance: InstanceStatus, now: number): readonly Peer[] {
@@ -65,23 +67,28 @@ function peerOf(instance: InstanceStatus, now: number): readonly Peer[] {
 
 const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
 
-/** Another node of the installation. */
+/** Another instance of the installation. */
 export interface Peer {
   /** `NODE_NAME`: letters, digits, `.`, `_` and `-`. */
   readonly name: string
-  /** The URL of its API for other nodes: scheme, host and port. */
+  /** The URL of its API for other instances: scheme, host and port. */
   readonly apiUrl: string
-  /** The heartbeat is recent; other nodes are not asked. */
+  /** The heartbeat is recent; other instances are not asked. */
   readonly isAlive: boolean
 }
 
-/** Dependencies of requests to other nodes. */
+/** Dependencies of requests to other instances. */
 export interface Membership {
-  /** The name of this node. */
+  /** The name of this instance. */
   readonly self: string
-  /** 32 bytes that all nodes of the installation derive from `SECRET_KEY`, and nothing else has. */
+  /**
+   * 32 bytes that all instances of the installation derive from `SECRET_KEY`, and nothing else has.
+   */
   readonly key: Buffer
-  /** All nodes but this one. From memory: it is read for each request that concerns other nodes. */
+  /**
+   * All instances but this one. From memory: it is read for each request that concerns other
+   * instances.
+   */
   readonly peers: () => readonly Peer[]
 }
 
@@ -137,6 +144,6 @@ const viewOf = ({ name, epoch, address, version, state, ...instance }: InstanceS
   clock_difference_seconds: clockSecondsOf(instance),
 })
 
-/** How far the clock of a node is ahead of the database server, as it is shown. */
+/** How far the clock of an instance is ahead of the database server, as it is shown. */
 export const clockSecondsOf = ({ clockDifferenceMs }: Pick<InstanceStatus, 'clockDifferenceMs'>) =>
   Math.round(clockDifferenceMs / 100) / 10

@@ -69,8 +69,8 @@ interface ProbeDeps {
  * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining,
  * when another process has its name, and while the database or the journal of calls cannot be
  * written. `database` says whether the server of it answers: without it calls go on for a moment.
- * Nodes whose settings differ are ready: such a setting is changed on one after the other. So is
- * one that misses the journal of its last run: calls of today are none of it.
+ * Instances whose settings differ are ready: such a setting is changed on one after the other. So
+ * is one that misses the journal of its last run: calls of today are none of it.
  */
 type ReadyEngine = Pick<EnginePort, 'isReady' | 'isDraining'>
 

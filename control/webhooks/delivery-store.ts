@@ -91,7 +91,7 @@ export class DeliveryStore {
     await (attempt.state === 'delivered' ? record : recordFailed).run({ ...attempt, instance })
   }
 
-  /** Lets others take what this node has taken. */
+  /** Lets others take what this instance has taken. */
   async release(instance: string): Promise<void> {
     const query = this.#store.db.updateTable('webhook_delivery').set(unclaimed)
     await execute(this.#store, query.where('claimed_by', '=', instance))

@@ -132,7 +132,7 @@ export class Webhooks {
     this.#deliverer.stop()
     this.#sender.close()
     for (const work of [this.#sweeps, this.#maintenance]) await work.between(nothing)
-    // Else other nodes take them when the claims end.
+    // Else other instances take them when the claims end.
     if (await this.#writes.flush()) await this.deliveries.release(this.#deps.instance.name)
   }
 

@@ -42,7 +42,8 @@ export interface ActiveCallsDeps {
   readonly deadlines: CallDeadlines
   readonly charging: Pick<Charging, 'alive' | 'running'>
   /**
-   * Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls.
+   * Why this instance takes no calls: it cannot store them, or may not. Absent: it always takes
+   * calls.
    */
   readonly whyClosed?: () => Unserved | undefined
   readonly onEvent: (event: CallProgress) => void
@@ -114,7 +115,7 @@ export class ActiveCalls {
     return this.#isDraining
   }
 
-  /** Why a call that begins now cannot be journalled, or belongs to another node. */
+  /** Why a call that begins now cannot be journalled, or belongs to another instance. */
   get unserved(): Unserved | undefined {
     return this.#deps.whyClosed?.()
   }

@@ -30,7 +30,7 @@ export interface DialogWay {
 export interface DialogWayDeps {
   readonly calls: Pick<ActiveCalls, 'partyIn'>
   readonly routing: Pick<Routing, 'recognize' | 'gatewayBehind' | 'isGatewayOf' | 'tenantOfCarrier'>
-  /** Whether this is the address of another node of the installation. */
+  /** Whether this is the address of another instance of the installation. */
   readonly isInstance: (address: string) => boolean
   /** Whether an address is inside the platform, where others do not reach it. */
   readonly isInner: (address: string) => boolean

@@ -40,7 +40,7 @@ export interface InDialogDeps {
   readonly calls: Pick<ActiveCalls, 'partyIn'>
   readonly routing: Pick<Routing, 'recognize' | 'hasGatewayAt'>
   readonly registrar: Pick<Registrar, 'extensionAt' | 'challengeInCall'>
-  /** Whether this is the address of another node of the installation. */
+  /** Whether this is the address of another instance of the installation. */
   readonly isInstance: (address: string) => boolean
   readonly onRefused: (request: InDialogRequest, callUuid: string | undefined) => void
 }

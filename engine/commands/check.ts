@@ -106,11 +106,12 @@ async function notesOf(
   ]
 }
 
-/** No name of a node has a space. */
+/** No name of an instance has a space. */
 const HERE = 'as set here'
 
 /**
- * Against those of the nodes that live; this one may be among them, with the settings of its start.
+ * Against those of the instances that live; this one may be among them, with the settings of its
+ * start.
  */
 async function otherSettings(
   { statements }: Pick<Store, 'statements'>,

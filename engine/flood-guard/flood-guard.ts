@@ -27,8 +27,8 @@ interface FloodGuardDeps {
   /** Carriers, nodes and trusted networks. */
   readonly isExempt: IsKnown
   /**
-   * Whether a node announces this address: it is not banned for calls without a token, which may be
-   * forged.
+   * Whether an instance announces this address: it is not banned for calls without a token, which
+   * may be forged.
    */
   readonly isInstance?: (address: string) => boolean
   readonly log: Log
@@ -204,7 +204,7 @@ export class FloodGuard {
   unknownSource(source: PacketSource): string {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    // Probably forged: a ban would spread to all nodes, and be shown to operators.
+    // Probably forged: a ban would spread to all instances, and be shown to operators.
     const isInstance = this.#deps.isInstance?.(source.address) === true
     if (isInstance || this.#deps.isExempt(source.address, source.port)) return key
     if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return key
@@ -293,12 +293,12 @@ export class FloodGuard {
     this.#onBan = handler
   }
 
-  /** A ban of this node is stored for all nodes. */
+  /** A ban of this instance is stored for all instances. */
   noteStored(kind: BanKind, source: string): void {
     this.#bans[kind].noteStored(source)
   }
 
-  /** Follows the bans that are stored for all nodes, as `Bans.takeStored` says. */
+  /** Follows the bans that are stored for all instances, as `Bans.takeStored` says. */
   takeStored(
     bans: readonly (StoredBan & { readonly kind: BanKind })[],
     sources?: ReadonlySet<string>,

@@ -1,6 +1,6 @@
 /**
  * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart
- * loses no confirmed binding. Nodes that share a database notify each other of extensions whose
+ * loses no confirmed binding. Instances that share a database notify each other of extensions whose
  * bindings have changed.
  */
 import { type Selectable, sql } from 'kysely'
@@ -60,7 +60,7 @@ const WRITE_MS = 10_000
 const CLOSED_WAIT_MS = 20
 const CLOSED_RETRY_MS = 1_000
 
-/** The channel of notices `<node> <id of an extension>`; a name of a node has no blank. */
+/** The channel of notices `<node> <id of an extension>`; a name of an instance has no blank. */
 export const BINDING_CHANNEL = 'tollgate_bindings'
 
 interface Values {
@@ -133,8 +133,8 @@ export class BindingStore {
     )
     this.#removeExpired = prepare(store, (db, param) => {
       const expired = db.deleteFrom('binding').where('expires_at', '<=', param('now'))
-      // The clock of a node may be ahead of the others: what they hold is there for as long as the
-      // server says.
+      // The clock of an instance may be ahead of the others: what they hold is there for as long as
+      // the server says.
       const serverNow = sql<number>`extract(epoch FROM clock_timestamp()) * 1000`
       return store.statements.isShared ? expired.where('expires_at', '<=', serverNow) : expired
     })
@@ -154,8 +154,8 @@ export class BindingStore {
 
   /**
    * Removes a binding whose connection is closed, unless its phone has registered again since, here
-   * or at another node. A server of many phones may close all of their connections at once: those
-   * of a moment are one write.
+   * or at another instance. A server of many phones may close all of their connections at once:
+   * those of a moment are one write.
    */
   removeClosed(extensionId: number, { contact, holder, source, registeredAt }: Binding): void {
     this.#begins(extensionId)
@@ -258,7 +258,7 @@ export class BindingStore {
     return false
   }
 
-  /** Removes all bindings, or those of one node, also when the write is late. */
+  /** Removes all bindings, or those of one instance, also when the write is late. */
   removeAll(extensionId: number, instance?: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       if (instance === undefined) await this.#removeAll.run({ extensionId })
@@ -268,7 +268,7 @@ export class BindingStore {
     return this.#written(extensionId, remove, 'keep')
   }
 
-  /** Removes one binding, of any node, also when the write is late. */
+  /** Removes one binding, of any instance, also when the write is late. */
   remove(extensionId: number, contact: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#remove.run({ extensionId, contact })

@@ -28,7 +28,8 @@ export interface Binding {
   readonly userAgent: string
   readonly source: BindingSource
   /**
-   * The node that has the way to the phone: the connection, or the socket that a NAT lets answer.
+   * The instance that has the way to the phone: the connection, or the socket that a NAT lets
+   * answer.
    */
   readonly holder: string
   /** Milliseconds UTC, of the last REGISTER. */
@@ -48,7 +49,7 @@ export interface Registration {
   readonly knowsPath: boolean
   readonly userAgent: string
   readonly source: BindingSource
-  /** The node that has taken the REGISTER. */
+  /** The instance that has taken the REGISTER. */
   readonly holder: string
 }
 
@@ -60,9 +61,9 @@ interface BindingLimits {
 }
 
 /**
- * Nodes that share a database get no notice of a usual refresh: they read a binding of another node
- * again so long before it expires by their own clocks. Of a later refresh they get a notice, as of
- * a change.
+ * Instances that share a database get no notice of a usual refresh: they read a binding of another
+ * instance again so long before it expires by their own clocks. Of a later refresh they get a
+ * notice, as of a change.
  */
 export const CHECK_AHEAD_MS = 5_000
 const ANNOUNCED_REFRESH_MS = CHECK_AHEAD_MS + 2_000
@@ -303,11 +304,11 @@ export interface ContactTarget {
    */
   readonly nextHop: string | undefined
   /**
-   * The URI to which another node of ours forwards requests by `routes`; absent: the routes are
-   * those of its Path.
+   * The URI to which another instance forwards requests by `routes`; absent: the routes are those
+   * of its Path.
    */
   readonly lastHop?: string
-  /** The name of that node, and its run. */
+  /** The name of that instance, and its run. */
   readonly holder?: string
   readonly holderRun?: number
   /** Thousandths; higher is preferred. */

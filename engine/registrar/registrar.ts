@@ -81,8 +81,8 @@ export interface RegistrarDeps extends RegistrationsDeps {
   /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
   /**
-   * How phones are reached that have registered at other nodes; absent: every node reaches them
-   * alike.
+   * How phones are reached that have registered at other instances; absent: every instance reaches
+   * them alike.
    */
   readonly hop?: Pick<PhoneHop, 'targetOf' | 'isReachable'> | undefined
   /**
@@ -261,8 +261,8 @@ export class Registrar {
 
   /**
    * The phones of an extension that can be reached, the preferred ones first; none when it is not
-   * registered. One that has registered at another node is reached through that node, while it
-   * lives.
+   * registered. One that has registered at another instance is reached through that instance, while
+   * it lives.
    */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
     const { hop } = this.#deps

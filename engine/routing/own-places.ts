@@ -1,4 +1,4 @@
-/** The addresses of this installation, by its settings, its interfaces and its other nodes. */
+/** The addresses of this installation, by its settings, its interfaces and its other instances. */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { networkCheck } from '../../schema/net/ip-address.ts'
@@ -31,7 +31,7 @@ interface OwnPlacesDeps {
   readonly config: OwnSettings
   /** The SIP listeners; absent: those of the settings. */
   readonly listeners?: () => readonly ListenAddress[]
-  /** The nodes that share the database. */
+  /** The instances that share the database. */
   readonly instances?: () => readonly KnownInstance[]
   /** Addresses that are known behind a name. */
   readonly addressesOf?: (host: string) => readonly string[]

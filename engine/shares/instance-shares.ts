@@ -185,8 +185,8 @@ export class InstanceShares implements Shares, RequestShares {
   }
 
   /**
-   * No other process of this node has calls any more, and those that go on are counted here: the
-   * shares of the others are free when that is stored.
+   * No other process of this instance has calls any more, and those that go on are counted here:
+   * the shares of the others are free when that is stored.
    */
   async alone(): Promise<void> {
     this.#earlier.end([

@@ -3,7 +3,7 @@ import { isIP } from 'node:net'
 import { type Config, WrongSetting } from '../config.ts'
 import { formatHostAndPort, type HostAndPort, instanceName } from '../setting-kinds.ts'
 
-/** @throws {WrongSetting} the host name cannot be a node's. */
+/** @throws {WrongSetting} the host name cannot be an instance's. */
 export function instanceNameOf({ instance }: Pick<Config, 'instance'>, hostName: string): string {
   if (instance.name !== undefined) return instance.name
   if (instanceName.schema.safeParse(hostName).success) return hostName
@@ -28,7 +28,7 @@ export function instanceUrlOf(
 }
 
 /**
- * The SIP URI to which other nodes send requests for this one. Empty: they send none.
+ * The SIP URI to which other instances send requests for this one. Empty: they send none.
  *
  * @param listeners with the address that they show, where they are bound to all of them.
  */
@@ -47,8 +47,8 @@ export function instanceSipUriOf(
 const MAX_ADDRESSES = 32
 
 /**
- * The addresses from which this node sends SIP requests: a socket of all addresses sends from any
- * that the machine has.
+ * The addresses from which this instance sends SIP requests: a socket of all addresses sends from
+ * any that the machine has.
  *
  * @param ofMachine those that others see.
  */

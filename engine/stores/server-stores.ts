@@ -30,7 +30,9 @@ import { instanceNameOf, instanceUrlOf } from './instance-place.ts'
 import { logNumberNotes } from './number-notes.ts'
 import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
 
-/** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
+/**
+ * @throws {DatabaseRefused} the server cannot be used, or another process serves as this instance.
+ */
 export async function openServer(url: string, deps: StoresDeps): Promise<Stores> {
   const { databasePath, secretKey } = deps.config
   const name = instanceNameOf(deps.config, deps.hostName)
@@ -62,7 +64,7 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
 
 interface OpenServer extends StoresDeps {
   readonly url: string
-  /** Name of the node. */
+  /** Name of the instance. */
   readonly name: string
   readonly closers: (() => unknown)[]
   readonly close: () => Promise<void>

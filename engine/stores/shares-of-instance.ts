@@ -1,4 +1,4 @@
-/** Wallets and limits that this node shares with the others of a database. */
+/** Wallets and limits that this instance shares with the others of a database. */
 import type { InstanceStatus } from '../../schema/contracts/instances.ts'
 import type { ShareKind } from '../shares/instance-share.ts'
 import {
@@ -32,8 +32,8 @@ export function membersOf(
 }
 
 /**
- * Limits that count on all nodes together, of calls or of requests: what is held of them is its own
- * for longer than money.
+ * Limits that count on all instances together, of calls or of requests: what is held of them is its
+ * own for longer than money.
  */
 export const limitsOf = (
   kind: ShareKind,

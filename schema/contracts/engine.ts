@@ -54,7 +54,7 @@ export interface Ban {
   readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
   readonly since: number
   readonly until: number
-  /** Packets that were dropped, on this node. */
+  /** Packets that were dropped, on this instance. */
   readonly dropped: number
 }
 
@@ -72,9 +72,9 @@ export interface AccountLock {
 
 export interface FloodGuardPort {
   bans(): readonly Ban[]
-  /** Locks of this node. */
+  /** Locks of this instance. */
   locks(): readonly AccountLock[]
-  /** Resolves when it holds here. Other nodes follow within a second. */
+  /** Resolves when it holds here. Other instances follow within a second. */
   ban(address: string, durationMs: number): Promise<void>
   /** Ends its locks, too. False: there was neither a ban nor a lock. */
   unban(source: string): Promise<boolean>
@@ -304,7 +304,7 @@ export interface ExtensionStatus {
     readonly userAgent: string
     /** Source of its REGISTER; an IPv6 address has no brackets. */
     readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
-    /** The node that has the way to the phone; null: not known. */
+    /** The instance that has the way to the phone; null: not known. */
     readonly holder: string | null
     readonly expiresAt: number
   }[]
@@ -314,8 +314,8 @@ export interface ExtensionStatus {
 export interface RegistrationsPort {
   statusOf(domain: string, extension: string): ExtensionStatus
   /**
-   * Removes the bindings of an extension at all nodes, or the one with this contact URI. Resolves
-   * with false when there is none.
+   * Removes the bindings of an extension at all instances, or the one with this contact URI.
+   * Resolves with false when there is none.
    */
   end(domain: string, extension: string, contact?: string): Promise<boolean>
   /**

@@ -1,7 +1,7 @@
 /**
- * Settings that must be the same on all nodes. Each node writes its settings to a row of the
- * database and compares those of the live nodes. A difference is logged, not refused: operators
- * change such a setting on one node after the other.
+ * Settings that must be the same on all instances. Each instance writes its settings to a row of
+ * the database and compares those of the live instances. A difference is logged, not refused:
+ * operators change such a setting on one instance after the other.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -13,7 +13,7 @@ import { HEARTBEAT_TTL_MS, SETTINGS_OF_INSTANCE } from './instance-registry.ts'
 /** Values by the name of the setting, as text; secrets as a digest. */
 export type CommonSettings = Readonly<Record<string, string>>
 
-/** One setting with more than one value: the value of each node, by its name. */
+/** One setting with more than one value: the value of each instance, by its name. */
 export interface SettingDifference {
   readonly setting: string
   readonly values: Readonly<Record<string, string>>
@@ -29,7 +29,7 @@ export interface SettingsOfInstancesDeps {
 }
 
 const POLL_MS = 10_000
-/** More nodes are not compared. */
+/** More instances are not compared. */
 const MAX_INSTANCES = 200
 
 /** A process whose name another one has taken over writes nothing. */
@@ -38,7 +38,7 @@ const writeOwn = `INSERT INTO setting (name, value)
   WHERE name = $1 AND epoch = CAST($2 AS bigint)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-/** A node that starts is left out: its row is of its last run. */
+/** An instance that starts is left out: its row is of its last run. */
 const readLive = `SELECT node.name, setting.value FROM node
   JOIN setting ON setting.name = '${SETTINGS_OF_INSTANCE}' || node.name
   WHERE node.state IN ('serving', 'draining')
@@ -62,12 +62,14 @@ export class SettingsOfInstances {
     this.#deps = deps
   }
 
-  /** The settings in which each node differs from another live one, by the name of the node. */
+  /**
+   * The settings in which each instance differs from another live one, by the name of the instance.
+   */
   get differing(): InstancesPort['differingSettings'] {
     return this.#differing
   }
 
-  /** Writes the settings of this node, and compares from now on. */
+  /** Writes the settings of this instance, and compares from now on. */
   serving(): void {
     this.#isServing = true
     this.#tick()
@@ -113,14 +115,14 @@ export class SettingsOfInstances {
   }
 }
 
-/** Returns the settings of the live nodes of a database. */
+/** Returns the settings of the live instances of a database. */
 export async function settingsOfLiving(
   statements: Statements,
 ): Promise<Map<string, CommonSettings>> {
   return settingsBy(await statements.prepare<Row>(readLive).all([]))
 }
 
-/** Compares only settings that both nodes know: another version may have more. */
+/** Compares only settings that both instances know: another version may have more. */
 export function differencesOf(
   instances: ReadonlyMap<string, CommonSettings>,
 ): readonly SettingDifference[] {

@@ -1,7 +1,7 @@
 /**
- * Real phones on two nodes of one PostgreSQL database: a phone that has registered at one node is
- * called through either, by each transport; a node is killed, and its phones are reached again
- * where they register next.
+ * Real phones on two instances of one PostgreSQL database: a phone that has registered at one
+ * instance is called through either, by each transport; an instance is killed, and its phones are
+ * reached again where they register next.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
@@ -18,10 +18,10 @@ import { eventually } from '../support/waiting.ts'
 
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
-/** That by UDP is called as phones of one node are. */
+/** That by UDP is called as phones of one instance are. */
 const transports = ['tcp', 'tls'] as const
 
-describe.runIf(hasPostgres)('phones of two nodes', () => {
+describe.runIf(hasPostgres)('phones of two instances', () => {
   let drop: () => Promise<void>
   let database: PostgresStatements
   let a: TollgateProcess
@@ -38,13 +38,13 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       SECRET_KEY: 'A'.repeat(43),
       SIP_TLS_CERT: certFile,
       SIP_TLS_KEY: keyFile,
-      // The other node may stand still for a moment with its phones.
+      // The other instance may stand still for a moment with its phones.
       NODE_TIMEOUT_MS: '6000',
     }
     a = await TollgateProcess.start(fourPhones, { ...environment, NODE_NAME: 'a' })
     b = await TollgateProcess.start(fourPhones, { ...environment, NODE_NAME: 'b' })
     token = await a.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
-    // The nodes are asked again and again.
+    // The instances are asked again and again.
     await database.execute('UPDATE application_key SET rate_limit_rpm = 100000')
     for (const instance of [a, b])
       await eventually(async () => {
@@ -105,7 +105,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       })
   }
 
-  /** Waits until this node knows that the phone has registered at `at`. */
+  /** Waits until this instance knows that the phone has registered at `at`. */
   const knows = (instance: TollgateProcess, user: string, at: string) =>
     eventually(async () => {
       const found = (await extensions(instance)).find(({ extension }) => extension === user)
@@ -135,7 +135,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       return records.at(-1)
     })
 
-  /** A node that starts again for more than ten seconds is not heard meanwhile. */
+  /** An instance that starts again for more than ten seconds is not heard meanwhile. */
   const faults = (): readonly string[] =>
     [a, b]
       .flatMap((instance) => instance.faults)
@@ -153,8 +153,8 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   }
 
   /**
-   * A node that has just started is known to the others when they have read its heartbeat: within
-   * two seconds.
+   * An instance that has just started is known to the others when they have read its heartbeat:
+   * within two seconds.
    */
   async function canCall(caller: Baresip): Promise<{ dialled: number }> {
     let dialled = 0
@@ -175,7 +175,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   }
 
   test.each(transports)(
-    'a phone by %s is called through its own node and through the other one: both talk, hold, hang up and give up',
+    'a phone by %s is called through its own instance and through the other one: both talk, hold, hang up and give up',
     async (transport) => {
       const called = await phone(a, '102', { transport, answerMode: 'manual' })
       await knows(b, '102', 'a')
@@ -222,7 +222,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   )
 
   test.each(transports)(
-    'when the node of a phone by %s is killed, its call is heard on; the phone is reached where it registers next',
+    'when the instance of a phone by %s is killed, its call is heard on; the phone is reached where it registers next',
     async (transport) => {
       const called = await phone(a, '102', { transport, answerMode: 'manual' })
       await knows(b, '102', 'a')
@@ -234,13 +234,13 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       await caller.next('CALL_CLOSED')
       await called.stop()
 
-      // It registers at the other node.
+      // It registers at the other instance.
       const moved = await phone(b, '102', { transport, answerMode: 'manual' })
       await talk(caller, moved)
       await hangUp(moved, caller)
       await moved.stop()
 
-      // Its node is back, and so is the phone.
+      // Its instance is back, and so is the phone.
       await a.restart()
       await forgetPhones()
       const back = await phone(a, '102', { transport, answerMode: 'manual' })
@@ -256,10 +256,10 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   )
 
   // baresip 1.0.0 has no attended transfer: the transferor is scripted, the others are phones.
-  test('attended transfer of a call at one node to a call at the other: the two phones hear each other, and a crash does not end it', async () => {
+  test('attended transfer of a call at one instance to a call at the other: the two phones hear each other, and a crash does not end it', async () => {
     const before = await countRecords()
     const [two, three] = [await phone(a, '102'), await phone(b, '103')]
-    // A node that has just started is known to the others when they have read its heartbeat.
+    // An instance that has just started is known to the others when they have read its heartbeat.
     await knows(b, '102', 'a')
     await knows(a, '103', 'b')
     const talkTo = async (instance: TollgateProcess, number: string) => {
@@ -286,7 +286,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     await Promise.all([two.hearsMore(), three.hearsMore()])
     await three.command('hangup')
     await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
-    // The two calls, and what connects the nodes, on both.
+    // The two calls, and what connects the instances, on both.
     await lastRecord(before + 4)
     expect(faults()).toEqual([])
   })

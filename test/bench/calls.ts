@@ -236,7 +236,7 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** The cost of nodes on PostgreSQL: the server's own CPU time is not counted. */
+/** The cost of instances on PostgreSQL: the server's own CPU time is not counted. */
 async function compareDatabases(
   nodePorts: readonly number[],
   plan: Plan,
@@ -290,7 +290,7 @@ function reportBooks(where: string, row: Books | undefined, succeeded: number): 
   console.log(`  ${where}: ${JSON.stringify(row)}${verdict}`)
 }
 
-/** Once its node has stopped in order. */
+/** Once its instance has stopped in order. */
 async function checkMoneyOnServer(url: string, succeeded: number): Promise<void> {
   const statements = new PostgresStatements({ url, connections: 1 })
   reportBooks('PostgreSQL', await statements.prepare<Books>(books).get([]), succeeded)

@@ -1,7 +1,7 @@
 /**
- * Three nodes and a PostgreSQL server, each on a machine of its own (a network namespace), under a
- * load of calls while nodes are killed and paused, links are cut and the server is restarted. At
- * the end wallets, ledger, records and what the callers have seen must fit together.
+ * Three instances and a PostgreSQL server, each on a machine of its own (a network namespace),
+ * under a load of calls while instances are killed and paused, links are cut and the server is
+ * restarted. At the end wallets, ledger, records and what the callers have seen must fit together.
  */
 import { once } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'
@@ -34,7 +34,7 @@ export const describe =
     .join(' ')
 
 const CALLEE_PORT = 5_070
-/** Callers give up their BYE after 64 s, and a node hears of its end again. */
+/** Callers give up their BYE after 64 s, and an instance hears of its end again. */
 const SETTLING_MS = 90_000
 const PROGRESS_MS = 5_000
 const MICROS_PER_SECOND = 10_000
@@ -128,7 +128,7 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
     (error: unknown) => String(error),
   )
   const whileServing = await books.whileServing()
-  // Calls that go on because their caller's BYE was lost end with their node.
+  // Calls that go on because their caller's BYE was lost end with their instance.
   await Promise.all(instances.map((instance) => instance.stop()))
   const seen = calls.flatMap((each) => [...each.notes()])
   await Promise.all([...calls.map((each) => each.stop()), killSipp(callee)])
@@ -146,7 +146,7 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
   ]
 }
 
-/** @throws {Error} a node still has calls. */
+/** @throws {Error} an instance still has calls. */
 async function restOf({ statements }: Cluster): Promise<void> {
   const rows = await statements
     .prepare<{ name: string; live_calls: number }>('SELECT name, live_calls FROM node')

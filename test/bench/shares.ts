@@ -1,5 +1,5 @@
 /**
- * Three nodes that draw from one limit, one wallet, one cap or one window of requests on
+ * Three instances that draw from one limit, one wallet, one cap or one window of requests on
  * PostgreSQL, and want half as much again as there is: what they use of it, how long those wait
  * that must ask, and what that costs the database.
  */
@@ -18,7 +18,7 @@ export const describe =
 
 const INSTANCES = 3
 const LIMIT = 600
-/** The calls a second of all nodes together. */
+/** The calls a second of all instances together. */
 const WANTED_PER_SECOND = 900
 const HELD_MS = 1_000
 const TICK_MS = 10

@@ -268,7 +268,7 @@ test.each([
   [{ HEP_SERVER: 'homer', DRACHTIO_URL }, 'is "homer" beside DRACHTIO_URL; allowed is one of them'],
   [{ DRACHTIO_LISTEN }, 'is "127.0.0.1:9022"; DRACHTIO_SECRET must be set with it'],
   [{ DRACHTIO_LISTEN, DRACHTIO_SECRET: 'x', DRACHTIO_URL }, 'allowed is one of them'],
-  // Nodes could not reach the phones of each other.
+  // Instances could not reach the phones of each other.
   [
     { DATABASE_URL, DRACHTIO_URL },
     /^DRACHTIO_URL is set beside DATABASE_URL; .*Unset DRACHTIO_URL/,
@@ -290,7 +290,7 @@ test.each([
   },
 )
 
-test('the settings of a node in GUIDE.md are right, for the program and for a shell', () => {
+test('the settings of an instance in GUIDE.md are right, for the program and for a shell', () => {
   const guide = readFileSync('GUIDE.md', 'utf8')
   const [, file = ''] = /```ini\n(# \.env of [\s\S]*?)\n```/.exec(guide) ?? []
   const text = file.replace('SECRET_KEY=', `SECRET_KEY=${'A'.repeat(43)}`)

@@ -86,7 +86,7 @@ describe.each(eachDatabase)('refused calls on $database', ({ open }) => {
 })
 
 test.runIf(hasPostgres)(
-  'several nodes count in one row, and none of their counts is lost',
+  'several instances count in one row, and none of their counts is lost',
   async () => {
     const { open } = await sharedDatabase()
     const instances = [counting(await open()), counting(await open()), counting(await open())]

@@ -1,4 +1,4 @@
-/** Kamailio's dispatcher before two nodes on one database, set up by kamailio.cfg. */
+/** Kamailio's dispatcher before two instances on one database, set up by kamailio.cfg. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -36,13 +36,13 @@ function configurationFor({ port, carrierPort, folder, instances }: Places): str
       .replace('/etc/kamailio/dispatcher.list', list)
       .replace('/etc/kamailio/address.list', addresses)
       .replace('\nloadmodule', `\n${settings}\nloadmodule`)
-      // A node that stands still for a moment is not one that was killed.
+      // An instance that stands still for a moment is not one that was killed.
       .replace('"fr_timer", 2000', '"fr_timer", 6000')
   )
 }
 
 describe.runIf(hasPostgres)('the dispatcher', () => {
-  test('calls of known addresses take turns over the nodes, and the carrier pays; none fails after one is killed', async () => {
+  test('calls of known addresses take turns over the instances, and the carrier pays; none fails after one is killed', async () => {
     const { url, drop } = await freshDatabase()
     onTestFinished(drop)
     const database = new PostgresStatements({ url, connections: 1 })
@@ -65,7 +65,7 @@ describe.runIf(hasPostgres)('the dispatcher', () => {
     const start = async (name: string): Promise<TollgateProcess> => {
       const settings = { ...environment, NODE_NAME: name }
       const tollgate = await TollgateProcess.start(
-        // More than the nodes lease: none waits for what the other one has.
+        // More than the instances lease: none waits for what the other one has.
         { ...seedFor([pbx.port], { balance: '1000.00' }), carriers: [front] },
         settings,
       )

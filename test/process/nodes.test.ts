@@ -22,7 +22,7 @@ interface Answer {
   readonly data?: unknown
 }
 
-describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two nodes', () => {
+describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two instances', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-nodes-'))
   let postgres: TemporaryPostgres
   let database: PostgresStatements
@@ -53,7 +53,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
       started.push(await TollgateProcess.start(seed, { ...patientInstances, SECRET_KEY, ...own }))
     instances = started
     token = await at(0).createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
-    // A node that cannot ask the others admits a sixteenth.
+    // An instance that cannot ask the others admits a sixteenth.
     await database.execute('UPDATE application_key SET rate_limit_rpm = 60000')
   }, 120_000)
   afterAll(async () => {
@@ -103,7 +103,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
    * to hang up.
    */
   const talk = async (index: number): Promise<() => Promise<void>> => {
-    // A node that has started again asks in a dialog whether its party is still there.
+    // An instance that has started again asks in a dialog whether its party is still there.
     const isNew = (message: PeerMessage): boolean =>
       message.method === 'INVITE' && !message.get('To').includes(';tag=')
     const isRinging = (): boolean => callee.inbox.some((message) => isNew(message))
@@ -197,7 +197,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     })
   })
 
-  test('a call through either is paid from the same wallet, once; both say which node has it', async () => {
+  test('a call through either is paid from the same wallet, once; both say which instance has it', async () => {
     for (const [index, instance] of ['sbc-1', 'sbc-2'].entries()) {
       const hangUp = await talk(index)
       for (const asked of [0, 1]) {
@@ -210,7 +210,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     expect(instances.flatMap(({ faults }) => faults)).toEqual([])
   })
 
-  test('a customer has as many calls at once as it may have, on both nodes together', async () => {
+  test('a customer has as many calls at once as it may have, on both instances together', async () => {
     const { data } = await ask(0, '/api/v1/customers')
     const payer = (data as { id: number; name: string }[]).find(({ name }) => name === 'paying')
     const allow = async (limit: number): Promise<void> => {
@@ -234,7 +234,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
 
   test('a restart of PostgreSQL ends no call and loses no record; writes get 503 meanwhile', async () => {
     const ends = [await talk(0), await talk(1)]
-    // A key that a node knows is good there while the server is away.
+    // A key that an instance knows is good there while the server is away.
     for (const index of [0, 1]) expect((await ask(index, '/api/v1/nodes')).status).toBe(200)
     await postgres.stop()
     for (const hangUp of ends) await hangUp()
@@ -249,7 +249,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     await booksAreRight()
   })
 
-  test('a call outlives kill -9 of its node; one that starts while the server is away waits for it, and SIGTERM ends the wait', async () => {
+  test('a call outlives kill -9 of its instance; one that starts while the server is away waits for it, and SIGTERM ends the wait', async () => {
     const hangUp = await talk(0)
     await at(0).kill()
     proxy.cut()
@@ -281,7 +281,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     await expect(third).rejects.toThrow('did not start')
   })
 
-  test('a node that was paused for longer than its shares last is fenced: no new call, a clear answer, its live calls end in order', async () => {
+  test('an instance that was paused for longer than its shares last is fenced: no new call, a clear answer, its live calls end in order', async () => {
     const hangUp = await talk(1)
     at(1).signal('SIGSTOP')
     await database.execute(

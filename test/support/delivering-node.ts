@@ -1,4 +1,4 @@
-/** A node that writes and delivers webhooks in virtual time. */
+/** An instance that writes and delivers webhooks in virtual time. */
 import { Deliverer } from '../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../control/webhooks/endpoint-store.ts'

@@ -1,5 +1,5 @@
 /**
- * Several nodes of one installation: one database, an engine and an API each, joined by HTTP in
+ * Several instances of one installation: one database, an engine and an API each, joined by HTTP in
  * memory.
  */
 import { Agent, type ClientRequestArgs, type Server } from 'node:http'
@@ -19,7 +19,7 @@ import { connectionTo, served, type ServedApp } from './in-memory-http.ts'
 import { ManualTime } from './manual-time.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'
 
-/** How a node is for the others. */
+/** How an instance is for the others. */
 type Link = 'up' | 'refused' | 'silent'
 
 export interface JoinedInstance {
@@ -35,7 +35,7 @@ export interface JoinedInstance {
   link: Link
   /** Whether its heartbeat says that it lives. */
   isAlive: boolean
-  /** Raw requests that other nodes have sent to it. */
+  /** Raw requests that other instances have sent to it. */
   readonly received: string[]
   request(path: string, options?: RequestOptions): Promise<Answer>
 }
@@ -49,7 +49,7 @@ export interface JoinedInstances {
 }
 
 interface JoinOptions {
-  /** Differs from the key of the other nodes. */
+  /** Differs from the key of the other instances. */
   readonly keyOf?: (name: string) => Buffer
   readonly depsOf?: (name: string, engine: TestEngine) => Partial<ControlDeps>
   readonly control?: TestControl
@@ -110,7 +110,7 @@ export async function joinInstances(
       const progress = { isThere: false }
       const watched = answer.finally(() => (progress.isThere = true))
       void watched.catch(() => undefined)
-      // Nodes that answer do so without time: only when nothing moves does it pass. A database
+      // Instances that answer do so without time: only when nothing moves does it pass. A database
       // server takes real time.
       for (let turns = 0, since = performance.now(); !progress.isThere; turns += 1) {
         await turn()
@@ -135,7 +135,7 @@ export const sharedKey = Buffer.alloc(32, 7)
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** Finds the server of a node by its host name. */
+/** Finds the server of an instance by its host name. */
 class MemoryAgent extends Agent {
   readonly #instances: readonly JoinedInstance[]
 

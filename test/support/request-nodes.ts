@@ -1,11 +1,11 @@
-/** Nodes of one PostgreSQL database that count requests together. */
+/** Instances of one PostgreSQL database that count requests together. */
 import { onTestFinished } from 'vitest'
 import { RequestWindows } from '../../control/auth/rate-window.ts'
 import { requestShares } from '../../engine/shares/instance-shares.ts'
 import { freshDatabase } from './postgres.ts'
 import { sharingInstances } from './sharing-nodes.ts'
 
-/** @param now of the windows; what nodes tell each other takes real time. */
+/** @param now of the windows; what instances tell each other takes real time. */
 export async function requestInstances(count: number, now: () => number) {
   const { url, drop } = await freshDatabase()
   onTestFinished(drop)

@@ -1,6 +1,6 @@
 /**
- * One node on a database in which other nodes have `elsewhere` of everything: it answers when the
- * test says so.
+ * One instance on a database in which other instances have `elsewhere` of everything: it answers
+ * when the test says so.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ShareKind } from '../../engine/shares/instance-share.ts'
@@ -80,7 +80,7 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
     database,
     amounts,
     done,
-    /** Settlement has committed a debit; returns what tells this node of it. */
+    /** Settlement has committed a debit; returns what tells this instance of it. */
     debit: (resource: string, spent: number): (() => void) => {
       database.bound -= spent
       const left = store(resource, Math.max(0, (amounts.get(resource) ?? 0) - spent))

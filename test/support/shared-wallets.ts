@@ -88,7 +88,7 @@ export class SharedWallets {
   readonly #notices: Notices
   readonly #instances = new Map<string, ChargingInstance>()
   readonly #journals = new Map<string, MemoryFile>()
-  /** Nodes that are taken for dead. */
+  /** Instances that are taken for dead. */
   gone: readonly InstanceIdentity[] = []
   #epoch = 0
   #processes = 0
@@ -197,7 +197,7 @@ export class SharedWallets {
       .run([name, epoch])
   }
 
-  /** Others have fenced this node, and are told that nothing goes on which it has granted. */
+  /** Others have fenced this instance, and are told that nothing goes on which it has granted. */
   async lose(name: string): Promise<void> {
     const lost = this.store.statements.prepare<InstanceIdentity>(
       `UPDATE node SET epoch = epoch + 1, state = 'stopped', heartbeat_at = 0 WHERE name = $1
@@ -276,8 +276,8 @@ export async function sharedWallet(terms: Partial<Insertable<CustomerTable>> = {
     customerId,
     topUp: ({ ocs }: ChargingInstance, micros: number) => topUp(ocs, customerId, micros),
     /**
-     * The connections of the node are there: a busy machine may take longer for them than a call
-     * waits.
+     * The connections of the instance are there: a busy machine may take longer for them than a
+     * call waits.
      */
     async instance(
       name: string,

@@ -1,4 +1,4 @@
-/** Nodes of one PostgreSQL database that share something, each with connections of its own. */
+/** Instances of one PostgreSQL database that share something, each with connections of its own. */
 import { InstanceShares } from '../../engine/shares/instance-shares.ts'
 import type { ShareKind } from '../../engine/shares/instance-share.ts'
 import type { Schedule } from '../../schema/clock.ts'
@@ -11,7 +11,7 @@ export const noSecrets = {
 
 interface SharingInstance {
   readonly shares: InstanceShares
-  /** How often the node has asked the database. */
+  /** How often the instance has asked the database. */
   readonly statements: () => number
 }
 

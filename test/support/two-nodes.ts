@@ -1,7 +1,7 @@
 /**
- * Two nodes of one installation on one network, in memory unless a phone comes by TCP: calls begin
- * at `a`, and phones have registered at `b`. Each is call control on its own SIP server; both see
- * the same bindings.
+ * Two instances of one installation on one network, in memory unless a phone comes by TCP: calls
+ * begin at `a`, and phones have registered at `b`. Each is call control on its own SIP server; both
+ * see the same bindings.
  */
 import type { Binding } from '../../engine/registrar/bindings.ts'
 import { TransferInstances } from '../../engine/call/transfer/other-instances.ts'
@@ -36,7 +36,7 @@ export interface TwoInstances {
   phone(): Promise<SipPeer>
   /** The same by TCP. */
   phoneByTcp(): Promise<SipPeer>
-  /** Extension 101 at node a calls 102. */
+  /** Extension 101 at instance a calls 102. */
   dial(offer?: string): Promise<{ caller: SipPeer; leg: Leg }>
   stop(): Promise<void>
 }
@@ -167,7 +167,7 @@ export interface TalkAcross {
   readonly invite: PeerMessage
 }
 
-/** Both talk, and node a has the call. */
+/** Both talk, and instance a has the call. */
 export async function talkAcross(
   instances: TwoInstances,
   phoneOf: Promise<SipPeer> = instances.phone(),
@@ -184,7 +184,7 @@ export async function talkAcross(
   return { caller, leg, phone, phoneLeg, invite }
 }
 
-/** Node a has the record of the call, and node b has never heard of one. */
+/** Instance a has the record of the call, and instance b has never heard of one. */
 export async function recordAtA({ a, b }: TwoInstances): Promise<CallRecord> {
   const record = await a.record()
   await b.settle()

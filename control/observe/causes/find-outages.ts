@@ -93,8 +93,7 @@ interface Outages {
 }
 
 /**
- * How often each was found out of service; a node of the platform that sees the same counts for
- * itself.
+ * How often each was found out of service; an instance that sees the same counts for itself.
  */
 async function outagesOf(
   { store, tenantId }: AnomalyDeps,

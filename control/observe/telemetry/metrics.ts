@@ -328,7 +328,7 @@ const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
 type Members = Pick<InstancesPort, 'list' | 'differingSettings'>
 
 /**
- * The nodes that share the database, as this one hears of them: it reports those that answer no
+ * The instances that share the database, as this one hears of them: it reports those that answer no
  * more.
  */
 const memberMetrics = (members: Members): readonly Metric[] => [

@@ -67,7 +67,7 @@ export class CdrOutbox {
   }
 
   /**
-   * Sends the reports again that the last run of this node had taken. Its clock may have been
+   * Sends the reports again that the last run of this instance had taken. Its clock may have been
    * ahead: reports do not wait for its times. Nothing is taken before: its claim would be released
    * with theirs.
    */
@@ -92,7 +92,7 @@ export class CdrOutbox {
     this.#cancelWakeUp?.()
   }
 
-  /** Lets others take what this node has taken. */
+  /** Lets others take what this instance has taken. */
   async release(): Promise<void> {
     await this.#statements.release.run({ instance: this.#deps.instance })
   }

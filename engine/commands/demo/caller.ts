@@ -9,8 +9,8 @@ const shortestTalkMs = 1_000
 const longestTalkMs = 4_000
 
 /**
- * Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. The nodes
- * of the platform take turns; calls through each come from a number of their own.
+ * Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. The
+ * instances take turns; calls through each come from a number of their own.
  */
 export function placeCalls(
   client: UserAgent,

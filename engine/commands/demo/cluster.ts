@@ -1,5 +1,5 @@
 /**
- * `tollgate demo --nodes N`: nodes that share a temporary PostgreSQL server, with demo calls
+ * `tollgate demo --nodes N`: instances that share a temporary PostgreSQL server, with demo calls
  * through all of them.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'

@@ -5,15 +5,15 @@ import type { CommandContext } from '../command.ts'
 
 const POLL_MS = 200
 /**
- * Several nodes store records at the same time: one with a lower number may be seen after a higher
- * one.
+ * Several instances store records at the same time: one with a lower number may be seen after a
+ * higher one.
  */
 const LATE = 100
 
 /**
  * Prints a line for each call record as it is stored, until the returned function is called.
  *
- * @param nodeOf the node of the platform that has calls of this number; undefined: there is one.
+ * @param instanceOf the instance that has calls of this number; undefined: there is one.
  */
 export function reportCalls(
   store: Store,

@@ -81,7 +81,7 @@ test('a raised limit is room at once', () => {
 
 const minute = 60_000
 
-describe.runIf(hasPostgres)('a window of several nodes', () => {
+describe.runIf(hasPostgres)('a window of several instances', () => {
   async function open(limit: number, instances: number) {
     const time = new ManualTime(0)
     const opened = await requestInstances(instances, time.now)
@@ -96,14 +96,14 @@ describe.runIf(hasPostgres)('a window of several nodes', () => {
     return { windows, admitted, statements, time }
   }
 
-  test('all nodes together admit the limit and no more, however many ask at once', async () => {
+  test('all instances together admit the limit and no more, however many ask at once', async () => {
     const { admitted, time } = await open(100, 3)
     expect(await admitted(200)).toBe(100)
     time.advance(30_000)
     expect(await admitted(10)).toBe(0)
   })
 
-  test('one node alone admits the whole limit, and another one what has left the window', async () => {
+  test('one instance alone admits the whole limit, and another one what has left the window', async () => {
     const { windows, admitted, time } = await open(100, 2)
     expect(await admitted(150, windows.slice(0, 1))).toBe(100)
     expect(await admitted(10, windows.slice(1))).toBe(0)
@@ -137,7 +137,7 @@ describe.runIf(hasPostgres)('a window of several nodes', () => {
   })
 })
 
-test('while the database does not answer, a node admits a sixteenth by itself, and no request waits for it twice', async () => {
+test('while the database does not answer, an instance admits a sixteenth by itself, and no request waits for it twice', async () => {
   const { shares, instance, pass } = shareDatabase(0, requestShares)
   instance.isHolding = false
   const windows = new RequestWindows({ requestShares: shares, steadyNow: () => 0 })
@@ -168,7 +168,7 @@ test('of many attempts at once, five learn that they failed', async () => {
   await guard.refuseLocked('ada', '192.0.2.1', 900_000)
 })
 
-describe.runIf(hasPostgres)('on several nodes', () => {
+describe.runIf(hasPostgres)('on several instances', () => {
   const open = async () => {
     const [here, there] = (await requestInstances(2, () => 0)).map(
       ({ windows }) => new LoginGuard(windows),
@@ -177,7 +177,7 @@ describe.runIf(hasPostgres)('on several nodes', () => {
     return [here, there] as const
   }
 
-  test('failures at all nodes together lock a pair of name and address at each of them', async () => {
+  test('failures at all instances together lock a pair of name and address at each of them', async () => {
     const [here, there] = await open()
     const told = await Promise.all(
       Array.from({ length: 20 }, (_, n) => attempt(n % 2 === 0 ? here : there)),
@@ -190,7 +190,7 @@ describe.runIf(hasPostgres)('on several nodes', () => {
     }
   })
 
-  test('a login that succeeds at one node begins the count anew at all', async () => {
+  test('a login that succeeds at one instance begins the count anew at all', async () => {
     const [here, there] = await open()
     for (let n = 0; n < 4; n += 1) await attempt(here)
     there.succeeded('ada', '192.0.2.1')

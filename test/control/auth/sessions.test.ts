@@ -63,8 +63,8 @@ describe.each(eachDatabase)('sessions on $database', ({ open }) => {
   })
 })
 
-describe.runIf(hasPostgres)('sessions of several nodes', () => {
-  test('nodes that start at once make one signing secret: each takes the tokens of the others', async () => {
+describe.runIf(hasPostgres)('sessions of several instances', () => {
+  test('instances that start at once make one signing secret: each takes the tokens of the others', async () => {
     const { open } = await sharedDatabase()
     const instances = [sessionsOf(await open()), sessionsOf(await open()), sessionsOf(await open())]
     await Promise.all(instances.map(({ sessions }) => sessions.prepare()))
@@ -75,7 +75,7 @@ describe.runIf(hasPostgres)('sessions of several nodes', () => {
       expect(await sessions.verify(token, 1_000)).toMatchObject({ kind: 'accepted' })
   })
 
-  test('what ends a session on one node ends it on the others from the next request on', async () => {
+  test('what ends a session on one instance ends it on the others from the next request on', async () => {
     const { open } = await sharedDatabase()
     const [here, there] = [sessionsOf(await open()), sessionsOf(await open())]
     const user = await addAda(here.users)

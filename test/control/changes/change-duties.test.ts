@@ -192,8 +192,8 @@ test('the restart of a process that was killed while it made a change waits for 
   expect((await set(rig, 'inactive')).data<Made>()).toMatchObject({ changed: true })
 })
 
-describe.runIf(hasPostgres)('changes of several nodes', () => {
-  test('of all nodes one undoes a change whose time is over, once', async () => {
+describe.runIf(hasPostgres)('changes of several instances', () => {
+  test('of all instances one undoes a change whose time is over, once', async () => {
     const { open } = await sharedDatabase()
     const stores = [await open(), await open(), await open()]
     let now = 1_000_000

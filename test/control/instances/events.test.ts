@@ -11,7 +11,7 @@ interface Told {
   readonly data: { readonly set_id?: number; readonly unreachable_nodes?: readonly string[] }
 }
 
-/** Reads the stream of a node. */
+/** Reads the stream of an instance. */
 async function read(
   { after }: Pick<JoinedInstances, 'after'>,
   instance: JoinedInstance,
@@ -87,7 +87,7 @@ async function three() {
   return { ...joined, a, b, c, flush, token: await joined.control.key() }
 }
 
-test('a reader at one node is told what happens on all of them, and nothing from before', async () => {
+test('a reader at one instance is told what happens on all of them, and nothing from before', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   happens(b, 1)
   const reader = await read(joined, a, token)
@@ -99,7 +99,7 @@ test('a reader at one node is told what happens on all of them, and nothing from
   expect(sorted(reader.sets())).toEqual([2, 3, 4])
 })
 
-test('a reader goes on at any node behind the last event that it has, of each node', async () => {
+test('a reader goes on at any instance behind the last event that it has, of each instance', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   const reader = await read(joined, a, token)
   for (const [index, instance] of [a, b, c, b].entries()) happens(instance, index + 1)
@@ -118,7 +118,7 @@ test('a reader goes on at any node behind the last event that it has, of each no
     }
 })
 
-test('hundreds of events of another node are listed, and told to a reader that goes on behind them', async () => {
+test('hundreds of events of another instance are listed, and told to a reader that goes on behind them', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   const reader = await read(joined, a, token)
   happens(b, 1)
@@ -138,7 +138,7 @@ test('hundreds of events of another node are listed, and told to a reader that g
   await next.close()
 })
 
-test('a tenant is told its own events only, of whichever node', async () => {
+test('a tenant is told its own events only, of whichever instance', async () => {
   const { a, b, c, flush, control, ...joined } = await three()
   const tenantId = await control.tenant('acme')
   const reader = await read(joined, a, await control.key({ tenant_slug: 'acme' }))
@@ -156,7 +156,7 @@ test('a tenant is told its own events only, of whichever node', async () => {
   expect(again.sets()).toEqual([5])
 })
 
-test('a node that is silent is named, and a gap is told when it is heard again', async () => {
+test('an instance that is silent is named, and a gap is told when it is heard again', async () => {
   const { a, b, c, flush, token, time, ...joined } = await three()
   b.link = 'silent'
   const reader = await read({ ...joined }, a, token)
@@ -206,7 +206,7 @@ test('an id of another run, or one that is no id, tells a gap', async () => {
   }
 })
 
-test('nodes are followed only while there are readers', async () => {
+test('instances are followed only while there are readers', async () => {
   const { a, b, token, time, flush, ...joined } = await three()
   expect(b.received).toEqual([])
   const reader = await read(joined, a, token)

@@ -23,7 +23,7 @@ const turn = (): Promise<void> => new Promise((resolve) => void setTimeout(resol
 
 const ignored = (): void => undefined
 
-/** Three nodes; the disk of `c` has the recording of a call. */
+/** Three instances; the disk of `c` has the recording of a call. */
 async function three() {
   const root = temporaryFolder()
   const control = await openControl()
@@ -59,7 +59,7 @@ async function three() {
   return { ...joined, a, b, c, root, file, token, get, heard, add }
 }
 
-test('a recording is heard at every node, whole and in parts, and each hearing is audited once', async () => {
+test('a recording is heard at every instance, whole and in parts, and each hearing is audited once', async () => {
   const { instances, a, get, heard } = await three()
   for (const instance of instances) {
     const { response, bytes } = await get(instance)
@@ -80,7 +80,7 @@ test('a recording is heard at every node, whole and in parts, and each hearing i
   expect(await heard()).toEqual(['GET 206', 'GET 200', 'GET 200', 'GET 200'])
 })
 
-test('while the node with the file does not answer the response is 503 and names it; a file that is gone is 404', async () => {
+test('while the instance with the file does not answer the response is 503 and names it; a file that is gone is 404', async () => {
   const { a, b, c, file, get, after } = await three()
   c.link = 'silent'
   const { response, bytes } = (await after(get(a))).answer
@@ -91,7 +91,7 @@ test('while the node with the file does not answer the response is 503 and names
   expect((await get(b)).response.status).toBe(404)
 })
 
-test('a node without the file that has no place for readers does not hide the one that has it', async () => {
+test('an instance without the file that has no place for readers does not hide the one that has it', async () => {
   const { a, b, root, token, get, add } = await three()
   // Large enough to be under way for as long as its readers do not read.
   const large = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c22'
@@ -138,7 +138,7 @@ test.each(['b', 'a'])(
   },
 )
 
-test('a recording is removed from the disk of its node, whichever node is asked, and not while that one is away', async () => {
+test('a recording is removed from the disk of its instance, whichever instance is asked, and not while that one is away', async () => {
   const { a, c, file, token, after, heard } = await three()
   const remove = () => a.request(path, { method: 'DELETE', token })
   c.link = 'silent'

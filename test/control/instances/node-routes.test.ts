@@ -4,7 +4,7 @@ import { probeRoutes } from '../../../control/observe/health-routes.ts'
 import { Storage } from '../../../schema/storage/storage.ts'
 import { openControl } from '../../support/control.ts'
 
-test('the platform sees the nodes of the installation, a tenant does not', async () => {
+test('the platform sees the instances of the installation, a tenant does not', async () => {
   const control = await openControl()
   await control.tenant('acme')
   const seen = await control.request('/api/v1/nodes', { token: await control.key() })
@@ -27,7 +27,7 @@ test('the platform sees the nodes of the installation, a tenant does not', async
   expect((await control.request('/api/v1/nodes', { token })).status).toBe(403)
 })
 
-test('a node whose settings differ from those of another one says so everywhere, and is ready', async () => {
+test('an instance whose settings differ from those of another one says so everywhere, and is ready', async () => {
   const control = await openControl()
   const token = await control.key()
   const differingSettings = new Map([['test-1', ['EXIT_CODES', 'OCS_URL']]])
@@ -43,7 +43,7 @@ test('a node whose settings differ from those of another one says so everywhere,
   expect(text).toContain('tollgate_platform_node_differing_settings{name="test-1"} 2\n')
 })
 
-test('a node whose clock differs from the database server says so in the list, the metrics and as a finding', async () => {
+test('an instance whose clock differs from the database server says so in the list, the metrics and as a finding', async () => {
   const control = await openControl()
   const token = await control.key()
   const [own] = control.deps.instances.list()
@@ -73,7 +73,7 @@ test.each([
   ['valid', 200],
   ['unheard', 503],
   ['fenced', 503],
-] as const)('a node that is %s answers /readyz with %i', async (condition, status) => {
+] as const)('an instance that is %s answers /readyz with %i', async (condition, status) => {
   const engine = { isReady: () => true, isDraining: () => false }
   const instances = { condition, differingSettings: new Map() }
   const routes = probeRoutes(engine, { store: { storage: new Storage() }, instances })
@@ -81,7 +81,7 @@ test.each([
   expect((await routes.request('/readyz')).status).toBe(status)
 })
 
-test('a node goes on being ready while the database server cannot be written for a moment', async () => {
+test('an instance goes on being ready while the database server cannot be written for a moment', async () => {
   const storage = new Storage('server_unavailable')
   storage.failing({}, new Error('no'))
   storage.declare()
@@ -94,7 +94,7 @@ test('a node goes on being ready while the database server cannot be written for
   expect(await answer.json()).toMatchObject({ data: { status: 'ready', database: 'unavailable' } })
 })
 
-test('a node whose own disk takes no journal is not ready, whatever the database server takes', async () => {
+test('an instance whose own disk takes no journal is not ready, whatever the database server takes', async () => {
   const disk = new Storage()
   disk.failing({}, new Error('the disk takes no journal of calls'))
   disk.declare()

@@ -1,4 +1,4 @@
-/** Several nodes deliver from one database, in virtual time. */
+/** Several instances deliver from one database, in virtual time. */
 import { beforeEach, describe, expect, test } from 'vitest'
 import type { SendResult } from '../../../control/webhooks/sender.ts'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
@@ -22,7 +22,7 @@ interface Request {
   readonly at: number
 }
 
-describe.runIf(hasPostgres)('webhooks of several nodes', () => {
+describe.runIf(hasPostgres)('webhooks of several instances', () => {
   let time: ManualTime
   let database: Awaited<ReturnType<typeof sharedDatabase>>
   let requests: Request[]
@@ -58,7 +58,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
   const pass = async (ms: number, stepMs = 50) => {
     for (let passed = 0; passed < ms; passed += stepMs) {
       time.advance(stepMs)
-      // A write of one node may wake another one.
+      // A write of one instance may wake another one.
       for (let turn = 0; turn < 2; turn += 1) for (const { settled } of instances) await settled()
     }
   }
@@ -79,7 +79,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     instances = []
   })
 
-  test('each event is sent once, however many nodes look for it', async () => {
+  test('each event is sent once, however many instances look for it', async () => {
     const [a, b, c] = [await openInstance('a'), await openInstance('b'), await openInstance('c')]
     await pass(100)
     await Promise.all([a.write(events(40)), b.write(events(40)), c.write(events(40))])
@@ -89,7 +89,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     expect(await states()).toEqual(Array.from({ length: 120 }, () => deliveredOnce))
   })
 
-  test('a node sends what another one has written and left within a second', async () => {
+  test('an instance sends what another one has written and left within a second', async () => {
     const [a] = [await openInstance('a'), await openInstance('b')]
     await pass(100)
     a.deliverer.stop()
@@ -98,7 +98,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     expect(requests.map(({ instance }) => instance)).toEqual(['b', 'b', 'b'])
   })
 
-  test('what a node had taken when it died is sent by another one after a minute, with the same id', async () => {
+  test('what an instance had taken when it died is sent by another one after a minute, with the same id', async () => {
     const a = await openInstance('a', () => new Promise(() => undefined))
     await pass(100)
     await a.write(events(2))
@@ -113,7 +113,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     expect(await states()).toEqual([deliveredOnce, deliveredOnce])
   })
 
-  test('a late failure of one node does not undo what another one has delivered', async () => {
+  test('a late failure of one instance does not undo what another one has delivered', async () => {
     const late = deferred<SendResult>()
     const a = await openInstance('a', () => late.promise)
     await openInstance('b')
@@ -129,7 +129,7 @@ describe.runIf(hasPostgres)('webhooks of several nodes', () => {
     expect(await states()).toEqual([deliveredOnce])
   })
 
-  test('an event of a transaction that is rolled back does not exist, and wakes no node', async () => {
+  test('an event of a transaction that is rolled back does not exist, and wakes no instance', async () => {
     const a = await openInstance('a')
     await pass(100)
     const write = transaction(a.store, async () => {

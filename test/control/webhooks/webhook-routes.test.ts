@@ -235,7 +235,7 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
 })
 
 test.runIf(isOnPostgres)(
-  'a node that starts sends nothing before the claims of its last run are released',
+  'an instance that starts sends nothing before the claims of its last run are released',
   async () => {
     const { received, url } = await openReceiver()
     const { webhooks, endpoint, store } = await open()

@@ -1,6 +1,6 @@
 /**
- * `OCS_FAIL_MODE` where a node is cut off from the wallets that it shares: what it does not know is
- * no denial.
+ * `OCS_FAIL_MODE` where an instance is cut off from the wallets that it shares: what it does not
+ * know is no denial.
  */
 import { describe, expect, test } from 'vitest'
 import { question } from '../../support/books.ts'
@@ -10,7 +10,7 @@ import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
-/** One node with money in its wallet. */
+/** One instance with money in its wallet. */
 async function opened(failMode: 'closed' | 'open', balanceMicros = oneUnit) {
   const made = await sharedWallet({ max_concurrent_calls: 2 })
   const proxy = await made.proxy()
@@ -21,14 +21,14 @@ async function opened(failMode: 'closed' | 'open', balanceMicros = oneUnit) {
   return { ...made, proxy, instance, ask }
 }
 
-/** Others may take the node for dead. */
+/** Others may take the instance for dead. */
 async function cutOff(failMode: 'closed' | 'open', balanceMicros = oneUnit) {
   const made = await opened(failMode, balanceMicros)
   made.instance.isAlive = false
   return made
 }
 
-describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
+describe.runIf(hasPostgres)('an instance that is cut off from the database', () => {
   test('neither starts nor extends a call with `closed`, until it is back', async () => {
     const { instance, ask } = await opened('closed')
     expect(await ask('a')).toMatchObject({ kind: 'granted' })

@@ -10,7 +10,7 @@ const CUSTOMERS = 12
 const callerOf = (index: number): string => `+1555000${String(index).padStart(2, '0')}`
 const oneUnit = 1_000_000
 
-/** Customers with a wallet of one unit each, and two nodes. */
+/** Customers with a wallet of one unit each, and two instances. */
 async function customers() {
   const shared = await SharedWallets.open(() => 0.5)
   onTestFinished(() => shared.close())
@@ -90,7 +90,7 @@ test.runIf(hasPostgres)(
       ids.slice(1).map((_, at) => a.ocs.report(ended(`call ${at + 1}`, at + 1, ids))),
     )
     expect(await shared.records()).toHaveLength(CUSTOMERS - 1)
-    // The wait for the row holds no other wallet: the other node gets what it asks for.
+    // The wait for the row holds no other wallet: the other instance gets what it asks for.
     expect((await authorize(b, 'elsewhere', 1)).kind).toBe('granted')
     await unlock()
     await waits

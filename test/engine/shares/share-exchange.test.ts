@@ -1,6 +1,6 @@
 /**
- * The questions of a node to the database for its shares, and their times: the database answers
- * when the test says so.
+ * The questions of an instance to the database for its shares, and their times: the database
+ * answers when the test says so.
  */
 import { expect, test } from 'vitest'
 import { shareDatabase } from '../../support/share-database.ts'
@@ -17,7 +17,7 @@ test('room that is granted after its call has given up is given back', async () 
   expect(amounts.get('calls')).toBe(0)
 })
 
-test('what earlier processes of the node held is freed while calls wait for room', async () => {
+test('what earlier processes of the instance held is freed while calls wait for room', async () => {
   const { shares, done, pass } = shareDatabase(5)
   let isOver = false
   void shares
@@ -46,7 +46,7 @@ test('calls that go on are stored before what earlier processes held is freed', 
   expect(done).toEqual(['first: 2', 'second: 3', 'others freed'])
 })
 
-test('a node that others may take for gone frees nothing; then its calls are stored first', async () => {
+test('an instance that others may take for gone frees nothing; then its calls are stored first', async () => {
   const { shares, instance, done, pass } = shareDatabase()
   instance.isHolding = false
   shares.of('calls', () => 3).noted(10)
@@ -58,7 +58,7 @@ test('a node that others may take for gone frees nothing; then its calls are sto
   expect(done).toEqual(['calls: 3', 'others freed'])
 })
 
-test('what a node holds that others may have taken meanwhile is stored again before it is used', async () => {
+test('what an instance holds that others may have taken meanwhile is stored again before it is used', async () => {
   const { shares, instance, done, pass } = shareDatabase()
   const share = shares.of('calls', () => 0)
   const obtained = share.obtain(5)

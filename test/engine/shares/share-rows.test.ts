@@ -67,7 +67,7 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
     expect(await take(rowsOf('b'), 1)).toMatchObject({ amount: 0, elsewhere: 50_000 })
   })
 
-  test('what earlier processes of a node held is of the next one, as far as its calls use it, after a debit too', async () => {
+  test('what earlier processes of an instance held is of the next one, as far as its calls use it, after a debit too', async () => {
     await take(rowsOf('a'), 60_000)
     await take(rowsOf('b'), 40_000)
     const next = rowsOf('a', 'a2')
@@ -86,7 +86,7 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
     expect(await shared.shares()).toEqual({ a1: 2_000 })
   })
 
-  test('what a node holds is freed only while it is gone', async () => {
+  test('what an instance holds is freed only while it is gone', async () => {
     const other = rowsOf('b')
     const { kill } = await shared.instance('a')
     await take(rowsOf('a'), 60_000)

@@ -1,4 +1,6 @@
-/** Several nodes, each as a process of its own, share the limits of a carrier on one PostgreSQL. */
+/**
+ * Several instances, each as a process of its own, share the limits of a carrier on one PostgreSQL.
+ */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { CallLimit } from '../../../engine/shares/call-limit.ts'
 import { limitShares, InstanceShares } from '../../../engine/shares/instance-shares.ts'
@@ -18,7 +20,7 @@ interface LimitingInstance {
   readonly limits: InstanceShares
   /** Live calls of the carrier here. */
   calls: number
-  /** Other nodes may take it for gone. */
+  /** Other instances may take it for gone. */
   isHolding: boolean
   readonly log: string[]
   /** A call to the carrier; resolves with whether it has begun. */
@@ -33,9 +35,9 @@ class Carrier {
   readonly instances = new Map<string, LimitingInstance>()
   maxCalls = 0
   maxCps = 0
-  /** The most calls that were there at once on all nodes. */
+  /** The most calls that were there at once on all instances. */
   mostCalls = 0
-  /** When calls have started, on any node, in milliseconds. */
+  /** When calls have started, on any instance, in milliseconds. */
   readonly starts: number[] = []
   gone: readonly InstanceIdentity[] = []
   #processes = 0
@@ -55,8 +57,8 @@ class Carrier {
   }
 
   /**
-   * A node with the name of one that was killed: it is started again, with these calls of the last
-   * run.
+   * An instance with the name of one that was killed: it is started again, with these calls of the
+   * last run.
    */
   async instance(name: string, calls = 0, url = this.url): Promise<LimitingInstance> {
     const store = await openStore(url, { ...noSecrets, now: 0, connections: 3 })
@@ -112,7 +114,7 @@ class Carrier {
     return instance
   }
 
-  /** The shares that nodes hold, as the database has them. */
+  /** The shares that instances hold, as the database has them. */
   async stored(): Promise<Readonly<Record<string, number>>> {
     const rows = await this.store.statements
       .prepare<{ readonly node: string; readonly slots: number }>(
@@ -124,7 +126,7 @@ class Carrier {
   }
 }
 
-test('on one node live calls are counted at once, and 0 is no limit', () => {
+test('on one instance live calls are counted at once, and 0 is no limit', () => {
   let live = 1
   const limit = new CallLimit('agent', () => live, undefined)
   expect([limit.admit(7, 2), limit.admit(7, 1)]).toEqual([true, false])
@@ -132,7 +134,7 @@ test('on one node live calls are counted at once, and 0 is no limit', () => {
   expect([limit.isReached(7, 0), limit.admit(7, 0)]).toEqual([false, true])
 })
 
-describe.runIf(hasPostgres)('limits of several nodes', () => {
+describe.runIf(hasPostgres)('limits of several instances', () => {
   const random = seededRandom(30)
   let carrier: Carrier
 
@@ -158,7 +160,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
   }
 
   test.each(['carrier', 'agent'] as const)(
-    'one node can use the whole limit of one %s, and no call more; what it does not use goes to another node',
+    'one instance can use the whole limit of one %s, and no call more; what it does not use goes to another instance',
     async (of) => {
       carrier.of = of
       const [a, b] = await opened()
@@ -175,7 +177,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     },
   )
 
-  test('in no second do more calls start on all nodes than max_cps', async () => {
+  test('in no second do more calls start on all instances than max_cps', async () => {
     const instances = await opened()
     carrier.maxCps = 8
     const load = async (instance: LimitingInstance): Promise<void> => {
@@ -191,7 +193,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect(Math.max(...inWindow)).toBeLessThanOrEqual(8)
   })
 
-  test('what a node held that is gone is free; before that it is not', async () => {
+  test('what an instance held that is gone is free; before that it is not', async () => {
     const [a, b] = await opened()
     carrier.maxCalls = 4
     expect(await dialAll(a, 4)).toBe(4)
@@ -206,7 +208,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect(await carrier.stored()).not.toHaveProperty('a')
   })
 
-  test('a node that starts again counts the calls that go on, and frees the others', async () => {
+  test('an instance that starts again counts the calls that go on, and frees the others', async () => {
     const [a, b] = await opened()
     carrier.maxCalls = 4
     expect(await dialAll(a, 4)).toBe(4)
@@ -216,7 +218,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect(await dialAll(b, 4)).toBe(0)
   })
 
-  test('a node that stops gives back what its calls do not use', async () => {
+  test('an instance that stops gives back what its calls do not use', async () => {
     const [old, b] = await opened()
     carrier.maxCalls = 4
     expect(await dialAll(old, 3)).toBe(3)
@@ -235,7 +237,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect([await dialAll(a, 2), await dialAll(b, 3)]).toEqual([1, 0])
   })
 
-  test('a limit that an operator lowers is kept by all nodes at once', async () => {
+  test('a limit that an operator lowers is kept by all instances at once', async () => {
     const instances = await opened()
     carrier.maxCalls = 20
     for (const instance of instances) {
@@ -250,7 +252,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     })
   })
 
-  test('while the database is away a node keeps to what it holds; one that may be taken for gone begins nothing', async () => {
+  test('while the database is away an instance keeps to what it holds; one that may be taken for gone begins nothing', async () => {
     const proxy = await postgresProxy(carrier.url)
     onTestFinished(() => proxy.close())
     const a = await carrier.instance('a', 0, proxy.url)
@@ -270,7 +272,7 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect(a.log.filter((line) => line.startsWith('error'))).toHaveLength(1)
   })
 
-  test('never more calls than the limit, whatever nodes do and lose', async () => {
+  test('never more calls than the limit, whatever instances do and lose', async () => {
     carrier.notices.lossRate = 0.1
     carrier.maxCalls = 1 + Math.floor(random() * 12)
     const names = ['a', 'b', 'c']

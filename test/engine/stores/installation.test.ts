@@ -42,11 +42,11 @@ const noSecrets = {
   open: () => undefined,
 }
 
-test('phones are called through nodes that serve, or still have calls', () => {
+test('phones are called through instances that serve, or still have calls', () => {
   expect(aliveAt(0)).toEqual(['serving', 'draining'])
   expect(aliveAt(2_999)).toEqual(['serving', 'draining'])
 })
 
-test('a node that cannot hear the database server gives no other one up for it', () => {
+test('an instance that cannot hear the database server gives no other one up for it', () => {
   expect(aliveAt(3_000)).toEqual(['serving', 'draining', 'lost'])
 })

@@ -15,7 +15,7 @@ const lost: InstanceChange = {
 const recovered: InstanceChange = { ...lost, type: 'node.recovered' }
 const fenced: InstanceChange = { ...lost, type: 'node.fenced' }
 
-describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
+describe.runIf(hasPostgres)('what instances that live tell of another one', () => {
   async function opened() {
     const database = await sharedDatabase()
     const store = await database.open()

@@ -48,7 +48,7 @@ function watched() {
 
 const gone = 'error another node sends no heartbeat'
 
-test('that a node is lost, then fenced, then back is told once each, with the run that it is about', () => {
+test('that an instance is lost, then fenced, then back is told once each, with the run that it is about', () => {
   const { world, told, pass } = watched()
   world.state = 'lost'
   pass(30)
@@ -61,14 +61,14 @@ test('that a node is lost, then fenced, then back is told once each, with the ru
   expect(told).toEqual(['node.lost sbc-2 1', 'node.fenced sbc-2 1', 'node.recovered sbc-2 3'])
 })
 
-test('a node that came back while no other one was there is told as such, once', () => {
+test('an instance that came back while no other one was there is told as such, once', () => {
   const { told, logged, pass } = watched()
   pass(30)
   expect(told).toEqual(['node.recovered sbc-2 1'])
   expect(logged).toEqual([])
 })
 
-test('a node that has stopped in order is not lost, and this one is never', () => {
+test('an instance that has stopped in order is not lost, and this one is never', () => {
   const { world, logged, pass } = watched()
   world.state = 'stopped'
   pass(30)
@@ -78,7 +78,7 @@ test('a node that has stopped in order is not lost, and this one is never', () =
   expect(logged).toEqual([])
 })
 
-test('when the database server was away for all, nodes have ten seconds to be heard again', () => {
+test('when the database server was away for all, instances have ten seconds to be heard again', () => {
   const { world, instances, logged, pass } = watched()
   pass(30)
   instances.condition = 'unheard'

@@ -12,7 +12,7 @@ import { eventually } from '../../support/waiting.ts'
 const secretKey = 'A'.repeat(43)
 const sbc1 = { name: 'sbc-1', installId: 'one', address: 'http://10.0.0.1:8080', version: '1.0.0' }
 
-describe.runIf(hasPostgres)('nodes that share a database', () => {
+describe.runIf(hasPostgres)('instances that share a database', () => {
   let drop: () => Promise<void>
   let store: ServerStore
   let notices: ServerNotices
@@ -68,7 +68,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     expect(await registerInstance(store, sbc1)).toEqual({ name: 'sbc-1', epoch: 2 })
   })
 
-  test('another disk under the name of a node that is heard is refused, and told what to do', async () => {
+  test('another disk under the name of an instance that is heard is refused, and told what to do', async () => {
     await registerInstance(store, sbc1)
     await expect(registerInstance(store, { ...sbc1, installId: 'two' })).rejects.toThrow(
       /cannot serve as node sbc-1: .*10\.0\.0\.1.* set another NODE_NAME; .* in 10 s/,
@@ -86,7 +86,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
   })
 
   test.each([10_000, 45_000])(
-    'a node grants without the server for as long as it is set to (%i ms), and until then no other disk has its name and nothing that it has leased is freed',
+    'an instance grants without the server for as long as it is set to (%i ms), and until then no other disk has its name and nothing that it has leased is freed',
     async (offlineMs) => {
       // Ten seconds are what is not set.
       const set = offlineMs === 10_000 ? undefined : offlineMs
@@ -110,7 +110,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     },
   )
 
-  test('a node tells every second that it lives, what it does and how many calls it has', async () => {
+  test('an instance tells every second that it lives, what it does and how many calls it has', async () => {
     const instance = beating(await registerInstance(store, sbc1))
     instance.countCalls(() => 3)
     const sipAddresses = ['10.0.0.1', '192.168.7.1']
@@ -128,7 +128,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     const asked = vi.spyOn(notices, 'query')
     time.advance(1_000)
     await eventually(async () => expect((await row())?.['heartbeat_at']).not.toBe(before))
-    // One statement beats and lists: this node as it is from then on, and the others.
+    // One statement beats and lists: this instance as it is from then on, and the others.
     await eventually(() =>
       expect(instance.list()).toMatchObject([
         { name: 'sbc-0', state: 'lost', isThis: false },
@@ -140,7 +140,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     expect(await row()).toMatchObject({ state: 'stopped' })
   })
 
-  test('a node whose clock is 90 s ahead of the server warns, goes by the server, and all nodes know it until it agrees again', async () => {
+  test('an instance whose clock is 90 s ahead of the server warns, goes by the server, and all instances know it until it agrees again', async () => {
     let aheadMs = 90_000
     const start = { sentAt: time.now(), answeredAt: time.now(), serverAt: Date.now() }
     const clock = new ServerClock(time.now, start)
@@ -167,7 +167,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     instance.stop()
   })
 
-  test('a node whose name another process has taken is fenced for good', async () => {
+  test('an instance whose name another process has taken is fenced for good', async () => {
     const instance = beating(await registerInstance(store, sbc1))
     await silence(10_000)
     await registerInstance(store, { ...sbc1, installId: 'two' })
@@ -181,7 +181,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     expect(await row()).toMatchObject({ epoch: 2, state: 'starting', install_id: 'two' })
   })
 
-  test('a node that is silent for long is fenced by another one, and only then gone', async () => {
+  test('an instance that is silent for long is fenced by another one, and only then gone', async () => {
     const silent = beating(
       await registerInstance(store, { ...sbc1, name: 'sbc-2', installId: 'two' }),
     )
@@ -198,7 +198,7 @@ describe.runIf(hasPostgres)('nodes that share a database', () => {
     instance.stop()
   })
 
-  test('a node that has granted for an hour is not gone before that is over', async () => {
+  test('an instance that has granted for an hour is not gone before that is over', async () => {
     const silent = beating(
       await registerInstance(store, { ...sbc1, name: 'sbc-2', installId: 'two' }),
     )

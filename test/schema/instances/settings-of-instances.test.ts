@@ -12,7 +12,7 @@ import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { eventually } from '../../support/waiting.ts'
 
-test('only settings that both nodes know are compared', () => {
+test('only settings that both instances know are compared', () => {
   const instances = new Map<string, CommonSettings>([
     ['a', { EXIT_CODES: '00', UNKNOWN_CALLER: 'deny' }],
     ['b', { EXIT_CODES: '00', NEWER: 'on' }],
@@ -23,7 +23,7 @@ test('only settings that both nodes know are compared', () => {
   ])
 })
 
-describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
+describe.runIf(hasPostgres)('settings of instances that share a database', () => {
   async function opened() {
     const database = await sharedDatabase()
     const store = await database.open()
@@ -57,7 +57,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     return { instance, store }
   }
 
-  test('a node that starts with another value is told so before it serves, and the others are, too, until it is the same', async () => {
+  test('an instance that starts with another value is told so before it serves, and the others are, too, until it is the same', async () => {
     const { instance, store } = await opened()
     const a = await instance('sbc-1', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
     await a.serve()
@@ -87,7 +87,7 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     await b.become('stopped')
     await a.settings.poll()
     expect([a.log[1]?.level, a.settings.differing.size]).toEqual(['info', 0])
-    // The next run of that node has the same.
+    // The next run of that instance has the same.
     const again = await instance('sbc-2', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
     await again.settings.poll()
     await again.serve()

@@ -1,4 +1,4 @@
-/** Nodes, each on a machine of its own, and the PostgreSQL server that they share. */
+/** Instances, each on a machine of its own, and the PostgreSQL server that they share. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -25,7 +25,7 @@ export interface Cluster {
   readonly instances: readonly ClusterInstance[]
   /** Statements of this process, which no cut link concerns. */
   readonly statements: PostgresStatements
-  /** Starts the nodes: what they look for at their start is there already. */
+  /** Starts the instances: what they look for at their start is there already. */
   serve(): Promise<void>
   close(): Promise<void>
 }

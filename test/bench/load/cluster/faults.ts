@@ -20,7 +20,7 @@ interface Fault {
   readonly atMs: number
   /** How long it lasts; a process that was killed is started again a second later by itself. */
   readonly forMs: number
-  /** Number of the node; of the database, how it ends. */
+  /** Number of the instance; of the database, how it ends. */
   readonly target: number
   readonly how: 'fast' | 'immediate'
 }
@@ -37,7 +37,8 @@ interface FaultOptions {
 }
 
 /**
- * None lasts longer than `durationMs`. One node has one fault at a time, and so has the database.
+ * None lasts longer than `durationMs`. One instance has one fault at a time, and so has the
+ * database.
  */
 export function planFaults(options: FaultOptions): readonly Fault[] {
   const { seed, instances, durationMs, everyMs, kinds } = options
@@ -57,7 +58,7 @@ export function planFaults(options: FaultOptions): readonly Fault[] {
   return faults
 }
 
-/** Stands in the place of a node's number. */
+/** Stands in the place of an instance's number. */
 const DATABASE = -1
 /** Before the same part has the next fault. */
 const SETTLING_MS = 2_000

@@ -116,7 +116,7 @@ test('a change that is refused when it is approved stays unmade, and its proposa
   expect(rig.stateOfNode()).toBe('active')
 })
 
-test('of people who approve and refuse at once, on two nodes, one decides', async () => {
+test('of people who approve and refuse at once, on two instances, one decides', async () => {
   const rig = await openProposalRig()
   const instance = apiWith(rig.deps)
   for (let round = 1; round <= 3; round += 1) {

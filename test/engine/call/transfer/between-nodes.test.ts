@@ -1,6 +1,6 @@
 /**
- * Attended transfers whose two calls are on different nodes (RFC 5589 §7.3), on two nodes in
- * memory.
+ * Attended transfers whose two calls are on different instances (RFC 5589 §7.3), on two instances
+ * in memory.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
@@ -28,7 +28,7 @@ afterEach(() => instances.stop())
 const referTo = (leg: Leg, more = ''): string =>
   `sip:1777@acme.example?Replaces=${encodeURIComponent(replacing(leg, more))}`
 
-/** The transferor talks to X at node a, and to Y at node b. */
+/** The transferor talks to X at instance a, and to Y at instance b. */
 async function consulting(): Promise<{ first: Pair; second: Pair }> {
   return { first: await establish(instances.a), second: await establish(instances.b) }
 }
@@ -53,7 +53,7 @@ async function transferred() {
   return { first, second, toY, toX, notify }
 }
 
-test('the other two are connected across the nodes, and the transferor is out of both calls', async () => {
+test('the other two are connected across the instances, and the transferor is out of both calls', async () => {
   const { first, second, toY, toX, notify } = await transferred()
   expect(toY.body).toContain('s=answer of b')
   expect(toX.body).toContain('s=answer of y')
@@ -68,7 +68,7 @@ test('the other two are connected across the nodes, and the transferor is out of
 })
 
 test.each(['first', 'second'] as const)(
-  'when the party of the %s call hangs up, all ends, and each call has been charged on its node',
+  'when the party of the %s call hangs up, all ends, and each call has been charged on its instance',
   async (which) => {
     const both = await transferred()
     const other = which === 'first' ? both.second : both.first
@@ -76,7 +76,7 @@ test.each(['first', 'second'] as const)(
     b.request('BYE', bLeg)
     other.b.reply(await other.b.next('BYE'), 200)
     await b.next('200 BYE')
-    // The call that connects the nodes is free, and has a record on both.
+    // The call that connects the instances is free, and has a record on both.
     for (const rig of [instances.a, instances.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([
         { disposition: 'ANSWERED', customerId: 7, callerNumber: '101' },
@@ -120,14 +120,14 @@ test('when the target refuses the media, the transferor is told 488, and each is
   for (const { a, aLeg, b } of [first, second]) await infoPasses(a, aLeg, b)
 })
 
-test('without another node that is there, the dialog is unknown: 481', async () => {
+test('without another instance that is there, the dialog is unknown: 481', async () => {
   const { first, second } = await consulting()
   instances.isAlive = false
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   expect((await finalNotify(first.a)).body).toContain('481')
 })
 
-test('ten transfers, one after the other, are the most across all nodes', async () => {
+test('ten transfers, one after the other, are the most across all instances', async () => {
   const { first, second } = await consulting()
   Object.assign(instances.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
   await refer(first.a, first.aLeg, referTo(second.aLeg))
@@ -147,7 +147,7 @@ test('a stranger with a token of its own is refused, and replaces no party', asy
   expect(instances.b.calls.size).toBe(1)
 })
 
-test('the count of transfers passes between the nodes', async () => {
+test('the count of transfers passes between the instances', async () => {
   const { first, second } = await consulting()
   Object.assign(instances.a.calls.call('uuid-1') ?? {}, { transfersBefore: 8 })
   await refer(first.a, first.aLeg, referTo(second.aLeg))
@@ -157,13 +157,13 @@ test('the count of transfers passes between the nodes', async () => {
   expect(['uuid-1', 'uuid-2'].map((id) => instances.b.calls.call(id)?.transfersBefore)).toContain(9)
 })
 
-// Semi-attended transfers whose two calls are on different nodes: the second one still rings, at
-// node b.
+// Semi-attended transfers whose two calls are on different instances: the second one still rings,
+// at instance b.
 
 interface Ringing {
-  /** The transferor talks to X at node a. */
+  /** The transferor talks to X at instance a. */
   readonly first: Pair
-  /** It calls Y at node b, which rings. */
+  /** It calls Y at instance b, which rings. */
   readonly phone: SipPeer
   readonly leg: Leg
   readonly y: SipPeer
@@ -232,7 +232,7 @@ test.each(['', ';early-only'])(
     await instances.a.advance(5_000)
     first.a.reply(await first.a.next('BYE'), 200)
     await hangUp(y, yLeg, x)
-    // Who has called pays for both calls; what connects the nodes is free, and has a record on
+    // Who has called pays for both calls; what connects the instances is free, and has a record on
     // each.
     for (const rig of [instances.a, instances.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([

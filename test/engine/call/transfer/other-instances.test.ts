@@ -1,6 +1,6 @@
 /**
- * A transfer between nodes, through a media relay: the node that asks speaks for the transferee,
- * not for the transferor.
+ * A transfer between instances, through a media relay: the instance that asks speaks for the
+ * transferee, not for the transferor.
  */
 import { expect, test } from 'vitest'
 import { TransferInstances } from '../../../../engine/call/transfer/other-instances.ts'
@@ -11,7 +11,7 @@ const party = 'extension 7'
 const asked = { party, transfersBefore: 3, callUuid: 'u' }
 const addresses = { a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3' }
 
-/** Nodes a, b and c; a asks. */
+/** Instances a, b and c; a asks. */
 function cluster() {
   const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0, recorded: '' }
   const [logged, instanceAddresses]: string[][] = [[], []]
@@ -46,7 +46,7 @@ function cluster() {
   }
 }
 
-/** The INVITE of node a for node b, as node b has it. */
+/** The INVITE of instance a for instance b, as instance b has it. */
 function inviteOf(
   asking: TransferInstances,
   more: Partial<SipRequest> = {},
@@ -83,7 +83,7 @@ test('each of the others that is there is asked, with what only it can read', ()
   expect(a.candidates(replaces, asked).map(({ holder }) => holder)).toEqual(['c'])
 })
 
-test('an INVITE without a token is none of a node', () => {
+test('an INVITE without a token is none of an instance', () => {
   const { world, a, b } = cluster()
   expect(b.read({ ...inviteOf(a), headers: { replaces: 'c1;to-tag=to;from-tag=from' } })).toBe(
     undefined,

@@ -72,7 +72,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     expect(log).toEqual([])
   })
 
-  test('what a node was sending when it was killed, it sends again at its start; another node waits a minute', async () => {
+  test('what an instance was sending when it was killed, it sends again at its start; another instance waits a minute', async () => {
     const { ocs, statements, start, report } = await opened()
     await report('of-this-node', 'one')
     await report('of-another-node', 'two')

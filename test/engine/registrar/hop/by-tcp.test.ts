@@ -1,4 +1,4 @@
-/** A phone that has registered over TCP at another node: on real sockets. */
+/** A phone that has registered over TCP at another instance: on real sockets. */
 import { onTestFinished, test } from 'vitest'
 import { startTwoInstances } from '../../../support/two-nodes.ts'
 

@@ -4,7 +4,7 @@ import {
   PeerInstances,
 } from '../../../../engine/registrar/hop/peer-instances.ts'
 
-/** Nodes of which the first list is known, and names that DNS knows. */
+/** Instances of which the first list is known, and names that DNS knows. */
 function registry(...known: readonly KnownInstance[]) {
   const state = {
     nodes: known,
@@ -52,20 +52,20 @@ test.each([
   ['sip:192.0.2.1:5070;transport=tcp', { host: '192.0.2.1', port: 5_070, protocol: 'tcp' }],
   ['sip:[2001:db8::1];transport=tls', { host: '2001:db8::1', port: 5_061, protocol: 'tls' }],
   ['sips:192.0.2.1;transport=tcp', { host: '192.0.2.1', port: 5_061, protocol: 'tls' }],
-])('%s says where a node takes requests', (sipUri, sip) => {
+])('%s says where an instance takes requests', (sipUri, sip) => {
   const { peers } = registry(instance('a', sipUri))
   expect(peers.find('a')?.sip).toEqual(sip)
 })
 
 test.each([null, '', 'tel:1', 'sip:192.0.2.1;transport=ws', 'sip:192.0.2.1;transport=sctp'])(
-  'a node at %s is reached by none',
+  'an instance at %s is reached by none',
   (sipUri) => {
     const { peers } = registry(instance('a', sipUri))
     expect(peers.find('a')).toBeUndefined()
   },
 )
 
-test('nodes that come, go and die are seen within half a second', () => {
+test('instances that come, go and die are seen within half a second', () => {
   const { state, peers } = registry(instance('a', 'sip:192.0.2.1'))
   expect(peers.find('a')?.isAlive).toBe(true)
   state.nodes = [instance('a', 'sip:192.0.2.1', false), instance('b', 'sip:192.0.2.2')]
@@ -80,7 +80,7 @@ test('nodes that come, go and die are seen within half a second', () => {
   expect(peers.has('192.0.2.2')).toBe(false)
 })
 
-test('a node that does not answer counts as gone at once, until heartbeats after that prove that it lives', () => {
+test('an instance that does not answer counts as gone at once, until heartbeats after that prove that it lives', () => {
   const { state, peers } = registry(instance('a', 'sip:192.0.2.1'), instance('b', 'sip:192.0.2.2'))
   expect(peers.alive).toEqual(['a', 'b'])
   peers.suspect('b')
@@ -95,7 +95,7 @@ test('a node that does not answer counts as gone at once, until heartbeats after
   expect(state.told).toEqual([expect.stringContaining('warn a node does not answer')])
 })
 
-test('a request that comes from another address of the node, as the node has told it, is one of that node', () => {
+test('a request that comes from another address of the instance, as the instance has told it, is one of that instance', () => {
   const { peers } = registry({
     ...instance('b', 'sip:192.0.2.2'),
     addresses: ['10.0.0.2', '2001:DB8::2'],
@@ -108,7 +108,7 @@ test('a request that comes from another address of the node, as the node has tol
   ])
 })
 
-test('what a node tells exempts no source, until a token has come from there, and for ten minutes then', () => {
+test('what an instance tells exempts no source, until a token has come from there, and for ten minutes then', () => {
   const { state, peers } = registry({ ...instance('b', 'sip:192.0.2.2'), addresses: ['10.0.0.2'] })
   expect([peers.has('192.0.2.2'), peers.has('10.0.0.2')]).toEqual([true, false])
   peers.noteToken('::ffff:10.0.0.2')
@@ -122,15 +122,15 @@ test('what a node tells exempts no source, until a token has come from there, an
   expect(peers.has('10.0.0.2')).toBe(false)
 })
 
-test('what comes from the address of this node itself is a stranger, unless another node says that it has it, too', () => {
+test('what comes from the address of this instance itself is a stranger, unless another instance says that it has it, too', () => {
   const own = '192.0.2.9'
   const self = { ...instance('self', `sip:${own}`), addresses: [own, '10.0.0.9'] }
   const { state, peers } = registry(self, instance('b', 'sip:192.0.2.2'))
   expect([peers.has(own), peers.isAnnounced(own)]).toEqual([false, false])
   expect([peers.find('self')?.addresses, peers.has('192.0.2.2')]).toEqual([[own, '10.0.0.9'], true])
-  // Bans are for all nodes: the requests of this one may come to them from there.
+  // Bans are for all instances: the requests of this one may come to them from there.
   expect(peers.isAnnounced('10.0.0.9')).toBe(true)
-  // Another node behind the address of this machine.
+  // Another instance behind the address of this machine.
   peers.noteToken(own)
   expect(peers.has(own)).toBe(true)
   state.now += 600_000
@@ -144,7 +144,7 @@ test('what comes from the address of this node itself is a stranger, unless anot
   }
 })
 
-test('an address that several nodes tell, as that of a bridge for containers, exempts no source at all', () => {
+test('an address that several instances tell, as that of a bridge for containers, exempts no source at all', () => {
   const bridge = '172.17.0.1'
   const { peers } = registry(
     { ...instance('a', 'sip:192.0.2.1'), addresses: [bridge] },

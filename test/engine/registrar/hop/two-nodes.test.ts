@@ -1,6 +1,6 @@
 /**
- * Calls for phones that have registered at another node, on two nodes in memory: SIP from end to
- * end.
+ * Calls for phones that have registered at another instance, on two instances in memory: SIP from
+ * end to end.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
@@ -71,7 +71,7 @@ test('a stranger that has seen the token of a call, or of a dialog, gains nothin
   expect(instances.b.asked).toEqual([])
 })
 
-test('a node that says nothing to an INVITE is reported, and not waited for as long as a phone', async () => {
+test('an instance that says nothing to an INVITE is reported, and not waited for as long as a phone', async () => {
   await instances.phone()
   instances.b.crash()
   const { caller } = await instances.dial()
@@ -80,7 +80,7 @@ test('a node that says nothing to an INVITE is reported, and not waited for as l
   expect(instances.a.silent).toEqual(['b'])
 })
 
-test('a phone that says nothing is given up in the time of a phone, and its node is not blamed', async () => {
+test('a phone that says nothing is given up in the time of a phone, and its instance is not blamed', async () => {
   const phone = await instances.phone()
   const { caller } = await instances.dial()
   await phone.next('INVITE')
@@ -91,7 +91,7 @@ test('a phone that says nothing is given up in the time of a phone, and its node
   expect(instances.a.silent).toEqual([])
 })
 
-test('an INVITE that is too large for another node is 513, and its phone can be called again', async () => {
+test('an INVITE that is too large for another instance is 513, and its phone can be called again', async () => {
   const phone = await instances.phone()
   const large = `${sdp('offer')}a=x:${'y'.repeat(17_000)}\r\n`
   const { caller } = await instances.dial(large)
