@@ -3,7 +3,6 @@ import { ChainedHooks } from '../../../engine/hooks/chained-hooks.ts'
 import type {
   DecidingHook,
   HookAnswer,
-  HookDecisions,
   HookName,
   HookPort,
   InviteDecision,
@@ -22,7 +21,7 @@ function scripted(answer: HookAnswer<InviteDecision> | undefined): ScriptedHooks
     has: (hook) => answer !== undefined && (hook === 'onInvite' || hook === 'onEnd'),
     async ask<H extends DecidingHook>(hook: H) {
       asked.push(hook)
-      return (answer ?? { kind: 'nothing' }) as HookAnswer<HookDecisions[H]>
+      return answer ?? { kind: 'nothing' }
     },
     tell: (hook) => void asked.push(hook),
   }
