@@ -30,7 +30,7 @@ import { probeThrough } from './call/user-agent/probe.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
 import { type Config, probeDefaults } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
-import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
+import { HostAddresses, hostResolver, type ResolveHost } from './dispatcher/host-addresses.ts'
 import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { Engine } from './engine.ts'
 import { EventLog } from './event-log.ts'
@@ -105,6 +105,10 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** Absent: DNS. */
+  readonly resolveHost?: ResolveHost
+  /** Absent: calls are recorded where there is a relay, and a place for recordings. */
+  readonly canRecord?: () => boolean
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */
@@ -157,7 +161,8 @@ function createBase(deps: EngineDeps) {
   const { config, store, installation, now, wallNow, schedule, log } = deps
   const served = new ServedSip()
   const listeners = () => served.listeners
-  const hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
+  const resolve = deps.resolveHost ?? hostResolver(config.sip.dnsServers)
+  const hosts = new HostAddresses(resolve, schedule)
   hosts.watch('own', ownNames(config))
   const ownPlaces = ownPlacesOf({
     config,
@@ -469,7 +474,7 @@ function createMediaParts(
 
 /** The operator's code, and what its decisions may name. */
 function hookSources(
-  { payerOf }: EngineDeps,
+  { payerOf, canRecord }: EngineDeps,
   { routing, dispatcher, hooks: port }: Routes,
   { recordings }: MediaParts,
 ): HookSources {
@@ -478,7 +483,8 @@ function hookSources(
     carriersNamed: (wanted) => routing.carriersNamed(wanted),
     agentsNamed: (wanted) => routing.agentsNamed(wanted),
   }
-  return { port, payerOf, records, canRecord: () => recordings !== undefined }
+  const isRecording = () => recordings !== undefined
+  return { port, payerOf, records, canRecord: canRecord ?? isRecording }
 }
 
 function createCallControl(

@@ -22,13 +22,12 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { isServerUnavailable } from '../schema/postgres/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
-import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
 import { type Config, type Environment, withoutSecrets } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
-import { createEngine, type EngineDeps } from './create-engine.ts'
+import { createEngine } from './create-engine.ts'
 import type { Engine } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import {
@@ -39,6 +38,7 @@ import {
 } from './shares/instance-shares.ts'
 import { HookHost } from './hooks/hook-host.ts'
 import { HttpCertificates } from './http-certificates.ts'
+import { minutePrices } from './minute-prices.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
 import { instanceSipPlaceOf, instanceUrlOf } from './stores/instance-place.ts'
@@ -339,7 +339,7 @@ function engineOn(
     installation: stores.local === undefined ? installationOf(store, node) : undefined,
     clocks: stores.clocks,
     ...(ocs && {
-      priceOf: pricesOf(ocs, deps),
+      priceOf: minutePrices(ocs, deps.now),
       foresee: (asked) => ocs.foresee(asked),
       payerOf: (asked) => ocs.payerOf(asked),
     }),
@@ -414,14 +414,6 @@ const lastClosed = (
   () => changes.stop(),
   ...shares.map((each) => () => each?.stop()),
 ]
-
-/** A call of one minute, so that connect fees and long first increments count. */
-const pricesOf =
-  (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
-  (ratePlanId, number) => {
-    const rate = ocs.rateFor(ratePlanId, number, now())
-    return rate && { minuteMicros: costMicros(rate.tariff, 60), isBlocked: rate.isBlocked }
-  }
 
 /** Last of all: a start that fails makes no user whose password is never shown again. */
 async function announceAdmin(

@@ -19,6 +19,7 @@ import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
+import type { DecidingHook, HookDecisions } from './hooks.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
 export type TelemetrySnapshot = Readonly<Record<string, number>>
@@ -449,6 +450,8 @@ export interface SimulationRequest {
   readonly to: string
   /** Undefined: a Call-ID of its own. */
   readonly callId: string | undefined
+  /** Further headers of the INVITE, by lower-case names. Absent: there are none. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The call is charged at the rates in force then (milliseconds UTC); undefined: now. */
   readonly at: number | undefined
 }
@@ -475,15 +478,21 @@ export interface Simulation {
   readonly order: CandidateOrder
   /** The dispatcher set that was asked; null: none. */
   readonly setId: number | null
-  /** The answer of the operator's own code before the call is planned; null: none was given. */
-  readonly hook: {
-    readonly by: string
-    readonly decision: object | null
-    /** Why it has failed, or what of its decision has no effect; null: neither. */
-    readonly failed: string | null
-  } | null
+  /** The answers of the operator's own code, in the order in which it was asked. */
+  readonly hooks: readonly SimulatedHook[]
   /** At most `MAX_PASSED_OVER`. */
   readonly passedOver: readonly PassedOverCandidate[]
+}
+
+/** A hook that has decided, or failed. */
+export interface SimulatedHook {
+  readonly hook: 'onInvite' | 'onRoute' | 'onAttemptFailed'
+  /** The file or the routing webhook. */
+  readonly by: string
+  /** Null: it has failed. */
+  readonly decision: HookDecisions[DecidingHook] | null
+  /** Why it has failed, or what of its decision has no effect; null: neither. */
+  readonly failed: string | null
 }
 
 export interface SimulatedOrigin {

@@ -111,8 +111,11 @@ function Result({ simulation }: { simulation: Simulation }) {
               <OtherSources names={simulation.other_sources} />
             </>
           ),
-          Hook: simulation.hook !== null && (
-            <Text value={hookText({ hook: 'onInvite', ...simulation.hook })} max={400} />
+          Hooks: simulation.hooks.length > 0 && (
+            <Text
+              value={simulation.hooks.map((each) => hookText({ ...each })).join(' ')}
+              max={400}
+            />
           ),
           Direction: `${simulation.emergency ? 'emergency, ' : ''}${simulation.direction}`,
           Payer: isCustomerShown ? (
