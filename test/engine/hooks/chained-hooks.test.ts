@@ -3,6 +3,7 @@ import { ChainedHooks } from '../../../engine/hooks/chained-hooks.ts'
 import type {
   DecidingHook,
   HookAnswer,
+  HookDecisions,
   HookName,
   HookPort,
   InviteDecision,
