@@ -246,7 +246,7 @@ export const event = verifyWebhook({ body: '', headers: new Headers(), secret: '
   const hooks = readdirSync('examples/hooks').filter((name) => name !== 'announcement.ts')
   const texts = hooks.map((name) => readFileSync(join('examples/hooks', name), 'utf8'))
   check(
-    'hooks',
+    'examples',
     ['es2023'],
     ['node'],
     Object.fromEntries(texts.map((text, at) => [`${at}.mts`, text])),
