@@ -149,7 +149,8 @@ function printSummary(
   context: CommandContext,
 ): void {
   context.print(
-    `demo: ${instances.length} nodes, three PBX nodes and callers; database ${url}; Ctrl-C stops it`,
+    `demo: ${instances.length} nodes, three PBX nodes and callers; ` +
+      `database ${url}; Ctrl-C stops it`,
   )
   for (const [index, { name, pid, api, sipPort }] of instances.entries())
     context.print(
