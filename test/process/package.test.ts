@@ -255,7 +255,9 @@ export const event = verifyWebhook({ body: '', headers: new Headers(), secret: '
 })
 
 test('GUIDE: a hook is tested by its types and by Vitest, in a folder with the package alone', () => {
-  const [, section = ''] = readFileSync('GUIDE.md', 'utf8').split('\n## Ask your code about every call\n')
+  const [, section = ''] = readFileSync('GUIDE.md', 'utf8').split(
+    '\n## Ask your code about every call\n',
+  )
   const [hooks = '', tests = ''] = [...section.matchAll(/```ts\n([\s\S]*?)```/g)].map(
     ([, block = '']) => block,
   )
