@@ -89,7 +89,10 @@ export class AskedWebhook {
     const outcome = await this.#timed(call).finally(end)
     if (outcome.kind === 'failed') return this.#failed(outcome)
     this.#breaker.succeeded()
-    if (key !== undefined) this.#cache?.keep(key, outcome.answer, outcome.bytes, steadyNow())
+    // Of a simulation the receiver may say something else.
+    const isKept = call.isSimulated !== true
+    if (isKept && key !== undefined)
+      this.#cache?.keep(key, outcome.answer, outcome.bytes, steadyNow())
     return this.#given(outcome.answer)
   }
 
