@@ -325,7 +325,8 @@ function takeOfApplication(
   deps: CallDeps,
 ): void {
   const run = deps.applications?.runAt(request.sourceAddress, request.sourcePort)
-  const origin = applicationOrigin(callUuid === undefined ? undefined : deps.calls.call(callUuid))
+  const madeIn = callUuid === undefined ? undefined : (deps.calls.call(callUuid) ?? 'ended')
+  const origin = applicationOrigin(madeIn)
   const invite = applicationInvite(readInvite(request, deps.newUuid(), origin, deps.routing), deps)
   const start = { ...startOf(invite, 'application', deps.now()), applicationRun: run }
   return begin(request, invite, start, { way: 'application' }, deps)
