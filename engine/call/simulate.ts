@@ -35,6 +35,7 @@ import {
   type Route,
   routeCall,
   type RouteDeps,
+  tenantOf,
 } from './inbound/route.ts'
 import { CallHooks, type HookedInvite, type HookSources } from './hooks/call-hooks.ts'
 import type { HeaderFilter } from './sip-headers.ts'
@@ -72,7 +73,8 @@ export async function simulate(
   const origin = originIn(request, deps)
   if (origin === undefined) return undefined
   const received = inviteOf(request, origin, deps)
-  const hooked = await askHook(received, deps)
+  const isOfAsker = request.tenantId === null || tenantOf(origin, deps) === request.tenantId
+  const hooked = isOfAsker ? await askHook(received, deps) : undefined
   const invite = hooked?.kind === 'goes_on' ? hooked.invite : received
   const foreseen = foreseenRoutes(deps)
   const decided =

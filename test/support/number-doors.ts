@@ -208,11 +208,15 @@ export async function openDoors(
   }
 
   /** The verdict of `simulate_call` on a call of extension 101. */
-  async function simulated(to: string, hooks?: HookSources): Promise<Verdict> {
+  async function simulated(
+    to: string,
+    hooks?: HookSources,
+    tenantId: number | null = null,
+  ): Promise<Verdict> {
     const source = { kind: 'extension', extension: '101', domain } as const
     const { verdict, payment, candidates, hook, calledNumber } =
       (await simulate(
-        { source, from: '101', to, callId: undefined, at: undefined },
+        { source, from: '101', to, callId: undefined, at: undefined, tenantId },
         {
           ...deps,
           routing,

@@ -46,3 +46,14 @@ test('a refusal, a failure, and a hook that says nothing', async () => {
   expect(await doors.simulated('+4930100', hooks)).toMatchObject({ hook: null })
   expect(await doors.simulated('112', hooks)).toMatchObject({ hook: null })
 })
+
+test("a tenant's simulation of a call that is not its own asks nobody's code", async () => {
+  const doors = await openDoors()
+  const hooks = new ScriptedHooks()
+  hooks.answers.onInvite = decides({ refuse: { status: 403 } })
+  const [acme, other] = [1, 2]
+  expect(await doors.simulated('+4930100', hooks, other)).toMatchObject({ hook: null })
+  expect(hooks.asked).toEqual([])
+  await doors.simulated('+4930100', hooks, acme)
+  expect(hooks.asked).toHaveLength(1)
+})
