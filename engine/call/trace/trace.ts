@@ -152,9 +152,13 @@ function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): T
   return [{ kind: 'message', at, direction, leg, transport, address, text }]
 }
 
-/** A digest response can be guessed at, and an SDES key opens the media. */
+/**
+ * A digest response can be guessed at, an SDES key opens the media, and the headers between us and
+ * an application prove who it is.
+ */
 const withoutSecrets = (text: string): string =>
   text
+    .replace(/^(x-tollgate-[a-z]+):[^\r\n]*/gim, '$1: (not shown)')
     .replace(/^((?:proxy-)?authorization):[^\r\n]*/gim, '$1: (not shown)')
     .replace(/^(a=crypto:\d+ \S+ inline:)[^\r\n]*/gim, '$1(not shown)')
 
