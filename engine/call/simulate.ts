@@ -95,7 +95,7 @@ export async function simulate(
     candidates,
     order,
     setId: foreseen.setId(),
-    hook: hookShown(hooked),
+    hook: hookShown(hooked, request.tenantId),
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
 }
@@ -109,11 +109,16 @@ function askHook(invite: IncomingInvite, deps: SimulationDeps): Promise<HookedIn
   return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
 }
 
-function hookShown(hooked: HookedInvite | undefined): Simulation['hook'] {
+/** A tenant does not learn paths and addresses of the platform. */
+const PLATFORM_FAILED = 'it has failed'
+
+function hookShown(hooked: HookedInvite | undefined, asker: number | null): Simulation['hook'] {
   const notes = hooked?.effects.notes.flatMap((note) => (note.what === 'hook' ? [note] : [])) ?? []
   const [first] = notes
   if (first === undefined) return null
-  const failed = notes.find((note) => note.failed !== undefined)?.failed ?? null
+  const failure = notes.find((note) => note.failed !== undefined)
+  const isTold = asker === null || failure?.tenantId === asker
+  const failed = (isTold || failure === undefined ? failure?.failed : PLATFORM_FAILED) ?? null
   return { by: first.by, decision: first.decision ?? null, failed }
 }
 

@@ -84,8 +84,10 @@ function readNote(note: Note): TraceEntry {
     case 'transfer':
       return { kind: 'decision', at, what, detail: { ...note.transfer } }
     case 'hook': {
-      const { hook, by, decision = null, failed = null, fallback = null } = note
-      return { kind: 'decision', at, what, detail: { hook, by, decision, failed, fallback } }
+      const { hook, by, decision = null, failed = null, fallback = null, tenantId } = note
+      const owner = tenantId != null && { tenantId }
+      const detail = { hook, by, decision, failed, fallback, ...owner }
+      return { kind: 'decision', at, what, detail }
     }
     case 'routed':
     default: {

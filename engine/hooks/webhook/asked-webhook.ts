@@ -178,7 +178,9 @@ export class AskedWebhook {
 
   #failure(why: string): Answer {
     this.#figures.failed += 1
-    return { kind: 'failed', by: this.name, why, fallback: this.record.fallback }
+    const { tenantId, fallback } = this.record
+    const owner = tenantId !== null && { tenantId }
+    return { kind: 'failed', by: this.name, why, ...owner, fallback }
   }
 }
 
