@@ -104,7 +104,7 @@ test('while the file is loaded again no call goes past it', async () => {
       caller.next('486 INVITE'),
       node.next('INVITE').then((invite) => {
         passed.push(invite.text)
-        node.reply(invite, 486, { tag: 'b' })
+        return node.reply(invite, 486, { tag: 'b' })
       }),
     ])
     isTaken = isLast && rig.applications.candidate() !== undefined
