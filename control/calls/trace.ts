@@ -127,7 +127,7 @@ const traceCallRoute = (deps: TraceRoutesDeps) =>
     describeRoute({
       id: 'traceCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Get the SIP trace of a call: the messages of all legs, and the decisions between ' +
         'them. Without `calls:control` the tags of its dialogs are hidden.',
@@ -170,7 +170,7 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
     describeRoute({
       id: 'captureCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Get the SIP messages of a call as a packet capture (libpcap). Each message is one ' +
         'UDP datagram, whatever transport carried it. Without `calls:control` the tags of its ' +
@@ -191,8 +191,8 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
   )
 
 /**
- * Answers with the trace of this node, with the response of the node that has it, or with the end
- * that `ifForgotten` reads from the call record.
+ * Answers with the trace of this instance, with the response of the instance that has it, or with
+ * the end that `ifForgotten` reads from the call record.
  */
 async function answered(
   c: Context<ControlEnv>,
@@ -205,9 +205,9 @@ async function answered(
   if (trace !== undefined) return answer(trace)
   const answerElsewhere = await answerOfPeer(c, deps.others)
   if (answerElsewhere !== undefined) return answerElsewhere
-  // An asking node gets only the memory of this node: another may have more.
-  const isNode = c.get('instanceRequest') !== undefined
-  const ended = isNode ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
+  // An asking instance gets only the memory of this instance: another may have more.
+  const isInstance = c.get('instanceRequest') !== undefined
+  const ended = isInstance ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
   if (ended === undefined) throw notFound('call')
   return answer(ended)
 }

@@ -417,7 +417,7 @@ async function connect(
   const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (invite.origin.kind === 'carrier') {
-    // The last check, because it counts the call. Other nodes may have to be asked.
+    // The last check, because it counts the call. Other instances may have to be asked.
     const admitted = deps.routing.admitCarrierCall(invite.origin.carrierId)
     const isAdmitted = typeof admitted === 'boolean' ? admitted : await admitted
     if (call.end) return refuse(call, call.end, deps)

@@ -92,7 +92,7 @@ export class HookThreadRunner {
     if (middleware !== undefined) await this.#application?.startApplication(middleware)
     const hasApplication = this.#application?.isUsed === true
     if (hooks.size === 0 && !hasApplication)
-      return 'it exports no hook, such as "export const onInvite = (call) => …"'
+      return warnings[0] ?? 'it exports no hook, such as "export const onInvite = (call) => …"'
     this.#hooks = hooks
     return {
       hooks: [...hooks.keys()],
@@ -122,7 +122,7 @@ export class HookThreadRunner {
   uncaught(error: unknown): void {
     this.#uncaught += 1
     if (this.#uncaught > MAX_UNCAUGHT) return
-    const problem = describeThrown(error, this.#world.ownFolder)
+    const problem = this.#describe(error)
     this.#world.post({ type: 'uncaught', problem })
   }
 
@@ -171,10 +171,10 @@ export class HookThreadRunner {
       if (!isPromise(answer)) return this.#answer(id, hook, answer, start)
       answer.then(
         (settled) => this.#answer(id, hook, settled, start),
-        (error: unknown) => this.#failed(id, describeThrown(error, this.#world.ownFolder), start),
+        (error: unknown) => this.#failed(id, this.#describe(error), start),
       )
     } catch (error) {
-      this.#failed(id, describeThrown(error, this.#world.ownFolder), start)
+      this.#failed(id, this.#describe(error), start)
     }
   }
 
@@ -203,7 +203,7 @@ export class HookThreadRunner {
 
   #tell(hook: ToldHook, argument: unknown): void {
     const end = this.#told.begin(hook)
-    const failed = (error: unknown): void => end(describeThrown(error, this.#world.ownFolder))
+    const failed = (error: unknown): void => end(this.#describe(error))
     try {
       const result = this.#hooks.get(hook)?.(argument)
       if (!isPromise(result)) return end()
@@ -211,6 +211,12 @@ export class HookThreadRunner {
     } catch (error) {
       failed(error)
     }
+  }
+
+  /** An error of a library, such as that of `fetch`, may have no frame in the file. */
+  #describe(thrown: unknown): ThrownProblem {
+    const problem = describeThrown(thrown, this.#world.ownFolder)
+    return problem.file === null ? this.#inFile(problem.message) : problem
   }
 
   /** The line is not known: the answer was given before it was looked at. */

@@ -139,6 +139,8 @@ export interface HookCandidate {
 
 export interface HookRoute {
   readonly callUuid: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   readonly from: string
   readonly to: string
   readonly direction: 'inbound' | 'outbound' | 'internal'
@@ -153,6 +155,8 @@ export interface RouteDecision {
 
 export interface HookAttempt {
   readonly callUuid: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   readonly to: string
   readonly candidate: HookCandidate
   /** The last response; 0: none. */

@@ -187,7 +187,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const ocs = new Ocs({ store, journal, unknownCaller, log, ...clocks })
   const records: CallRecord[] = []
   const engine = createEngine({
-    node: { name: 'one' },
+    instance: { name: 'one' },
     config,
     store,
     ...clocks,

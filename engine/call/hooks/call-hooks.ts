@@ -121,15 +121,18 @@ export class CallHooks {
       : { kind: 'goes_on', invite, effects }
   }
 
-  /** Asks about a route. Undefined: no hook is asked about it. */
+  /**
+   * Asks about a route. Undefined: no hook is asked about it. `isSimulated`: no call follows.
+   */
   route(
     { start }: Pick<LiveCall, 'start'>,
     route: Route,
     calledNumber: string,
+    isSimulated = false,
   ): Promise<HookedRoute> | undefined {
     const isAsked = this.#sources.port.has('onRoute') && !isOfSupervisor(start)
     return isAsked && route.kind === 'candidates'
-      ? this.#askRoute(start, route, calledNumber)
+      ? this.#askRoute(start, route, calledNumber, isSimulated)
       : undefined
   }
 
@@ -137,11 +140,13 @@ export class CallHooks {
     { callUuid, callerNumber: from }: LiveCall['start'],
     route: Route & { readonly kind: 'candidates' },
     to: string,
+    isSimulated: boolean,
   ): Promise<HookedRoute> {
     const { direction, candidates } = route
     const hook = 'onRoute'
     const facts = candidates.map(candidateFacts)
-    const answer = await this.#ask(hook, { callUuid, from, to, direction, candidates: facts })
+    const asked = { callUuid, from, to, direction, candidates: facts }
+    const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { route, notes: [] }
     const refusedBy = (end: CallRefusal): Route => ({ kind: 'refused', direction, end })
     const failed = (failure: Failure): HookedRoute => ({
@@ -163,11 +168,16 @@ export class CallHooks {
   }
 
   /** Asks about the next destination. Undefined: the hook says nothing. */
-  async attempt(call: LiveCall, attempt: FailedAttempt): Promise<HookedAttempt> {
+  async attempt(
+    call: Pick<LiveCall, 'start'>,
+    attempt: FailedAttempt,
+    isSimulated = false,
+  ): Promise<HookedAttempt> {
     const { callUuid, calledNumber: to } = call.start
     const hook = 'onAttemptFailed'
     const answer = await this.#ask(hook, {
       callUuid,
+      ...(isSimulated && { isSimulated }),
       to,
       candidate: candidateFacts(attempt.destination),
       status: attempt.status,
