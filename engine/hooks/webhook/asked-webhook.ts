@@ -89,7 +89,7 @@ export class AskedWebhook {
     const outcome = await this.#timed(call).finally(end)
     if (outcome.kind === 'failed') return this.#failed(outcome)
     this.#breaker.succeeded()
-    // Of a simulation the receiver may say something else.
+    // The receiver may say something else of a simulation.
     const isKept = call.isSimulated !== true
     if (isKept && key !== undefined)
       this.#cache?.keep(key, outcome.answer, outcome.bytes, steadyNow())
