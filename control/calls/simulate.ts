@@ -194,7 +194,8 @@ export async function simulateFor(
   if (source.kind === 'extension' && source.extension !== request.from)
     throw invalid('from', `must be ${source.extension}: a phone calls as itself`)
   const { from, to, call_id: callId, at } = request
-  const simulation = await deps.engine.simulate({ source, from, to, callId, at })
+  const { tenantId } = principal
+  const simulation = await deps.engine.simulate({ source, from, to, callId, at, tenantId })
   if (simulation === undefined)
     throw isChosen
       ? notNamed(others)

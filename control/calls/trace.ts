@@ -255,7 +255,10 @@ const tags = /((?:;|%3B|[ \t])[ \t]*(?:[a-z]+-)?tag[ \t]*(?:=|%3D)[ \t]*["']?)([
 export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
   const { legs, peers, entries, isComplete } = trace
   const isHidden = principal.tenantId !== null && trace.isPaidByPlatform === true
-  const detailOf = ({ detail }: Decision) => (isHidden ? withoutPrice(detail) : detail)
+  const detailOf = ({ what, detail }: Decision) => {
+    if (what === 'hook') return failureFor(principal, detail)
+    return isHidden ? withoutPrice(detail) : detail
+  }
   const shown: (ReturnType<typeof messageView> | ReturnType<typeof decisionView>)[] = []
   for (const entry of entries)
     shown.push(
@@ -288,6 +291,12 @@ const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
     Object.entries(detail).map(([name, value]) => [inSnakeCase(name), value]),
   ),
 })
+
+/** Why the platform's own code has failed may name its paths and addresses: no tenant reads it. */
+function failureFor({ tenantId }: Principal, detail: Detail): Detail {
+  const isTold = tenantId === null || detail['tenantId'] === tenantId
+  return isTold || detail['failed'] === null ? detail : { ...detail, failed: 'it has failed' }
+}
 
 /** Hides what a decision says of the money of a customer of the platform. */
 function withoutPrice(detail: Detail): Detail {

@@ -38,6 +38,7 @@ import {
   type Route,
   routeCall,
   type RouteDeps,
+  tenantOf,
 } from './inbound/route.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import type { Headers } from './signalling.ts'
@@ -98,7 +99,9 @@ export async function simulate(
   const origin = originIn(request, deps)
   if (origin === undefined) return undefined
   const received = inviteOf(request, origin, deps)
-  const hooks = simulatedHooks(deps)
+  const { tenantId } = request
+  const isOfAsker = tenantId === null || tenantOf(origin, deps) === tenantId
+  const hooks = isOfAsker ? simulatedHooks(deps) : undefined
   const hooked = await hooks?.invite(received, request)
   const invite = hooked?.kind === 'goes_on' ? hooked.invite : received
   const foreseen = foreseenRoutes(deps)
@@ -129,9 +132,9 @@ export async function simulate(
     order,
     setId: foreseen.setId(),
     hooks: [
-      ...hookShown('onInvite', hooked?.effects.notes),
-      ...hookShown('onRoute', routed?.notes),
-      ...hookShown('onAttemptFailed', dialing.notes),
+      ...hookShown('onInvite', tenantId, hooked?.effects.notes),
+      ...hookShown('onRoute', tenantId, routed?.notes),
+      ...hookShown('onAttemptFailed', tenantId, dialing.notes),
     ],
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
@@ -171,14 +174,20 @@ function simulatedHooks(deps: SimulationDeps) {
 const nowhere = { address: '', port: 0 }
 const taken: AnswerOf = () => 200
 
+/** A tenant does not learn paths and addresses of the platform. */
+const PLATFORM_FAILED = 'it has failed'
+
 function hookShown(
   hook: SimulatedHook['hook'],
+  asker: number | null,
   noted: readonly Note[] = [],
 ): readonly SimulatedHook[] {
   const notes = noted.flatMap((note) => (note.what === 'hook' ? [note] : []))
   const [first] = notes
   if (first === undefined) return []
-  const failed = notes.find((note) => note.failed !== undefined)?.failed ?? null
+  const failure = notes.find((note) => note.failed !== undefined)
+  const isTold = asker === null || failure?.tenantId === asker
+  const failed = (isTold || failure === undefined ? failure?.failed : PLATFORM_FAILED) ?? null
   return [{ hook, by: first.by, decision: first.decision ?? null, failed }]
 }
 

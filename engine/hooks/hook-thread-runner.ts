@@ -28,6 +28,9 @@ export interface HookThreadWorld {
   readonly createApplication?: CreateApplication
 }
 
+/** The next thread's server and connection are made meanwhile. */
+const STILL_SERVES_MS = 3_000
+
 /** Errors that nothing has caught: so many are told in a second. */
 const MAX_UNCAUGHT = 20
 
@@ -42,6 +45,8 @@ export class HookThreadRunner {
   readonly #main = new Promise<WayToMain>((resolve) => (this.#serve = resolve))
   #running = 0
   #isLeaving = false
+  /** Calls are sent to the application until then: the next one may not take any yet. */
+  #servesUntil = 0
   #uncaught = 0
 
   constructor(world: HookThreadWorld) {
@@ -110,6 +115,7 @@ export class HookThreadRunner {
         return this.#serve(message.way)
       case 'leave':
         this.#isLeaving = true
+        this.#servesUntil = this.#world.now() + STILL_SERVES_MS
     }
   }
 
@@ -144,7 +150,8 @@ export class HookThreadRunner {
     if (files.length > 0) post({ type: 'imported', files })
     if (!this.#isLeaving || this.#running > 0 || this.#told.running > 0) return
     if (this.#application === undefined) return this.#world.end()
-    if (this.#application.pending > 0) return
+    const { isUsed, pending } = this.#application
+    if (pending > 0 || (isUsed && this.#world.now() < this.#servesUntil)) return
     this.#isLeaving = false
     void this.#application.stop().finally(() => this.#world.end())
   }

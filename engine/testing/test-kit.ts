@@ -63,7 +63,8 @@ async function callIn(
   const from = callerOf(invite, source)
   const headers = lowerCase(invite.headers ?? {})
   const answerOf = answersIn(invite)
-  const request = { source, from, to: invite.to, callId: undefined, headers, at, answerOf }
+  const called = { to: invite.to, callId: undefined, headers, at }
+  const request = { source, from, ...called, answerOf, tenantId: null }
   const simulate = () => engine.simulate(request)
   const call = await (hooks === undefined ? simulate() : hooks.during(asked, simulate))
   if (call === undefined) throw new Error(`source: ${named(invite.source)} may not call`)

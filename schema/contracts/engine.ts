@@ -454,6 +454,8 @@ export interface SimulationRequest {
   readonly headers?: Readonly<Record<string, string>>
   /** The call is charged at the rates in force then (milliseconds UTC); undefined: now. */
   readonly at: number | undefined
+  /** The tenant that asks; null: the platform. No code is asked about calls of others. */
+  readonly tenantId: number | null
 }
 
 export type SimulatedSource =

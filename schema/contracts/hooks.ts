@@ -240,6 +240,8 @@ export type HookAnswer<D> =
       readonly by: string
       /** One line with file and line where they are known. */
       readonly why: string
+      /** The tenant whose webhook has failed; absent: the code of the platform's operator has. */
+      readonly tenantId?: number | null
       readonly fallback: HookFallback
     }
 

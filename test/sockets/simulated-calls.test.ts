@@ -249,7 +249,7 @@ async function callOnce(
   const uri = `sip:${to}@${isFromPhone ? domain : `${address}:${listener.port}`}`
   const leg = { ...peer.leg(uri), from: `<sip:${from}@${at}>;tag=${randomUUID()}` }
   const simulate = (callId = leg.callId) =>
-    engine.simulate({ source, from, to, callId, at: undefined })
+    engine.simulate({ source, from, to, callId, at: undefined, tenantId: null })
   const before = [engine.telemetry(), ocs.stats()]
   const simulation = await simulate()
   expect(await simulate()).toEqual(simulation)

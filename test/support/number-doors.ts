@@ -208,7 +208,11 @@ export async function openDoors(
   }
 
   /** The verdict of `simulate_call` on a call of extension 101. */
-  async function simulated(to: string, hooks?: HookSources): Promise<Verdict> {
+  async function simulated(
+    to: string,
+    hooks?: HookSources,
+    tenantId: number | null = null,
+  ): Promise<Verdict> {
     const source = { kind: 'extension', extension: '101', domain } as const
     const {
       verdict,
@@ -217,7 +221,7 @@ export async function openDoors(
       hooks: asked,
       calledNumber,
     } = (await simulate(
-      { source, from: '101', to, callId: undefined, at: undefined },
+      { source, from: '101', to, callId: undefined, at: undefined, tenantId },
       {
         ...deps,
         routing,

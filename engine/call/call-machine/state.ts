@@ -68,6 +68,8 @@ export interface HookNote {
   readonly decision?: HookDecisions[keyof HookDecisions]
   /** Why it has failed, or what of its decision has no effect. */
   readonly failed?: string
+  /** The tenant whose webhook it is; absent: the code is the platform's. */
+  readonly tenantId?: number | null
   /** How the call goes on after a failure. */
   readonly fallback?: HookFallback
 }

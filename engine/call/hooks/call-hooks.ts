@@ -93,19 +93,24 @@ export class CallHooks {
     const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { kind: 'goes_on', invite, effects: { notes: [] } }
     if (answer.kind === 'failed') return this.#failed(invite, { hook, ...answer })
-    const { decision, by, fallback } = answer
+    const { decision, by, tenantId: decider, fallback } = answer
     const { records } = this.#sources
-    const reach = reachOf(invite, answer.tenantId, records, this.#deps)
+    const reach = reachOf(invite, decider, records, this.#deps)
     const decided = decisionOn(invite, decision, reach)
     if (decided.kind === 'wrong')
-      return this.#failed(invite, { hook, by, why: decided.why, fallback })
+      return this.#failed(invite, { hook, by, why: decided.why, tenantId: decider, fallback })
     const notes = [this.#note({ hook, by, decision })]
     if (decided.kind === 'refused') {
       const end = refusalOf(decided.refusal)
       return { kind: 'refused', end, effects: { ...decided.effects, notes } }
     }
     if (decision.record === true && !this.#sources.canRecord())
-      notes.push(this.#note({ hook, by, failed: NOT_RECORDED, fallback: 'continue' }))
+      notes.push(
+        this.#note({
+          ...{ hook, by, failed: NOT_RECORDED, fallback: 'continue' },
+          ...(decider !== null && { tenantId: decider }),
+        }),
+      )
     return { kind: 'goes_on', invite: decided.invite, effects: { ...decided.effects, notes } }
   }
 
@@ -217,9 +222,9 @@ export class CallHooks {
     return { at: this.#deps.now(), what: 'hook', ...note }
   }
 
-  #noteFailure({ hook, by, why, fallback }: Failure, callUuid: string): Note {
+  #noteFailure({ hook, by, why, tenantId, fallback }: Failure, callUuid: string): Note {
     this.#deps.log('warn', 'a hook has failed', { callUuid, hook, by, why, fallback })
-    return this.#note({ hook, by, failed: why, fallback })
+    return this.#note({ hook, by, failed: why, fallback, ...(tenantId != null && { tenantId }) })
   }
 
   #hookFailed(): CallRefusal {
@@ -231,6 +236,7 @@ interface Failure {
   readonly hook: DecidingHook
   readonly by: string
   readonly why: string
+  readonly tenantId?: number | null
   readonly fallback: HookFallback
 }
 
