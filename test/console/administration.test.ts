@@ -36,7 +36,7 @@ test('an administrator makes phones, webhooks and bans, and reads keys, audit an
   await confirm(page, 'Delete')
   await page.getByText('There is no extension.').waitFor()
 
-  await page.getByRole('link', { name: 'Webhooks' }).click()
+  await page.getByRole('link', { name: 'Webhooks', exact: true }).click()
   await page.getByRole('button', { name: 'New endpoint' }).click()
   await page.getByRole('dialog').getByLabel('Address').fill('https://hooks.invalid/in')
   await confirm(page, 'Create')

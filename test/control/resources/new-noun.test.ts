@@ -35,7 +35,10 @@ function sourcesWithIt(): string {
 
 const added = (lines: readonly string[]): readonly string[] => lines.map((line) => line.slice(1))
 
-/** Added lines come after the line that is shown before them; first ones before the next shown. */
+/**
+ * Added lines come after the line that is shown before them; first ones before the next shown. Shown
+ * lines stand in the order of the file.
+ */
 function patched(text: string, lines: readonly string[]): string {
   const file = text.split('\n')
   const first: string[] = []
@@ -45,7 +48,7 @@ function patched(text: string, lines: readonly string[]): string {
     if (line.startsWith('+') && at === undefined) first.push(content)
     else if (line.startsWith('+') && at !== undefined) file.splice((at += 1), 0, content)
     else {
-      at = file.indexOf(content)
+      at = file.indexOf(content, at)
       expect(at, `${content} is not there`).not.toBe(-1)
       file.splice(at, 0, ...first)
       at += first.splice(0).length
