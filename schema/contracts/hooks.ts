@@ -112,7 +112,10 @@ export interface InviteDecision {
   readonly fromName?: string
   /** Dispatcher set, by id or endpoint name. */
   readonly set?: number | string
-  /** Carriers by id or name, the first one first; gateways and price as always. */
+  /**
+   * Carriers by id or name, the first one first; gateways and price as always. Those without an
+   * outbound route for the number are left out.
+   */
   readonly carriers?: readonly (number | string)[]
   /** `101` or `101@domain`. */
   readonly extension?: string
@@ -204,7 +207,7 @@ export interface HookEndedCall {
   readonly tags: Readonly<Record<string, string>>
 }
 
-/** The record as `GET /call-records/{uuid}` shows it to the platform. */
+/** The record, with the price that `GET /api/v1/reports/cdrs` shows to the platform. */
 export interface HookRecord extends HookEndedCall {
   readonly customerId: number | null
   readonly tenantId: number | null
@@ -268,4 +271,6 @@ export interface HookTrouble {
   readonly count: number
   readonly firstAt: number
   readonly lastAt: number
+  /** Absent: it is the file that has failed. Null: the webhook is that of the platform. */
+  readonly webhook?: { readonly id: number; readonly tenantId: number | null }
 }
