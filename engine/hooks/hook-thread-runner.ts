@@ -87,7 +87,10 @@ export class HookThreadRunner {
     if (middleware !== undefined) await this.#application?.startApplication(middleware)
     const hasApplication = this.#application?.isUsed === true
     if (hooks.size === 0 && !hasApplication)
-      return 'it exports no hook, such as "export const onInvite = (call) => …"'
+      return [
+        'it exports no hook, such as "export const onInvite = (call) => …"',
+        ...warnings,
+      ].join('; ')
     this.#hooks = hooks
     return {
       hooks: [...hooks.keys()],

@@ -110,12 +110,19 @@ test.each([
   ['hooks.ts', `export const other = 1`, /hooks\.ts: it exports no hook/],
   [
     'hooks.ts',
-    `export default (srf: object) => srf`,
-    /hooks\.ts: its default export is a function/,
+    `export const onInvit = () => 1`,
+    /exports no hook, .*; onInvit is exported, and is/,
   ],
 ])('%s with %j is refused with its line and the reason', async (name, text, why) => {
   const { host } = hostOf({ [name]: text })
   await expect(host.start()).rejects.toThrow(why)
+})
+
+test('the log says which functions of the file are asked', async () => {
+  const { lines, path } = await started({
+    'hooks.ts': 'export const onEnd = () => {}\nexport const onInvite = () => {}',
+  })
+  expect(lines).toEqual([`info hooks: ${path('hooks.ts')} is loaded: onInvite, onEnd`])
 })
 
 test('a file that is not there is refused', async () => {
