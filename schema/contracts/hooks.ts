@@ -92,7 +92,7 @@ export interface HookCall {
 }
 
 export interface HookRefusal {
-  /** From 400 to 699; not 401 or 407. */
+  /** From 400 to 699; not 401 or 407. One that is not registered is sent as x00 of its class. */
   readonly status: number
   /** Absent: the usual phrase of the status. At most 100 characters, without line breaks. */
   readonly reason?: string
