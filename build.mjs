@@ -87,7 +87,7 @@ const threads = await build({
   external: ['@node-rs/argon2'],
   plugins: [drachtioSrfBeside],
 })
-const [launcher, program, library, consoleFiles] = await Promise.all([
+const [launcher, program, library, testKit, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
   build({
     ...common,
@@ -101,19 +101,30 @@ const [launcher, program, library, consoleFiles] = await Promise.all([
     external: ['@node-rs/argon2'],
     plugins: [drachtioSrfBeside],
   }),
-  // A file of its own, which few need.
+  // Files of their own, which few need.
   build({ ...forNode, entryPoints: ['drachtio-srf'] }),
+  build({
+    ...forNode,
+    entryPoints: { testing: 'engine/testing/index.ts' },
+    external: ['@node-rs/argon2'],
+    plugins: [drachtioSrfBeside],
+  }),
   buildConsole('dist/console'),
 ])
 
 /** Files of dist/ of this build. What names others comes after them. */
 const current = new Set()
-for (const { path, contents } of [threads, library].flatMap((each) => each.outputFiles))
+for (const { path, contents } of [threads, library, testKit].flatMap((each) => each.outputFiles))
   install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
 // Types alone: `import type { Hooks } from 'tollgate'`.
 install('dist/hooks.d.ts', readFileSync('schema/contracts/hooks.ts'))
+const testKitTypes = readFileSync('engine/testing/published.ts', 'utf8')
+install(
+  'dist/testing.d.ts',
+  Buffer.from(testKitTypes.replace('../../schema/contracts/hooks.ts', './hooks.js')),
+)
 const prebuilds = `${folderOf('better-sqlite3')}/prebuilds`
 for (const name of filesIn(prebuilds))
   install(`dist/prebuilds/${name}`, readFileSync(join(prebuilds, name)))

@@ -34,7 +34,7 @@ export function openAccess(
     | 'requestShares'
     | 'settings'
     | 'log'
-    | 'nodes'
+    | 'instances'
   > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
@@ -42,7 +42,7 @@ export function openAccess(
     onWrite: () => verifier.clear(),
     onRevoked: (key) => deps.webhooks.write(keyRevoked(key, now())),
   })
-  const unconfirmedMs = (): number => deps.nodes.heartbeatAgeMs
+  const unconfirmedMs = (): number => deps.instances.heartbeatAgeMs
   const verifier = new KeyVerifier(keys, unconfirmedMs)
   const users = new UserStore(store)
   const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
@@ -64,7 +64,7 @@ export function openAccess(
   const audit = new AuditLog(store, (entry, error) =>
     deps.log('error', 'audit: an entry cannot be stored', { entry, error }),
   )
-  const idempotency = new Idempotency(store, steadyNow, randomBytes, deps.nodes.identity)
+  const idempotency = new Idempotency(store, steadyNow, randomBytes, deps.instances.identity)
   return {
     keys,
     usage,

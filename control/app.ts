@@ -49,7 +49,7 @@ import { QUESTIONS_PATH } from './instances/questions.ts'
 import { admittedAddress, butInstances } from './instances/admit-instance.ts'
 import { openApiRoutes } from './openapi-routes.ts'
 import { frontPage, pagePolicy } from './http/openapi-pages.ts'
-import { nodeRoutes } from './instances/membership.ts'
+import { instanceRoutes } from './instances/membership.ts'
 import { decisionRoutes } from './agents/proposals/decision-routes.ts'
 import { proposalRoutes } from './agents/proposals/proposal-routes.ts'
 import { banRoutes } from './resources/ban-routes.ts'
@@ -109,7 +109,7 @@ export function createApi(
 
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
-  app.route('/', metricsRoute(telemetry, deps.nodes, deps.certificates))
+  app.route('/', metricsRoute(telemetry, deps.instances, deps.certificates))
   app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',
@@ -127,7 +127,7 @@ export function createApi(
   app.route('/api/v1', keyRoutes(changeDeps))
   app.route('/api/v1', changeRoutes(changeDeps))
   app.route('/api/v1', settingsRoutes(deps))
-  app.route('/api/v1', nodeRoutes(deps))
+  app.route('/api/v1', instanceRoutes(deps))
   app.route('/api/v1', banRoutes(changeDeps))
   app.route('/api/v1', dispatcherRoutes(changeDeps))
   app.route('/api/v1', causeRoutes(changeDeps))
@@ -244,7 +244,9 @@ export interface ControlDeps extends Platform, WithOthers {
   readonly console: ConsoleFiles | undefined
 }
 
-/** Carriers and agents, with their live calls on all nodes; and what has no more than its rows. */
+/**
+ * Carriers and agents, with their live calls on all instances; and what has no more than its rows.
+ */
 function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
   const app = new Hono<ControlEnv>()
   for (const noun of Object.values<AnyDefinition>(nouns))

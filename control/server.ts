@@ -129,7 +129,7 @@ export async function startControl(
       edge: options.edge.certificate,
     })
   await access.prepare()
-  // With several nodes, another one may be at work.
+  // With several instances, another one may be at work.
   if (deps.others === undefined) await changes.begin()
   const api = await listen(made.api.server, options.api)
   const edge = await listen(made.edge.server, options.edge).catch(async (error: unknown) => {

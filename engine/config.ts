@@ -30,10 +30,10 @@ export function readConfig(environment: Environment) {
     databaseUrl: read(settings.databaseUrl),
     databaseAwayMs: read(settings.databaseAwaySeconds) * 1_000,
     journalKeepMs: read(settings.journalKeepSeconds) * 1_000,
-    node: {
-      name: read(settings.nodeName),
-      url: read(settings.nodeUrl),
-      sipUri: read(settings.nodeSipUri),
+    instance: {
+      name: read(settings.instanceName),
+      url: read(settings.instanceUrl),
+      sipUri: read(settings.instanceSipUri),
     },
     drachtio: {
       servers: read(settings.drachtioUrl),

@@ -30,7 +30,7 @@ import { probeThrough } from './call/user-agent/probe.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
 import { type Config, probeDefaults } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
-import { HostAddresses, hostResolver } from './dispatcher/host-addresses.ts'
+import { HostAddresses, hostResolver, type ResolveHost } from './dispatcher/host-addresses.ts'
 import { loadSets, saveOperatorState } from './dispatcher/set-store.ts'
 import { Engine } from './engine.ts'
 import { EventLog } from './event-log.ts'
@@ -79,7 +79,7 @@ export interface EngineDeps {
   readonly whyClosed: () => Unserved | undefined
   readonly charging: Charging
   /** This one. */
-  readonly node: Pick<InstanceIdentity, 'name'>
+  readonly instance: Pick<InstanceIdentity, 'name'>
   /** Notices between instances that share the database; absent: no other one uses it. */
   readonly notices?: (NonNullable<RegistrarDeps['notices']> & SharedBansDeps['notices']) | undefined
   /** Shares of the limits that all instances have in common; absent: no other one uses them. */
@@ -105,6 +105,10 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** Absent: DNS. */
+  readonly resolveHost?: ResolveHost
+  /** Absent: calls are recorded where there is a relay, and a place for recordings. */
+  readonly canRecord?: () => boolean
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
   /** A node's state has changed. */
@@ -157,12 +161,13 @@ function createBase(deps: EngineDeps) {
   const { config, store, installation, now, wallNow, schedule, log } = deps
   const served = new ServedSip()
   const listeners = () => served.listeners
-  const hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
+  const resolve = deps.resolveHost ?? hostResolver(config.sip.dnsServers)
+  const hosts = new HostAddresses(resolve, schedule)
   hosts.watch('own', ownNames(config))
   const ownPlaces = ownPlacesOf({
     config,
     listeners,
-    nodes: () => installation?.nodes() ?? [],
+    instances: () => installation?.instances() ?? [],
     addressesOf: (host) => hosts.addressesOf(host),
   })
   const events = new EventLog(wallNow)
@@ -177,7 +182,7 @@ function createBase(deps: EngineDeps) {
     peers: installation && new PeerInstances({ ...installation, now, hosts, log }),
     deadlines: new CallDeadlines({ now, schedule }),
     storage: new StorageNotes([deps.disk ?? store.storage, store.storage], events, log),
-    states: new StateChanges({ store, wallNow, schedule, node: deps.node.name, log }),
+    states: new StateChanges({ store, wallNow, schedule, instance: deps.instance.name, log }),
     totals: new CallTotals(),
   }
 }
@@ -199,7 +204,7 @@ function createSip(deps: EngineDeps, { peers }: Base, decisions: () => SipDecisi
 }
 
 function createCalls(
-  { config, charging, node, whyClosed, now, wallNow }: EngineDeps,
+  { config, charging, instance, whyClosed, now, wallNow }: EngineDeps,
   { deadlines, events }: Base,
   onEnded: (record: CallRecord) => void,
 ): ActiveCalls {
@@ -208,7 +213,7 @@ function createCalls(
     wallNow,
     deadlines,
     charging,
-    nodeName: node.name,
+    instanceName: instance.name,
     whyClosed,
     findsEndedLegs: config.hep !== undefined,
     recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
@@ -357,7 +362,7 @@ function createAccess(
   const guard = new FloodGuard({
     now,
     log,
-    isNode: (address) => peers?.isAnnounced(address) === true,
+    isInstance: (address) => peers?.isAnnounced(address) === true,
     isExempt: isKnown,
   })
   const refused = new RefusedCalls({
@@ -416,7 +421,7 @@ function createPhones(
   const registrar: Registrar = new Registrar({
     notices: deps.notices,
     hooks,
-    node: deps.node.name,
+    instance: deps.instance.name,
     hop,
     store,
     now: clocks?.steadyNow ?? now,
@@ -469,7 +474,7 @@ function createMediaParts(
 
 /** The operator's code, and what its decisions may name. */
 function hookSources(
-  { payerOf }: EngineDeps,
+  { payerOf, canRecord }: EngineDeps,
   { routing, dispatcher, hooks: port }: Routes,
   { recordings }: MediaParts,
 ): HookSources {
@@ -478,7 +483,8 @@ function hookSources(
     carriersNamed: (wanted) => routing.carriersNamed(wanted),
     agentsNamed: (wanted) => routing.agentsNamed(wanted),
   }
-  return { port, payerOf, records, canRecord: () => recordings !== undefined }
+  const isRecording = () => recordings !== undefined
+  return { port, payerOf, records, canRecord: canRecord ?? isRecording }
 }
 
 function createCallControl(

@@ -52,24 +52,24 @@ export function scheduleBackups(store: LocalStore, { config, now, log }: DutyDep
 
 /** Starts the duties of every process. Returns the functions that end them. */
 export const startDuties = (
-  { store, node, notices }: Pick<Stores, 'store' | 'node' | 'notices'>,
+  { store, instance, notices }: Pick<Stores, 'store' | 'instance' | 'notices'>,
   { events }: Pick<InstanceNewsDeps, 'events'>,
   { sink }: Pick<InstanceNewsDeps, 'sink'>,
   deps: DutyDeps,
 ): (() => void)[] => [
   forgetOldRecords(store, notices !== undefined, deps),
-  watchInstances(node, notices !== undefined, { ...deps, store, events, sink }),
+  watchInstances(instance, notices !== undefined, { ...deps, store, events, sink }),
 ]
 
 function watchInstances(
-  nodes: LostInstancesDeps['nodes'],
+  instances: LostInstancesDeps['instances'],
   hasOthers: boolean,
   deps: DutyDeps & Omit<InstanceNewsDeps, 'now'>,
 ): () => void {
   const { steadyNow, log } = deps
   const news = hasOthers ? new InstanceNews(deps) : undefined
   const tell = news && ((change: InstanceChange) => news.add(change))
-  const lost = new LostInstances({ nodes, now: steadyNow, log, ...(tell && { tell }) })
+  const lost = new LostInstances({ instances, now: steadyNow, log, ...(tell && { tell }) })
   return repeating(deps)(LOST_INSTANCES_POLL_MS, () => {
     lost.poll()
     void news?.retry()

@@ -22,13 +22,12 @@ import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { isServerUnavailable } from '../schema/postgres/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
-import { costMicros } from './charging/pricing/price.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
 import { type Config, type Environment, withoutSecrets } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
-import { createEngine, type EngineDeps } from './create-engine.ts'
+import { createEngine } from './create-engine.ts'
 import type { Engine } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import {
@@ -39,6 +38,7 @@ import {
 } from './shares/instance-shares.ts'
 import { HookHost } from './hooks/hook-host.ts'
 import { HttpCertificates } from './http-certificates.ts'
+import { minutePrices } from './minute-prices.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
 import { instanceSipPlaceOf, instanceUrlOf } from './stores/instance-place.ts'
@@ -192,11 +192,11 @@ async function openEngine(
   opened: OpenedParts,
   deps: PlatformDeps,
 ): Promise<Engine> {
-  const { store, changes, node } = stores
+  const { store, changes, instance } = stores
   const engine = engineOn(stores, services, deps)
   opened.closeBy(() => engine.stop())
-  node.countCalls(() => engine.calls.size)
-  reviewWhenFenced(node, services.ocs, engine)
+  instance.countCalls(() => engine.calls.size)
+  reviewWhenFenced(instance, services.ocs, engine)
   followForEngine(changes, engine)
   await engine.load()
   await changes.start()
@@ -214,7 +214,7 @@ async function serve(parts: LoadedParts, deps: PlatformDeps): Promise<OpenedPlat
     const http = await openHttp(parts, deps)
     services.webhooks.start()
     const apiUrl = instanceUrlOf(deps.config, http.control.api, deps.hostName)
-    await stores.node.become('serving', apiUrl, ...instanceSipPlaceOf(engine, deps))
+    await stores.instance.become('serving', apiUrl, ...instanceSipPlaceOf(engine, deps))
     const stopDuties = beginDuties(parts, http.backups, deps)
     opened.closeBy(stopDuties, http.stopWatch)
     await announceAdmin(stores.store, deps)
@@ -304,7 +304,7 @@ function runningPlatform(
     },
     reloadHooks: () => void services.hooks?.reload(),
     drain: async () => {
-      await Promise.all([stores.node.become('draining'), drain()])
+      await Promise.all([stores.instance.become('draining'), drain()])
     },
     forceStop,
     leave: async () => {
@@ -323,7 +323,7 @@ function engineOn(
   { charging, hooks, limits, ocs, webhooks }: Services,
   deps: PlatformDeps,
 ): Engine {
-  const { store, disk, node } = stores
+  const { store, disk, instance } = stores
   return createEngine({
     ...deps,
     store,
@@ -333,13 +333,13 @@ function engineOn(
     disk,
     databaseId: stores.databaseId,
     whyClosed: () => stores.whyClosed(),
-    node: node.identity,
+    instance: instance.identity,
     notices: noticesFor(stores),
     shares: limits,
-    installation: stores.local === undefined ? installationOf(store, node) : undefined,
+    installation: stores.local === undefined ? installationOf(store, instance) : undefined,
     clocks: stores.clocks,
     ...(ocs && {
-      priceOf: pricesOf(ocs, deps),
+      priceOf: minutePrices(ocs, deps.now),
       foresee: (asked) => ocs.foresee(asked),
       payerOf: (asked) => ocs.payerOf(asked),
     }),
@@ -367,8 +367,8 @@ function serveApplications(
 }
 
 /** A fenced instance has lost its shares: its calls are asked again what their payers can pay. */
-function reviewWhenFenced(node: OwnInstance, ocs: Ocs | undefined, engine: Engine): void {
-  node.onFenced((fenced) => void ocs?.loseHoldings(fenced).then(() => engine.calls.review()))
+function reviewWhenFenced(instance: OwnInstance, ocs: Ocs | undefined, engine: Engine): void {
+  instance.onFenced((fenced) => void ocs?.loseHoldings(fenced).then(() => engine.calls.review()))
 }
 
 function tellResumed(
@@ -406,22 +406,14 @@ function once<T>(work: () => T): () => T {
 
 /** Parts that are closed last; they are closed in the reverse order of this list. */
 const lastClosed = (
-  { node, changes, keepLost }: Stores,
+  { instance, changes, keepLost }: Stores,
   shares: readonly (InstanceShares | undefined)[],
 ) => [
-  () => node.end(),
+  () => instance.end(),
   () => keepLost(),
   () => changes.stop(),
   ...shares.map((each) => () => each?.stop()),
 ]
-
-/** A call of one minute, so that connect fees and long first increments count. */
-const pricesOf =
-  (ocs: Ocs, { now }: PlatformDeps): NonNullable<EngineDeps['priceOf']> =>
-  (ratePlanId, number) => {
-    const rate = ocs.rateFor(ratePlanId, number, now())
-    return rate && { minuteMicros: costMicros(rate.tariff, 60), isBlocked: rate.isBlocked }
-  }
 
 /** Last of all: a start that fails makes no user whose password is never shown again. */
 async function announceAdmin(
@@ -437,7 +429,7 @@ async function announceAdmin(
 }
 
 async function openWebhooks(
-  { store, changes, node }: Pick<Stores, 'store' | 'changes' | 'node'>,
+  { store, changes, instance }: Pick<Stores, 'store' | 'changes' | 'instance'>,
   deps: PlatformDeps,
 ): Promise<Webhooks> {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
@@ -445,7 +437,7 @@ async function openWebhooks(
     ...deps,
     store,
     allowPrivate,
-    node: node.identity,
+    instance: instance.identity,
     resolve: (host) => lookup(host, { all: true }),
   })
   changes.follow({ topics: ['webhook_endpoint'], reload: () => webhooks.reload() })
@@ -491,13 +483,13 @@ async function openCharging(
       awaySeconds: config.databaseAwayMs / 1_000,
       shares,
     })
-    stores.node.grantsFor(() => ocs.rates.longestGrantSeconds)
+    stores.instance.grantsFor(() => ocs.rates.longestGrantSeconds)
     return ocs
   }
   return new ExternalCharging({
     store,
     journal,
-    node: stores.node.identity.name,
+    instance: stores.instance.identity.name,
     url,
     token,
     timeoutMs,
@@ -513,14 +505,14 @@ async function openCharging(
 
 /** Undefined: no other server can take over. */
 const endRetentionOf = (
-  { node, notices }: Stores,
+  { instance, notices }: Stores,
   { config: { journalKeepMs: keepMs }, steadyNow: now, schedule }: PlatformDeps,
 ): EndRetention | undefined =>
   notices && {
     keepMs,
     now,
     schedule,
-    lastAnswerAt: () => now() - node.heartbeatAgeMs,
+    lastAnswerAt: () => now() - instance.heartbeatAgeMs,
     onGap: (check) => notices.onGap(check),
   }
 
@@ -535,12 +527,12 @@ const noticesFor = ({ notices, changes }: Stores) =>
 
 /** Undefined: no other process shares the database. */
 function othersOf(
-  { store, node, notices, clocks }: Stores,
+  { store, instance, notices, clocks }: Stores,
   deps: PlatformDeps,
 ): OtherInstances | undefined {
   if (notices === undefined) return undefined
   const key = store.secrets.keyFor(INSTANCE_KEY)
-  return new OtherInstances({ ...deps, ...clocks, ...membershipOf(node, key, clocks.now) })
+  return new OtherInstances({ ...deps, ...clocks, ...membershipOf(instance, key, clocks.now) })
 }
 
 interface ControlParts {
@@ -557,7 +549,7 @@ function openControl(
   { reports, rateImports, backups, certificates }: ControlParts,
   deps: PlatformDeps,
 ): Promise<ControlServer> {
-  const { store, disk, changes, node, clocks, isJournalLost } = stores
+  const { store, disk, changes, instance, clocks, isJournalLost } = stores
   const { config, version, schedule, randomBytes, log } = deps
   // The engine has the steady clock of this process.
   const port = portOf(engine, (time) => time + clocks.now() - deps.steadyNow())
@@ -568,7 +560,7 @@ function openControl(
       disk,
       isJournalLost,
       changes,
-      nodes: node,
+      instances: instance,
       others: othersOf(stores, deps),
       ocs,
       requestShares: requests,

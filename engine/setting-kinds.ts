@@ -109,13 +109,13 @@ export const postgresUrl: SettingKind<string> = {
     'postgres://user:password@host:port[,host:port…]/database[?target_session_attrs=read-write]',
 }
 
-export const nodeName: SettingKind<string> = {
+export const instanceName: SettingKind<string> = {
   schema: z.string().regex(/^[a-z0-9](?:[\w.-]{0,61}[a-z0-9])?$/i),
   allowed: '1 to 63 letters, digits or . _ -, with a letter or digit at both ends',
 }
 
-/** Other nodes send there, and take requests from that address alone. */
-export const nodeSipUri: SettingKind<string> = {
+/** Other instances send there, and take requests from that address alone. */
+export const instanceSipUri: SettingKind<string> = {
   schema: z
     .string()
     .max(255)

@@ -18,8 +18,8 @@ import {
   key32,
   type SettingKind,
   listenAddresses,
-  nodeName,
-  nodeSipUri,
+  instanceName,
+  instanceSipUri,
   oneOf,
   postgresUrl,
   relayAddresses,
@@ -209,21 +209,21 @@ export const settings = {
     'How long the journal keeps stored calls, which a standby that takes over may lack. 0: ' +
       'not at all.',
   ),
-  nodeName: unset(
+  instanceName: unset(
     'NODE_NAME',
-    nodeName,
+    instanceName,
     'the host name',
     'The name of this process among those of one database. Each needs its own.',
   ),
-  nodeUrl: unset(
+  instanceUrl: unset(
     'NODE_URL',
     httpUrl,
     'API_LISTEN, with https:// where the API has a certificate',
     'The address at which the other nodes reach the API of this one.',
   ),
-  nodeSipUri: unset(
+  instanceSipUri: unset(
     'NODE_SIP_URI',
-    nodeSipUri,
+    instanceSipUri,
     'the first of SIP_LISTEN',
     'The address to which the other nodes send calls for phones of this one.',
   ),

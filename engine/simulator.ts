@@ -1,6 +1,11 @@
 /** Tells what would happen to a call now, with the parts that decide about real ones. */
-import type { SimulatedSource, Simulation, SimulationRequest } from '../schema/contracts/engine.ts'
-import { simulate, type SimulationDeps } from './call/simulate.ts'
+import type { SimulatedSource, Simulation } from '../schema/contracts/engine.ts'
+import {
+  type ForeseenCall,
+  type ForeseenRequest,
+  simulate,
+  type SimulationDeps,
+} from './call/simulate.ts'
 import type { FloodGuard } from './flood-guard/flood-guard.ts'
 import type { Registrar } from './registrar/registrar.ts'
 
@@ -12,7 +17,7 @@ interface SimulatorDeps extends SimulationDeps {
 }
 
 /** Nothing changes. Undefined: the source does not exist, or may not call. */
-export type Simulate = (request: SimulationRequest) => Promise<Simulation | undefined>
+export type Simulate = (request: ForeseenRequest) => Promise<ForeseenCall | undefined>
 
 export const simulatorOf =
   (deps: SimulatorDeps): Simulate =>

@@ -69,7 +69,7 @@ const inDialogDeps = ({
   calls,
   routing,
   registrar,
-  isNode: (address) => peers?.has(address) === true,
+  isInstance: (address) => peers?.has(address) === true,
   onRefused: ({ protocol, sourceAddress: address, sourcePort: port, method }, callUuid) =>
     guard.refusedInCall({ protocol, address, port }, method, callUuid),
 })
@@ -84,7 +84,7 @@ const dialogWayDeps = ({
 }: SipDecisionsDeps): DialogWayDeps => ({
   calls,
   routing,
-  isNode: (address) => peers?.has(address) === true,
+  isInstance: (address) => peers?.has(address) === true,
   isInner,
   isOwnMachine: (address) => ownMachineCheck()(address),
   tenantOfSet: (setId) => dispatcher.setRecord(setId)?.tenantId ?? null,

@@ -16,8 +16,8 @@ export interface StateChangesDeps {
   /** Milliseconds UTC. */
   readonly wallNow: () => number
   readonly schedule: Schedule
-  /** Name of this node of the platform. */
-  readonly node: string
+  /** Name of this instance. */
+  readonly instance: string
   readonly log: Log
 }
 
@@ -58,7 +58,7 @@ export class StateChanges {
   }
 
   add({ kind, subjectId, tenantId, name, from, to, cause, reason, by }: StateChange): void {
-    const { wallNow, node } = this.#deps
+    const { wallNow, instance } = this.#deps
     this.#waiting.push({
       kind,
       subject_id: subjectId,
@@ -69,7 +69,7 @@ export class StateChanges {
       cause,
       reason: reason.slice(0, MAX_TEXT),
       actor: by ?? null,
-      observer: node,
+      observer: instance,
       at: wallNow(),
     })
     if (this.#waiting.length > MAX_WAITING) this.#waiting.shift()

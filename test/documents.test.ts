@@ -10,7 +10,9 @@ import { openControl } from './support/control.ts'
 import { emptyStore } from './support/empty-store.ts'
 import { filesUnder } from './support/source-files.ts'
 
-const tree = ['engine', 'control', 'schema', 'test', 'sipp-scenarios'].flatMap(filesUnder)
+const tree = ['engine', 'control', 'schema', 'examples', 'test', 'sipp-scenarios'].flatMap(
+  filesUnder,
+)
 const files = [...tree, ...readdirSync('.')]
 const documents = files.filter((path) => path.endsWith('.md'))
 const sources = tree.filter((path) => /\.(?:tsx?|mjs|xml)$/.test(path))
@@ -170,7 +172,9 @@ test('each example of test/README.md is a test that is run', () => {
 const contracts = ['README.md', 'GUIDE.md', 'SPECIFICATION.md', 'SECURITY.md']
 
 test('codes, fields, metrics and settings that documents name are in the code', () => {
-  const code = tree.filter((path) => /^(?:engine|control|schema)\/.*\.(?:ts|json)$/.test(path))
+  const code = tree.filter((path) =>
+    /^(?:engine|control|schema|examples)\/.*\.(?:ts|json)$/.test(path),
+  )
   const words = new Set(code.flatMap((path) => readFileSync(path, 'utf8').split(/[^A-Za-z0-9_]+/)))
   const named = /`([A-Za-z]+(?:_[A-Za-z0-9]+)+)(?:[={][^`]*)?`/g
   // Figures of the engine get the prefix when they are scraped.

@@ -11,6 +11,8 @@ const program = [
   'engine/sip-server/bin.ts',
   'engine/sip-server/options.ts',
   'engine/sip-server/server.ts',
+  // The kit runs in the process of a test.
+  'engine/testing/index.ts',
   'control/client',
 ]
 /** A thread is its own rim, and so is a browser. */

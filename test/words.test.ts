@@ -19,6 +19,16 @@ test('no exported type has the name of another one', () => {
   expect(doubled.map(([name, paths]) => `${name}: ${paths.join(', ')}`)).toEqual([])
 })
 
+test('a PBX is a node, and a process of Tollgate an instance', () => {
+  // The table of instances has its name from the first version.
+  const wrong =
+    /\b(?:nodes?\??: (?:\(\) => )?(?:readonly )?(?:(?:Pick|Omit|Partial)<)?\w*Instance(?!Table)|instances?\??: (?:readonly )?(?:(?:Pick|Omit|Partial)<)?Node(?!JS))\w*/g
+  const complaints = withoutGenerated(codeOf).flatMap(([path, code = '']) =>
+    (code.match(wrong) ?? []).map((declaration) => `${path}: ${declaration}`),
+  )
+  expect(complaints).toEqual([])
+})
+
 test('no comment begins with a fragment: it names its subject', () => {
   const complaints = withoutGenerated(textOf).flatMap(([path, text = '']) =>
     (text.match(/(?:\/\*\*|\/\/|^[ \t]*\*) (?:Of|What|Whose) .*/gm) ?? []).map(

@@ -33,12 +33,12 @@ export interface ToolCaller {
   readonly address: string
   readonly correlationId: string
   /**
-   * The other nodes of the installation, as the caller may ask them; undefined: there is none to
-   * ask.
+   * The other instances of the installation, as the caller may ask them; undefined: there is none
+   * to ask.
    */
   readonly peers?: PeerRequests | undefined
-  /** Another node calls for the caller, and writes the audit entry. */
-  readonly isNode?: boolean
+  /** Another instance calls for the caller, and writes the audit entry. */
+  readonly isInstance?: boolean
   /** The proposal that a person approved; absent: the caller asks by itself. */
   readonly proposalId?: string | undefined
   readonly accept?: ToolUse['accept']
@@ -185,7 +185,7 @@ export class Toolbox {
     answer: ToolAnswer,
     { change, change_id, reason }: AuditedChange,
   ): Promise<void> {
-    if (caller.isNode === true) return
+    if (caller.isInstance === true) return
     await this.#audit.record(
       auditEntry({
         at: this.#deps.now(),
@@ -217,7 +217,7 @@ const notAChange: AuditedChange = { change_id: null, reason: null }
 const withReason = z.looseObject({ reason: z.string().optional() })
 const withChange = z.looseObject({ change_id: z.string().nullable().optional() })
 
-/** Another node may have made the change: the answer has its id. */
+/** Another instance may have made the change: the answer has its id. */
 function changeIn(given: unknown, answer: ToolAnswer): AuditedChange {
   const reason = withReason.safeParse(given).data?.reason
   const made =
@@ -279,7 +279,7 @@ export const callerOf = (
   others: OtherInstances | undefined,
 ): ToolCaller => ({
   peers: others?.of(c),
-  isNode: c.get('instanceRequest') !== undefined,
+  isInstance: c.get('instanceRequest') !== undefined,
   principal: c.get('principal'),
   address: c.get('clientAddress'),
   correlationId: c.get('correlationId'),
@@ -288,7 +288,7 @@ export const callerOf = (
 const aboutCall = z.looseObject({ call_uuid: z.string().max(200) })
 const result = z.record(z.string(), z.unknown())
 
-/** The result of the node that has the call; undefined: the result of this node stands. */
+/** The result of the instance that has the call; undefined: the result of this instance stands. */
 async function fromInstanceOfCall(
   tool: Tool,
   given: unknown,
@@ -317,7 +317,7 @@ const unreachable = new ApiError(
 
 const refused = z.looseObject({ error: z.string(), code: z.string() })
 
-/** The refusal of the node, as a 409. */
+/** The refusal of the instance, as a 409. */
 function refusalIn(body: Buffer): ApiError | undefined {
   const parsed = parseJson(body.toString('utf8'))
   const read = refused.safeParse(parsed.kind === 'value' ? parsed.value : undefined)

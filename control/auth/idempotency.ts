@@ -162,7 +162,7 @@ export class Idempotency implements Repetitions {
       refuseOther(other, operation)
       throw inProgress()
     }
-    // Another node may have stored it before the claim.
+    // Another instance may have stored it before the claim.
     const storedByOther = await this.#storedAnswer(name, operation)
     if (storedByOther === undefined)
       return this.#carryOut(c, next, operation, () => claims.end(claim))

@@ -19,10 +19,10 @@ interface Claim extends RequestIdentity {
 }
 
 /**
- * Which node carries out a request with an `Idempotency-Key`, where several share a database: the
- * one that claims it first. A claim ends when the answer is stored, when the next run of its node
- * begins (`registerInstance`), or by itself when its node has died for good: the outcome of the
- * request is unknown then, as after a crash of a single process.
+ * Which instance carries out a request with an `Idempotency-Key`, where several share a database:
+ * the one that claims it first. A claim ends when the answer is stored, when the next run of its
+ * instance begins (`registerInstance`), or by itself when its instance has died for good: the
+ * outcome of the request is unknown then, as after a crash of a single process.
  */
 export class IdempotentClaims {
   readonly #store: Store
@@ -73,7 +73,7 @@ export class IdempotentClaims {
     await execute(this.#store, query)
   }
 
-  /** Deletes those of nodes that have died. */
+  /** Deletes those of instances that have died. */
   async sweep(): Promise<void> {
     const query = this.#store.db.deleteFrom('idempotent_claim')
     await execute(this.#store, query.where('claimed_until', '<=', this.#now()))

@@ -114,7 +114,7 @@ function count(uses: Uses, isDenied: boolean, now: number): void {
 /**
  * Where each key is used from, on which routes and with which outcome: counted in memory by the
  * response, written once a second. A request costs a few look-ups, and the counters are bounded per
- * key. Several nodes add to the same rows.
+ * key. Several instances add to the same rows.
  */
 export class KeyActivity {
   readonly #store: Store
@@ -203,7 +203,7 @@ export class KeyActivity {
     return known
   }
 
-  /** The order is the same on each node, so that none waits for another in a circle. */
+  /** The order is the same on each instance, so that none waits for another in a circle. */
   async #write(): Promise<void> {
     const ids = new Set([...this.#addresses.values()].map((row) => row.application_key_id))
     await transaction(this.#store, async () => {
@@ -280,7 +280,7 @@ function chosenTime(column: string, sign: '<' | '>'): RawBuilder<number> {
   return sql<number>`CASE WHEN ${given} ${sql.raw(sign)} ${known} THEN ${given} ELSE ${known} END`
 }
 
-/** Several nodes add to the same rows. */
+/** Several instances add to the same rows. */
 const activityStatements = (store: Store) => ({
   address: prepare(store, (db, param: Param<KeyAddressTable>) =>
     db

@@ -146,8 +146,8 @@ export class KeyStore {
   }
 
   /**
-   * Takes effect with the next request on this node, and within a second on the others; null: it is
-   * resumed.
+   * Takes effect with the next request on this instance, and within a second on the others; null:
+   * it is resumed.
    */
   setSuspension(
     key: AppKey,

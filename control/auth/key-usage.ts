@@ -83,7 +83,8 @@ export class KeyUsage {
   }
 
   /**
-   * Requests of the last sixty minutes, on all nodes; of the minute that goes on those of this one.
+   * Requests of the last sixty minutes, on all instances; of the minute that goes on those of this
+   * one.
    */
   async ofLastHour(keyId: number): Promise<number> {
     const first = minuteOf(this.#now()) - RETENTION_MINUTES + 1
@@ -121,7 +122,7 @@ export class KeyUsage {
     for (const usage of this.#unstored) this.#counting.add(usage)
     await this.#storeMinutes()
     if (this.#unstored.size === 0) return
-    // Uses go on while they are written. In the same order on each node, so that none waits for
+    // Uses go on while they are written. In the same order on each instance, so that none waits for
     // another in a circle.
     const uses = [...this.#unstored]
       .map((usage) => ({ usage, requests: usage.requests, lastUsedAt: usage.lastUsedAt }))
@@ -143,7 +144,7 @@ export class KeyUsage {
     for (const { usage, requests } of uses) usage.requests -= requests
   }
 
-  /** A minute is written once, when it is over: in the same order on each node. */
+  /** A minute is written once, when it is over: in the same order on each instance. */
   async #storeMinutes(): Promise<void> {
     const present = minuteOf(this.#now())
     const over = [...this.#counting].flatMap((usage) =>
@@ -243,8 +244,8 @@ const usageStatements = (store: Store) => ({
 
 /**
  * Has each response counted for the key that was presented, also where the key is not allowed from
- * that address. Before what may refuse the request. What another node asks for a client was counted
- * there.
+ * that address. Before what may refuse the request. What another instance asks for a client was
+ * counted there.
  */
 export function noteActivity(activity: KeyActivity): Step {
   return (c) => {

@@ -10,7 +10,7 @@ const MAX_PAIRS = 20_000
 
 /**
  * Locks a pair of name and address after five failures in fifteen minutes (SPECIFICATION.md §4.2),
- * on all nodes of a database together.
+ * on all instances of a database together.
  */
 export class LoginGuard {
   readonly #failures = recentlyUsed<string, RequestWindow>(MAX_PAIRS, (window) => window.close?.())

@@ -36,7 +36,7 @@ const PER_ADDRESS = 12_000
  * would reject calls. This limit, 20,000 per second, is more than one process can answer; it only
  * bounds the window.
  */
-const PER_INSTANCE = 1_200_000
+const PER_NODE = 1_200_000
 /** Logins per minute of an address: passwords can be guessed. */
 const LOGINS_PER_ADDRESS = 10
 
@@ -77,8 +77,8 @@ export class RateLimits {
   }
 
   /** Charging is counted apart from other requests of the same key. */
-  forInstance(keyId: number): Bucket {
-    return this.#bucket('node', keyId, PER_INSTANCE)
+  forNode(keyId: number): Bucket {
+    return this.#bucket('node', keyId, PER_NODE)
   }
 
   forAddress(address: string): Bucket {
@@ -183,7 +183,7 @@ function bucketOf(c: Context<ControlEnv>, limits: RateLimits): Bucket {
   if (principal === undefined) return limits.forAddress(c.get('clientAddress'))
   const isCharging = c.req.path.startsWith('/api/ocs/') && principal.scopes.has('ocs:write')
   return isCharging && principal.kind === 'key'
-    ? limits.forInstance(principal.keyId)
+    ? limits.forNode(principal.keyId)
     : limits.forPrincipal(principal)
 }
 

@@ -18,13 +18,13 @@ export interface RequestWindow {
   /** When the next hit will be admitted. */
   opensAt(now: number): number
   setLimit(limit: number): void
-  /** Begins to count anew, on all nodes. */
+  /** Begins to count anew, on all instances. */
   clear(): void
   /** It is not used any more. Absent: nobody has to know. */
   close?(): void
 }
 
-/** Opens the windows of this node. */
+/** Opens the windows of this instance. */
 export class RequestWindows {
   readonly #deps: Pick<Platform, 'requestShares' | 'steadyNow'>
 
@@ -148,8 +148,8 @@ const INITIAL_CAPACITY = 16
 const PART_ALONE = 1 / 16
 
 /**
- * A rolling window of requests that several nodes admit together: never more than the limit. The
- * node counts its own requests, and has a share of the limit for them.
+ * A rolling window of requests that several instances admit together: never more than the limit.
+ * The instance counts its own requests, and has a share of the limit for them.
  */
 class SharedWindow implements RequestWindow {
   readonly #hits: RateWindow
@@ -200,7 +200,7 @@ class SharedWindow implements RequestWindow {
     return this.#hits.oldestLeavesAt(now)
   }
 
-  /** When requests of other nodes leave the window is not known here. */
+  /** When requests of other instances leave the window is not known here. */
   opensAt(now: number): number {
     if (this.#hits.isFull(now)) return this.#hits.opensAt(now)
     return this.#hits.count(now) > 0 ? this.#hits.oldestLeavesAt(now) : now + this.#windowMs

@@ -1,7 +1,7 @@
 /**
- * Limits what a tenant credential makes for its tenant. All of it is kept in memory of every node;
- * each node is probed, each name is looked up, and set ids are few: without a limit, one tenant
- * could take them all. The platform may give a tenant more.
+ * Limits what a tenant credential makes for its tenant. All of it is kept in memory of every
+ * instance; each node is probed, each name is looked up, and set ids are few: without a limit, one
+ * tenant could take them all. The platform may give a tenant more.
  */
 import type { RequestScope } from './tenants.ts'
 import { sql } from 'kysely'

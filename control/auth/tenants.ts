@@ -24,8 +24,8 @@ const MAX_KNOWN = 10_000
 
 /**
  * Remembers tenants as `KeyVerifier` remembers tokens: a renamed or deactivated one takes effect
- * from the next request on this node, and on the others within a second. One that is not there is
- * looked up each time.
+ * from the next request on this instance, and on the others within a second. One that is not there
+ * is looked up each time.
  */
 export class TenantScope {
   readonly #statements: ReturnType<typeof prepareAll>

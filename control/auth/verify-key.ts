@@ -14,8 +14,8 @@ import { RememberedRows } from '../http/remembered-rows.ts'
 const rejected: Presented = { kind: 'rejected' }
 
 /**
- * How long tokens are accepted from memory while the database server does not answer this node: a
- * key that was revoked on another node meanwhile is good here until then. Milliseconds.
+ * How long tokens are accepted from memory while the database server does not answer this instance:
+ * a key that was revoked on another instance meanwhile is good here until then. Milliseconds.
  */
 export const LONGEST_UNCONFIRMED_MS = 600_000
 
@@ -40,7 +40,7 @@ export class KeyVerifier {
   readonly #unknown = recentlyUsed<string, true>(MAX_UNKNOWN)
 
   /**
-   * @param unconfirmedMs the age of the last news of changes on other nodes; 0 where there are
+   * @param unconfirmedMs the age of the last news of changes on other instances; 0 where there are
    * none.
    */
   constructor(keys: Pick<KeyStore, 'byId' | 'candidates'>, unconfirmedMs: () => number = () => 0) {

@@ -14,7 +14,7 @@ export const isVisible = (
   { tenantId }: Pick<Principal, 'tenantId'>,
 ): boolean => tenantId === null || owner === tenantId
 
-/** A live call of this node; throws 404 when the principal may see none. */
+/** A live call of this instance; throws 404 when the principal may see none. */
 export function liveCallOf(
   { calls }: Pick<Platform['engine'], 'calls'>,
   uuid: string,

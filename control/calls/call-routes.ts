@@ -113,7 +113,7 @@ const transferCall = (id: string, summary: string, body: object): Operation => (
     },
     202,
   ),
-  nodes: 'call',
+  instances: 'call',
   refusals: [402, 404, 409, 503],
 })
 
@@ -148,7 +148,7 @@ const listActiveCallsRoute = (deps: CallDeps) =>
       id: 'listActiveCalls',
       tag: 'Calls',
       summary: 'List live calls',
-      nodes: 'all',
+      instances: 'all',
       answer: bare(z.array(activeCall), [
         {
           uuid: exampleCallUuid,
@@ -213,7 +213,7 @@ const hangUpCallRoute = (deps: CallDeps) =>
         call_uuid: exampleCallUuid,
         status: 'ending',
       }),
-      nodes: 'call',
+      instances: 'call',
       refusals: [404, 409],
     }),
     requires('calls:control'),
@@ -227,7 +227,7 @@ const hangUpCallRoute = (deps: CallDeps) =>
       const { principal } = c.var
       const before = activeCallView(deps, principal)(liveCallOf(deps.engine, uuid, principal))
       const { tenantId } = principal
-      // A node asks its peers before it comes here.
+      // An instance asks its peers before it comes here.
       const hereOnly = { engine: deps.engine, steadyNow: deps.steadyNow }
       const plan = () => planHangUp({ callUuid: uuid, cause, tenantId }, hereOnly)
       const order: ChangeOrder = {
@@ -260,7 +260,7 @@ async function listOf(
   return `[${parts.join(ROW_SEPARATOR)}]`
 }
 
-/** Each node applies the same filter to its own calls, for the same principal. */
+/** Each instance applies the same filter to its own calls, for the same principal. */
 async function listOfAll(
   c: Context<ControlEnv>,
   own: Promise<string>,
@@ -290,7 +290,7 @@ const callPath = z.strictObject({ uuid: z.guid() })
  * sent REFER itself (SPECIFICATION.md §12.2); otherwise the payer of the call continues to pay.
  */
 function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOthers) {
-  const atNode = atInstanceOfCall({ engine, others })
+  const atInstance = atInstanceOfCall({ engine, others })
   const start = async (
     c: Context<ControlEnv>,
     uuid: string,
@@ -328,7 +328,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       requires('calls:control'),
       validate('json', transferBody),
       repeatable(),
-      atNode,
+      atInstance,
       (c) => {
         const { call_uuid: uuid, ...body } = c.req.valid('json')
         return start(c, uuid, body)
@@ -345,7 +345,7 @@ function transferRoutes({ engine, others }: Pick<Platform, 'engine'> & WithOther
       validate('param', callPath),
       validate('json', transferFields),
       repeatable(),
-      atNode,
+      atInstance,
       (c) => start(c, c.req.valid('param').uuid, c.req.valid('json')),
     )
 }
@@ -385,8 +385,8 @@ function rowsIn(list: string): readonly string[] | undefined {
 }
 
 /**
- * Lists of live calls of several nodes as one: oldest first, as each of them is.
- * `lists`: rows as JSON texts, each list in the order of `start_stamp`.
+ * Lists of live calls of several instances as one: oldest first, as each of them is. `lists`: rows
+ * as JSON texts, each list in the order of `start_stamp`.
  */
 async function mergedRows(lists: readonly (readonly string[])[]): Promise<string> {
   const heads = lists

@@ -118,7 +118,7 @@ export function callStatusRoutes({
         denial_text: null,
         transfer: null,
       }),
-      nodes: 'call',
+      instances: 'call',
     }),
     requires('calls:read'),
     validate('param', path),
@@ -130,8 +130,8 @@ export function callStatusRoutes({
       const ended = engine.calls.recent(uuid) ?? (await recorded(store, uuid))
       if (ended !== undefined && isVisible(ended.tenantId, principal))
         return ok(c, endedView(ended, principal))
-      // The record of a call is there for all nodes; before that, the node of the call alone knows
-      // it.
+      // The record of a call is there for all instances; before that, the instance of the call
+      // alone knows it.
       const answer = ended === undefined ? await answerOfPeer(c, others) : undefined
       if (answer === undefined) throw notFound('call')
       return answer

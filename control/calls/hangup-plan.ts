@@ -1,4 +1,4 @@
-/** The plan for hanging up a live call, on this node or on another one. */
+/** The plan for hanging up a live call, on this instance or on another one. */
 import { ApiError } from '../http/api-error.ts'
 import type { PeerRequests } from '../instances/other-instances.ts'
 import { type LiveCallView, liveCallView, liveCall } from '../instances/live-call.ts'
@@ -17,7 +17,7 @@ interface HangUpOrder {
 }
 
 interface HangUpDeps extends Pick<Platform, 'engine' | 'steadyNow'> {
-  /** Undefined: other nodes are not asked for the call. */
+  /** Undefined: other instances are not asked for the call. */
   readonly peers?: PeerRequests | undefined
 }
 
@@ -91,7 +91,7 @@ async function locate(order: HangUpOrder, deps: HangUpDeps): Promise<LocatedCall
   return { call, hangUp }
 }
 
-/** The answer of the engine of another node. */
+/** The answer of the engine of another instance. */
 export const hangUpAnswer = z.object({ result: z.enum(['ending', 'not_found', 'already_ending']) })
 
 const notLive = (): ApiError =>

@@ -47,7 +47,7 @@ const controlRecordingRoute = (deps: RecordingDeps) =>
     describeRoute({
       id: 'controlRecording',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary: 'Start or stop the recording of a live call',
       body: { call_uuid: exampleCallUuid, action: 'start' },
       answer: data(
@@ -115,7 +115,7 @@ const deleteRecordingRoute = (deps: RecordingDeps, stored: RecordingStore) =>
       if (!(await stored.isHere(recording))) {
         const answer = await fileOfPeer(c, deps.others)
         if (answer !== undefined) return answer
-        // Another node asks: the file may be with a further one.
+        // Another instance asks: the file may be with a further one.
         if (c.get('instanceRequest') !== undefined) throw notFound('recording')
       }
       await stored.remove(recording)
@@ -172,7 +172,7 @@ async function answerWith(
   if (c.req.method === 'HEAD') return c.body(null, 200, { ...headers, ...length })
   if (file === undefined) throw notFound('recording')
   const handle = await open(file).catch(() => undefined)
-  // A node that asks goes on to the next one, also when this one has no place for its readers.
+  // An instance that asks goes on to the next one, also when this one has no place for its readers.
   if (handle === undefined && c.get('instanceRequest') !== undefined) throw notFound('recording')
   const leave = readers.enter(c.var.principal.tenantId)
   if (leave === undefined) {

@@ -53,7 +53,7 @@ export class RecordingStore {
     return name && join(this.#folder, name)
   }
 
-  /** Whether the disk of this node has its file. */
+  /** Whether the disk of this instance has its file. */
   async isHere(recording: Pick<Recording, 'call_uuid'>): Promise<boolean> {
     const path = this.pathOf(recording)
     if (path === undefined) return false

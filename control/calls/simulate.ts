@@ -119,17 +119,21 @@ const simulationView = z
           'probable one is shown. `call_id`: that of this Call-ID.',
       ),
     set_id: z.int().nullable().describe('The dispatcher set that was asked.'),
-    hook: z
-      .strictObject({
-        by: z.string().describe('The file or the routing webhook.'),
-        decision: z.looseObject({}).nullable().describe('The decision of `onInvite`.'),
-        failed: z
-          .string()
-          .nullable()
-          .describe('Why it has failed, or what of its decision has no effect.'),
-      })
-      .nullable()
-      .describe('The doing of a hook or a routing webhook. Null: none has said anything.'),
+    hooks: z
+      .array(
+        z.strictObject({
+          hook: z
+            .enum(['onInvite', 'onRoute', 'onAttemptFailed'])
+            .describe('The function that was asked.'),
+          by: z.string().describe('The file or the routing webhook.'),
+          decision: z.looseObject({}).nullable().describe('Null: it has failed.'),
+          failed: z
+            .string()
+            .nullable()
+            .describe('Why it has failed, or what of its decision has no effect.'),
+        }),
+      )
+      .describe('What hooks and routing webhooks have done. Empty: none has said anything.'),
     candidates: z.array(candidate).describe('In the order in which they are tried.'),
     passed_over: z
       .array(
@@ -190,7 +194,8 @@ export async function simulateFor(
   if (source.kind === 'extension' && source.extension !== request.from)
     throw invalid('from', `must be ${source.extension}: a phone calls as itself`)
   const { from, to, call_id: callId, at } = request
-  const simulation = await deps.engine.simulate({ source, from, to, callId, at })
+  const { tenantId } = principal
+  const simulation = await deps.engine.simulate({ source, from, to, callId, at, tenantId })
   if (simulation === undefined)
     throw isChosen
       ? notNamed(others)
@@ -346,7 +351,7 @@ async function viewOf(
     payment: await paymentView(simulation, at, principal, deps.store),
     order,
     set_id: setId,
-    hook: simulation.hook,
+    hooks: simulation.hooks,
     candidates: candidates.map(({ minuteMicros: _, share, ...candidate }, index) => ({
       ...candidate,
       withheld_text: storedDenialText(candidate.withheld, null),
@@ -505,7 +510,7 @@ const exampleSimulation = {
   },
   order: 'turn',
   set_id: 1,
-  hook: null,
+  hooks: [],
   candidates: [
     {
       kind: 'node',

@@ -44,7 +44,7 @@ export function spyRoutes({
     describeRoute({
       id: 'spyOnCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Connect a supervisor to a live call. Requires a PBX that supports it (`spy_uri` of ' +
         'the set), or, to listen, a media relay.',

@@ -127,7 +127,7 @@ const traceCallRoute = (deps: TraceRoutesDeps) =>
     describeRoute({
       id: 'traceCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Get the SIP trace of a call: the messages of all legs, and the decisions between ' +
         'them. Without `calls:control` the tags of its dialogs are hidden.',
@@ -170,7 +170,7 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
     describeRoute({
       id: 'captureCall',
       tag: 'Calls',
-      nodes: 'call',
+      instances: 'call',
       summary:
         'Get the SIP messages of a call as a packet capture (libpcap). Each message is one ' +
         'UDP datagram, whatever transport carried it. Without `calls:control` the tags of its ' +
@@ -191,8 +191,8 @@ const captureCallRoute = (deps: TraceRoutesDeps) =>
   )
 
 /**
- * Answers with the trace of this node, with the response of the node that has it, or with the end
- * that `ifForgotten` reads from the call record.
+ * Answers with the trace of this instance, with the response of the instance that has it, or with
+ * the end that `ifForgotten` reads from the call record.
  */
 async function answered(
   c: Context<ControlEnv>,
@@ -205,9 +205,9 @@ async function answered(
   if (trace !== undefined) return answer(trace)
   const answerElsewhere = await answerOfPeer(c, deps.others)
   if (answerElsewhere !== undefined) return answerElsewhere
-  // An asking node gets only the memory of this node: another may have more.
-  const isNode = c.get('instanceRequest') !== undefined
-  const ended = isNode ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
+  // An asking instance gets only the memory of this instance: another may have more.
+  const isInstance = c.get('instanceRequest') !== undefined
+  const ended = isInstance ? undefined : await ifForgotten?.(deps.store, uuid, c.var.principal)
   if (ended === undefined) throw notFound('call')
   return answer(ended)
 }
@@ -255,7 +255,10 @@ const tags = /((?:;|%3B|[ \t])[ \t]*(?:[a-z]+-)?tag[ \t]*(?:=|%3D)[ \t]*["']?)([
 export async function traceView(uuid: string, trace: Trace, principal: Principal, deps: TraceDeps) {
   const { legs, peers, entries, isComplete } = trace
   const isHidden = principal.tenantId !== null && trace.isPaidByPlatform === true
-  const detailOf = ({ detail }: Decision) => (isHidden ? withoutPrice(detail) : detail)
+  const detailOf = ({ what, detail }: Decision) => {
+    if (what === 'hook') return failureFor(principal, detail)
+    return isHidden ? withoutPrice(detail) : detail
+  }
   const shown: (ReturnType<typeof messageView> | ReturnType<typeof decisionView>)[] = []
   for (const entry of entries)
     shown.push(
@@ -288,6 +291,12 @@ const decisionView = ({ at, kind, what }: Decision, detail: Detail) => ({
     Object.entries(detail).map(([name, value]) => [inSnakeCase(name), value]),
   ),
 })
+
+/** Why the platform's own code has failed may name its paths and addresses: no tenant reads it. */
+function failureFor({ tenantId }: Principal, detail: Detail): Detail {
+  const isTold = tenantId === null || detail['tenantId'] === tenantId
+  return isTold || detail['failed'] === null ? detail : { ...detail, failed: 'it has failed' }
+}
 
 /** Hides what a decision says of the money of a customer of the platform. */
 function withoutPrice(detail: Detail): Detail {

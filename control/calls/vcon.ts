@@ -128,7 +128,7 @@ export function vconRoutes(deps: TraceDeps & WithOthers) {
     describeRoute({
       id: 'getVcon',
       tag: 'Calls',
-      nodes: 'all',
+      instances: 'all',
       summary:
         'Get an ended call as a vCon (draft-ietf-vcon-vcon-core): parties, dialog, media ' +
         'quality, call record and SIP trace',
@@ -172,7 +172,9 @@ export function vconRoutes(deps: TraceDeps & WithOthers) {
   )
 }
 
-/** The trace that `GET /calls/{uuid}/trace` shows, from this node or from the one that has it. */
+/**
+ * The trace that `GET /calls/{uuid}/trace` shows, from this instance or from the one that has it.
+ */
 async function traceOf(
   c: Context<ControlEnv>,
   uuid: string,
@@ -183,7 +185,7 @@ async function traceOf(
   if (trace !== undefined) return traceView(uuid, trace, principal, deps)
   const target = `/api/v1/calls/${encodeURIComponent(uuid)}/trace`
   const answer = await others?.of(c)?.first({ method: 'GET', target })
-  // A node that keeps no trace of it is none that is missing.
+  // An instance that keeps no trace of it is none that is missing.
   return answer === undefined || answer === 'unknown' ? undefined : dataOf(answer, traceData)
 }
 

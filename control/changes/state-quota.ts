@@ -82,7 +82,7 @@ export class StateQuota {
       await this.#put(owner, { ...held, temporary: held.temporary + 1 })
       return entry
     }
-    // Clocks of nodes differ: where one is behind, the oldest entry is an older one.
+    // Clocks of instances differ: where one is behind, the oldest entry is an older one.
     const since = at < held.at ? { ...held, at, id: 0 } : held
     const left = await this.#makeRoom(owner, since, limits.bytes - bytes)
     const fits = left.bytes + bytes <= limits.bytes

@@ -1,8 +1,8 @@
 /**
  * Undoes a change: its target gets back the state that it had. Refused when the target was changed
  * since, so that nothing that was done later is lost. The platform undoes by itself the changes
- * whose time is over, and settles those that a process has left half made; each node polls, and one
- * of them works on a change.
+ * whose time is over, and settles those that a process has left half made; each instance polls, and
+ * one of them works on a change.
  */
 import { z } from 'zod'
 import { timeToText } from '../../schema/columns.ts'

@@ -166,7 +166,8 @@ type ParseResult =
 export const notJson = 'is not valid JSON'
 
 /**
- * @param maxNames of members; a file of the operator, or an answer of a node, may have any number.
+ * @param maxNames of members; a file of the operator, or an answer of an instance, may have any
+ * number.
  */
 export function parseJson(text: string, maxNames = MAX_NAMES): ParseResult {
   const shape = shapeOf(text)

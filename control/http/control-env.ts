@@ -24,20 +24,22 @@ export interface ControlEnv {
     refusal: { readonly code: string; readonly details: readonly RequestProblem[] | undefined }
     /** Set by routes that know what they changed, for the audit trail. */
     change: Change
-    /** Set instead when another node has changed it: the digests of both. */
+    /** Set instead when another instance has changed it: the digests of both. */
     changeDigests: ChangeDigests
     /** Carries out a request with an `Idempotency-Key` once. */
     repetitions: Repetitions
     /** Set when the stored answer to an `Idempotency-Key` was given again: nothing was done. */
     isReplayed: boolean
     /**
-     * Set by routes that write their own audit entries, and for requests of other nodes, which
+     * Set by routes that write their own audit entries, and for requests of other instances, which
      * write them.
      */
     isAudited: boolean
-    /** Set when another node of the installation makes the request, for a client or for itself. */
+    /**
+     * Set when another instance of the installation makes the request, for a client or for itself.
+     */
     instanceRequest: InstanceRequest
-    /** Set when nodes that should have been asked have not answered. */
+    /** Set when instances that should have been asked have not answered. */
     isPartial: boolean
   }
 }
@@ -87,13 +89,13 @@ export interface ChangeDigests {
   readonly changeId: string | null
 }
 
-/** A request that another node of the installation makes. */
+/** A request that another instance of the installation makes. */
 interface InstanceRequest {
-  /** The node. */
+  /** The instance. */
   readonly from: string
-  /** The client's address, as that node knows it. */
+  /** The client's address, as that instance knows it. */
   readonly address: string
-  /** Asked by the node itself; undefined: the request of a client. */
+  /** Asked by the instance itself; undefined: the request of a client. */
   readonly question: unknown
 }
 

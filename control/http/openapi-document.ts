@@ -135,13 +135,13 @@ const sentObject = (request: ReceiverRequest, schemas: Schemas): Json => ({
 const pathOf = (path: string): string => path.replaceAll(/:(\w+)/g, '{$1}')
 
 function operationObject(note: RouteNote, operation: Operation, schemas: Schemas): Json {
-  const { id, tag, summary, answer, nodes, hasRanges = false } = operation
+  const { id, tag, summary, answer, instances, hasRanges = false } = operation
   const refusals = new Set<ErrorStatus>([...refusalsOf(note), ...(operation.refusals ?? [])])
-  if (nodes === 'call') refusals.add(503)
-  const made = answerObject(answer, schemas, nodes)
+  if (instances === 'call') refusals.add(503)
+  const made = answerObject(answer, schemas, instances)
   const responses: Json = { [answer.status]: withChange(made, note) }
   if (hasRanges)
-    responses[206] = { ...answerObject(answer, schemas, nodes), description: 'A part.' }
+    responses[206] = { ...answerObject(answer, schemas, instances), description: 'A part.' }
   for (const status of [...refusals].toSorted((a, b) => a - b))
     responses[status] = { $ref: `#/components/responses/${errors[status].name}` }
   const body = requestBody(note, operation, schemas)
@@ -217,10 +217,10 @@ function withChange({ headers, ...answer }: Json, { query }: RouteNote): Json {
 function answerObject(
   { status, content }: DocumentedAnswer,
   schemas: Schemas,
-  nodes: Operation['nodes'],
+  instances: Operation['instances'],
 ): Json {
   const unreachable =
-    nodes === undefined
+    instances === undefined
       ? {}
       : { 'X-Unreachable-Nodes': { $ref: '#/components/headers/UnreachableNodes' } }
   const location = status === 201 ? { Location: { $ref: '#/components/headers/Location' } } : {}

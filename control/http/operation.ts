@@ -35,9 +35,10 @@ export interface Operation {
   /** A request for a range of its bytes gets 206. */
   readonly hasRanges?: boolean
   /**
-   * `all`: about all nodes of the installation; `call`: about one call, on whichever node it is.
+   * `all`: about all instances of the installation; `call`: about one call, on whichever instance
+   * it is.
    */
-  readonly nodes?: 'all' | 'call'
+  readonly instances?: 'all' | 'call'
   /** Statuses that do not already follow from access, schemas and method. */
   readonly refusals?: readonly ErrorStatus[]
   /** A valid example. */

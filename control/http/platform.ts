@@ -22,10 +22,13 @@ export interface Platform extends Clocks {
   readonly changes?: Changes
   readonly engine: EnginePort
   /** The processes of the installation. */
-  readonly nodes: InstancesPort
+  readonly instances: InstancesPort
   /** Charging in this process; undefined: another OCS charges, and keeps customers and rates. */
   readonly ocs: OcsPort | undefined
-  /** Requests that all nodes admit together; absent: no other node serves from this database. */
+  /**
+   * Requests that all instances admit together; absent: no other instance serves from this
+   * database.
+   */
   readonly requestShares?: RequestShares | undefined
   readonly schedule: Schedule
   /** Cryptographically secure. */

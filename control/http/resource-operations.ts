@@ -13,8 +13,8 @@ export interface ResourceDescription {
   readonly patch: unknown
   /** The response of a creation, where it shows more than the others. */
   readonly created?: { readonly shown: z.ZodType; readonly example: unknown }
-  /** Responses include figures of other nodes. */
-  readonly nodes?: Operation['nodes']
+  /** Responses include figures of other instances. */
+  readonly instances?: Operation['instances']
 }
 
 export const deleted = z.strictObject({ id: z.int(), deleted: z.literal(true) })
@@ -23,12 +23,12 @@ export const deleted = z.strictObject({ id: z.int(), deleted: z.literal(true) })
 export function resourceOperations(
   noun: string,
   view: z.ZodType,
-  { tag, example, body, patch, nodes, created, shown = view }: ResourceDescription,
+  { tag, example, body, patch, instances, created, shown = view }: ResourceDescription,
   isBare: boolean,
 ) {
   const name = pascal(noun)
   const { one, many } = wordsFor(noun)
-  const read = { tag, ...(nodes !== undefined && { nodes }) }
+  const read = { tag, ...(instances !== undefined && { instances }) }
   const written = { tag, refusals: [409] } as const
   const answer = isBare ? bare : data
   return {

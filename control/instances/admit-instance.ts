@@ -1,7 +1,7 @@
 /**
- * Admits requests of other nodes. They carry the caller's own credential, which is judged here as
- * the caller's request would be; that the node has counted, limited and audited the request is all
- * that the token grants.
+ * Admits requests of other instances. They carry the caller's own credential, which is judged here
+ * as the caller's request would be; that the instance has counted, limited and audited the request
+ * is all that the token grants.
  */
 import type { Context } from 'hono'
 import type { Clocks } from '../../schema/clock.ts'
@@ -17,13 +17,13 @@ import {
 } from './instance-token.ts'
 import { UsedNonces } from './used-nonces.ts'
 
-/** How far the clocks of two nodes may differ, the way of the request included. */
+/** How far the clocks of two instances may differ, the way of the request included. */
 export const MAX_SKEW_MS = 30_000
 
 /** Runs before authentication. Without a valid token the header means nothing. */
 export function admitInstances({ self, key }: Membership, { now, steadyNow }: Clocks): Step {
   const used = new UsedNonces(2 * MAX_SKEW_MS, steadyNow())
-  // Tokens that an earlier run of this node accepted are not known.
+  // Tokens that an earlier run of this instance accepted are not known.
   const startedAt = now()
   const isFresh = ({ to, at }: InstanceClaims): boolean =>
     to === self && at >= startedAt && Math.abs(now() - at) <= MAX_SKEW_MS
@@ -62,18 +62,21 @@ function admit(c: Context<ControlEnv>, claims: InstanceClaims, proof: string): v
     else headers[name] = value
   const { from, address, question } = claims
   c.set('instanceRequest', { from, address, question })
-  // The node that the client has asked writes the entry.
+  // The instance that the client has asked writes the entry.
   c.set('isAudited', true)
   setAnswerHeader(c, INSTANCE_HEADER, proof)
 }
 
-/** Runs `step` for requests of clients only; for requests of nodes, the asking node has run it. */
+/**
+ * Runs `step` for requests of clients only; for requests of instances, the asking instance has run
+ * it.
+ */
 export const butInstances =
   (step: Step): Step =>
   (c) =>
     c.get('instanceRequest') === undefined ? step(c) : undefined
 
-/** The client's address, also where another node asks for the client. */
+/** The client's address, also where another instance asks for the client. */
 export const admittedAddress =
   (addressOf: (c: Context<ControlEnv>) => string) =>
   (c: Context<ControlEnv>): string =>

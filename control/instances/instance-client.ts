@@ -1,4 +1,4 @@
-/** Sends requests to other nodes: reused connections; bounded waits, sizes and numbers. */
+/** Sends requests to other instances: reused connections; bounded waits, sizes and numbers. */
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
 import { z } from 'zod'
@@ -8,17 +8,17 @@ import type { Membership, Peer } from './membership.ts'
 import { bodyHash, INSTANCE_HEADER, type InstanceClaims, sealToken } from './instance-token.ts'
 import { parseJson } from '../http/body.ts'
 
-/** How long a node may take to answer; a later answer is missing from the response. */
+/** How long an instance may take to answer; a later answer is missing from the response. */
 const ANSWER_MS = 800
-/** Connections to one node. */
+/** Connections to one instance. */
 const MAX_SOCKETS = 32
-/** Requests to one node that have no response yet; further ones fail at once. */
+/** Requests to one instance that have no response yet; further ones fail at once. */
 const MAX_OUTSTANDING = 512
 /** Below the time after which a server closes an idle connection. */
 const IDLE_MS = 30_000
 /** 50,000 live calls have about 40 MB. */
 const MAX_ANSWER_BYTES = 67_108_864
-/** A node whose failure is logged is not logged again so soon. */
+/** An instance whose failure is logged is not logged again so soon. */
 const LOG_EVERY_MS = 60_000
 
 export interface Outgoing {
@@ -74,7 +74,7 @@ export class InstanceClient {
     this.#httpStreams = deps.agent ?? new HttpAgent(streaming)
   }
 
-  /** The whole response; undefined: the node has not answered in time, or is none of ours. */
+  /** The whole response; undefined: the instance has not answered in time, or is none of ours. */
   async ask(peer: Peer, outgoing: Outgoing): Promise<PeerAnswer | undefined> {
     const { waitMs = ANSWER_MS } = outgoing
     try {
@@ -210,7 +210,7 @@ async function wholeOf(incoming: IncomingMessage): Promise<Buffer> {
 }
 
 /**
- * `data` of the envelope. Undefined: it does not match the schema, as from a node with another
+ * `data` of the envelope. Undefined: it does not match the schema, as from an instance with another
  * version.
  */
 export function dataOf<S extends z.ZodType>(
@@ -229,7 +229,7 @@ export function bodyOf<S extends z.ZodType>(
   schema: S,
 ): z.output<S> | undefined {
   if (status !== 200) return undefined
-  // Lists of a node have any number of names; the bytes are bounded.
+  // Lists of an instance have any number of names; the bytes are bounded.
   const parsed = parseJson(body.toString('utf8'), Infinity)
   const checked = schema.safeParse(parsed.kind === 'value' ? parsed.value : undefined)
   return checked.success ? checked.data : undefined

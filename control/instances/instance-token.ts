@@ -1,13 +1,14 @@
 /**
- * The header by which nodes know each other's requests: AES-256-GCM under a key that only nodes
- * have. It seals the caller's credential, so that a program that took a node's address learns none,
- * and it is bound to one node, one moment, one method, one path and one body.
+ * The header by which instances know each other's requests: AES-256-GCM under a key that only
+ * instances have. It seals the caller's credential, so that a program that took an instance's
+ * address learns none, and it is bound to one instance, one moment, one method, one path and one
+ * body.
  */
 import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync } from 'node:crypto'
 import { z } from 'zod'
 import { parseJson } from '../http/body.ts'
 
-/** Header: the token in requests; in responses, the proof that a node has read it. */
+/** Header: the token in requests; in responses, the proof that an instance has read it. */
 export const INSTANCE_HEADER = 'x-tollgate-node'
 
 const NONCE_BYTES = 16
@@ -28,11 +29,11 @@ const claims = z.strictObject({
   authorization: text.optional(),
   apiKey: text.optional(),
   tenantSlug: text.optional(),
-  /** The node's own question, without a caller. */
+  /** The instance's own question, without a caller. */
   question: z.unknown().optional(),
 })
 
-/** The claims of a node about its request. */
+/** The claims of an instance about its request. */
 export type InstanceClaims = z.output<typeof claims>
 
 /** The request that a token is bound to. */
@@ -50,7 +51,7 @@ interface OpenedToken {
 
 export interface SealedToken {
   readonly token: string
-  /** `INSTANCE_HEADER` of the response of a node that has read the token. */
+  /** `INSTANCE_HEADER` of the response of an instance that has read the token. */
   readonly proof: string
 }
 
@@ -68,7 +69,7 @@ export function sealToken(
   return { token, proof: proofOf(key, nonce.toString('base64url')) }
 }
 
-/** Undefined: no node of this installation has made it for this request. */
+/** Undefined: no instance of this installation has made it for this request. */
 export function openToken(
   key: Buffer,
   token: string,
@@ -93,7 +94,7 @@ export function openToken(
   return checked.success ? { claims: checked.data, nonce: nonce.toString('base64url') } : undefined
 }
 
-/** Proof of the node that has opened the token with this nonce. */
+/** Proof of the instance that has opened the token with this nonce. */
 export const proofOf = (key: Buffer, nonce: string): string =>
   createHmac('sha256', key).update('tollgate node, answer\0').update(nonce).digest('base64url')
 

@@ -1,4 +1,6 @@
-/** The other nodes of an installation, from the list that heartbeats update; and `GET /nodes`. */
+/**
+ * The other instances of an installation, from the list that heartbeats update; and `GET /nodes`.
+ */
 import { Hono } from 'hono'
 import { timeToText } from '../../schema/columns.ts'
 import type { InstancesPort, InstanceStatus } from '../../schema/contracts/instances.ts'
@@ -11,7 +13,7 @@ import { data } from '../http/operation.ts'
 import { describeRoute } from '../http/validate.ts'
 import { z } from 'zod'
 
-const nodeView = z
+const instanceView = z
   .strictObject({
     name: z.string(),
     epoch: count.describe('Grows with each start; 0 with SQLite.'),
@@ -37,27 +39,27 @@ const nodeView = z
   .meta({ id: 'ProcessNode' })
 
 /**
- * A node that is lost for longer is not named any more: the calls of its last run are over, or with
- * a new one.
+ * An instance that is lost for longer is not named any more: the calls of its last run are over, or
+ * with a new one.
  */
 const NAMED_MS = 3_600_000
 
 /** @param key of `Secrets.keyFor(INSTANCE_KEY)`. */
 export const membershipOf = (
-  nodes: Pick<InstancesPort, 'identity' | 'list'>,
+  instances: Pick<InstancesPort, 'identity' | 'list'>,
   key: Buffer,
   now: () => number,
 ): Membership => ({
-  self: nodes.identity.name,
+  self: instances.identity.name,
   key,
-  peers: () => nodes.list().flatMap((node) => peerOf(node, now())),
+  peers: () => instances.list().flatMap((instance) => peerOf(instance, now())),
 })
 
-/** The name of the key with which nodes recognize each other. */
+/** The name of the key with which instances recognize each other. */
 export const INSTANCE_KEY = 'node requests'
 
-function peerOf(node: InstanceStatus, now: number): readonly Peer[] {
-  const { name, address: apiUrl, state, heartbeatAt, isThis } = node
+function peerOf(instance: InstanceStatus, now: number): readonly Peer[] {
+  const { name, address: apiUrl, state, heartbeatAt, isThis } = instance
   if (isThis || state === 'stopped' || !isUrl(apiUrl)) return []
   if (state === 'lost' && now - heartbeatAt > NAMED_MS) return []
   return [{ name, apiUrl, isAlive: state === 'serving' || state === 'draining' }]
@@ -65,35 +67,40 @@ function peerOf(node: InstanceStatus, now: number): readonly Peer[] {
 
 const isUrl = (text: string): boolean => /^https?:$/.test(URL.parse(text)?.protocol ?? '')
 
-/** Another node of the installation. */
+/** Another instance of the installation. */
 export interface Peer {
   /** `NODE_NAME`: letters, digits, `.`, `_` and `-`. */
   readonly name: string
-  /** The URL of its API for other nodes: scheme, host and port. */
+  /** The URL of its API for other instances: scheme, host and port. */
   readonly apiUrl: string
-  /** The heartbeat is recent; other nodes are not asked. */
+  /** The heartbeat is recent; other instances are not asked. */
   readonly isAlive: boolean
 }
 
-/** Dependencies of requests to other nodes. */
+/** Dependencies of requests to other instances. */
 export interface Membership {
-  /** The name of this node. */
+  /** The name of this instance. */
   readonly self: string
-  /** 32 bytes that all nodes of the installation derive from `SECRET_KEY`, and nothing else has. */
+  /**
+   * 32 bytes that all instances of the installation derive from `SECRET_KEY`, and nothing else has.
+   */
   readonly key: Buffer
-  /** All nodes but this one. From memory: it is read for each request that concerns other nodes. */
+  /**
+   * All instances but this one. From memory: it is read for each request that concerns other
+   * instances.
+   */
   readonly peers: () => readonly Peer[]
 }
 
 /** `GET /nodes`: the processes of this installation. Of the platform alone. */
-export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
+export const instanceRoutes = ({ instances }: Pick<Platform, 'instances'>) =>
   new Hono<ControlEnv>().get(
     '/nodes',
     describeRoute({
       id: 'listNodes',
       tag: 'System',
       summary: 'List the processes of this installation; with SQLite there is one.',
-      answer: data(z.array(nodeView), [
+      answer: data(z.array(instanceView), [
         {
           name: 'sbc-1',
           epoch: 3,
@@ -113,9 +120,9 @@ export const nodeRoutes = ({ nodes }: Pick<Platform, 'nodes'>) =>
     (c) =>
       ok(
         c,
-        nodes.list().map((node) => ({
-          ...viewOf(node),
-          differing_settings: nodes.differingSettings.get(node.name) ?? [],
+        instances.list().map((instance) => ({
+          ...viewOf(instance),
+          differing_settings: instances.differingSettings.get(instance.name) ?? [],
         })),
       ),
   )
@@ -124,19 +131,19 @@ export type InstanceView = ReturnType<typeof viewOf> & {
   readonly differing_settings: readonly string[]
 }
 
-const viewOf = ({ name, epoch, address, version, state, ...node }: InstanceStatus) => ({
+const viewOf = ({ name, epoch, address, version, state, ...instance }: InstanceStatus) => ({
   name,
   epoch,
   address,
   version,
   state,
-  live_calls: node.liveCalls,
-  started_at: timeToText(node.startedAt),
-  heartbeat_at: timeToText(node.heartbeatAt),
-  is_this: node.isThis,
-  clock_difference_seconds: clockSecondsOf(node),
+  live_calls: instance.liveCalls,
+  started_at: timeToText(instance.startedAt),
+  heartbeat_at: timeToText(instance.heartbeatAt),
+  is_this: instance.isThis,
+  clock_difference_seconds: clockSecondsOf(instance),
 })
 
-/** How far the clock of a node is ahead of the database server, as it is shown. */
+/** How far the clock of an instance is ahead of the database server, as it is shown. */
 export const clockSecondsOf = ({ clockDifferenceMs }: Pick<InstanceStatus, 'clockDifferenceMs'>) =>
   Math.round(clockDifferenceMs / 100) / 10

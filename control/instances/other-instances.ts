@@ -1,6 +1,6 @@
 /**
- * Asks the other nodes of the installation. A request of another node is answered by this node
- * alone, so no request is forwarded twice.
+ * Asks the other instances of the installation. A request of another instance is answered by this
+ * instance alone, so no request is forwarded twice.
  */
 import type { Context } from 'hono'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
@@ -18,15 +18,15 @@ import {
 } from './instance-client.ts'
 import { countsAnswer, type Question, QUESTIONS_PATH } from './questions.ts'
 
-/** Names of nodes whose part is missing, in every response that is about all nodes. */
+/** Names of instances whose part is missing, in every response that is about all instances. */
 const UNREACHABLE_HEADER = 'X-Unreachable-Nodes'
-/** How long the node of a call may take for an action. */
+/** How long the instance of a call may take for an action. */
 const ACTION_MS = 10_000
 
 type Request = Pick<Outgoing, 'method' | 'target' | 'headers' | 'body'>
 
 export interface WithOthers {
-  /** The other nodes of the installation; undefined: this process is alone. */
+  /** The other instances of the installation; undefined: this process is alone. */
   readonly others?: OtherInstances | undefined
 }
 
@@ -35,11 +35,11 @@ export interface PeerAnswers {
   readonly unreachable: readonly string[]
 }
 
-/** Not 404, which a node without the call answers, nor statuses that are about the request. */
+/** Not 404, which an instance without the call answers, nor statuses that are about the request. */
 const isOfOwner = ({ status }: PeerAnswer): boolean =>
   status < 500 && status !== 404 && status !== 401 && status !== 403
 
-/** Where a call is: on this node, on none, or not known, because nodes did not answer. */
+/** Where a call is: on this instance, on none, or not known, because instances did not answer. */
 export type CallAtInstance = Peer | 'nowhere' | 'unknown'
 
 export class OtherInstances {
@@ -57,7 +57,7 @@ export class OtherInstances {
     this.#deps = deps
   }
 
-  /** Undefined: another node asks, and gets the answer of this node alone. */
+  /** Undefined: another instance asks, and gets the answer of this instance alone. */
   of(c: Context<ControlEnv>): PeerRequests | undefined {
     return c.get('instanceRequest') === undefined ? new PeerRequests(c, this) : undefined
   }
@@ -66,7 +66,7 @@ export class OtherInstances {
     return this.#deps.peers()
   }
 
-  /** Asks each node at once. An answer that is not 200 is none. */
+  /** Asks each instance at once. An answer that is not 200 is none. */
   async all(outgoing: Outgoing | ((peer: Peer) => Outgoing)): Promise<PeerAnswers> {
     const peers = this.peers()
     const alive = peers.filter(({ isAlive }) => isAlive)
@@ -86,56 +86,60 @@ export class OtherInstances {
   }
 }
 
-/** The other nodes as one request asks them: with its credential, from its address. */
+/** The other instances as one request asks them: with its credential, from its address. */
 export class PeerRequests {
   readonly #c: Context<ControlEnv>
-  readonly #nodes: OtherInstances
+  readonly #instances: OtherInstances
 
-  constructor(c: Context<ControlEnv>, nodes: OtherInstances) {
+  constructor(c: Context<ControlEnv>, instances: OtherInstances) {
     this.#c = c
-    this.#nodes = nodes
+    this.#instances = instances
   }
 
   /**
-   * The same request, or another one, to every node. The response names those that did not answer.
+   * The same request, or another one, to every instance. The response names those that did not
+   * answer.
    */
   async all(request: Request): Promise<readonly PeerAnswer[]> {
     return this.#answersOf(await this.gather(request))
   }
 
-  /** The same for a response that says by itself which nodes did not answer. */
+  /** The same for a response that says by itself which instances did not answer. */
   gather(request: Request): Promise<PeerAnswers> {
-    return this.#nodes.all(this.#outgoing(request))
+    return this.#instances.all(this.#outgoing(request))
   }
 
   async question(question: Question | ((peer: Peer) => Question)): Promise<readonly PeerAnswer[]> {
     const ask = typeof question === 'function' ? question : () => question
-    return this.#answersOf(await this.#nodes.all((peer) => this.#nodes.questionOf(ask(peer))))
+    return this.#answersOf(
+      await this.#instances.all((peer) => this.#instances.questionOf(ask(peer))),
+    )
   }
 
   get self(): string {
-    return this.#nodes.self
+    return this.#instances.self
   }
 
   /**
-   * The response of the first node that knows what the request is about; undefined: none does.
-   * 'unknown': none does, and a node that is alive did not say.
+   * The response of the first instance that knows what the request is about; undefined: none does.
+   * 'unknown': none does, and an instance that is alive did not say.
    */
   first(request: Request): Promise<PeerAnswer | 'unknown' | undefined> {
     return this.#first(this.#outgoing(request), isOfOwner)
   }
 
   /**
-   * The answer of the first node that knows it; undefined: no node does. 'unknown' as in `first`.
+   * The answer of the first instance that knows it; undefined: no instance does. 'unknown' as in
+   * `first`.
    */
   answered(question: Question): Promise<PeerAnswer | 'unknown' | undefined> {
-    return this.#first(this.#nodes.questionOf(question), ({ status }) => status === 200)
+    return this.#first(this.#instances.questionOf(question), ({ status }) => status === 200)
   }
 
-  /** Has the node do something. Undefined: it may have happened or not. */
+  /** Has the instance do something. Undefined: it may have happened or not. */
   instruct(peer: Peer, question: Question): Promise<PeerAnswer | undefined> {
-    const outgoing = this.#nodes.questionOf(question)
-    return this.#nodes.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
+    const outgoing = this.#instances.questionOf(question)
+    return this.#instances.client.ask(peer, { ...outgoing, waitMs: ACTION_MS })
   }
 
   async locate(callUuid: string): Promise<CallAtInstance> {
@@ -143,17 +147,19 @@ export class PeerRequests {
     return answer === undefined ? 'nowhere' : answer === 'unknown' ? 'unknown' : answer.peer
   }
 
-  /** The node's answer; undefined: the action may have happened or not. */
+  /** The instance's answer; undefined: the action may have happened or not. */
   at(peer: Peer, request: Request): Promise<PeerAnswer | undefined> {
-    return this.#nodes.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
+    return this.#instances.client.ask(peer, { ...this.#outgoing(request), waitMs: ACTION_MS })
   }
 
-  /** The node's response as soon as its head is there; undefined: it has not answered in time. */
+  /**
+   * The instance's response as soon as its head is there; undefined: it has not answered in time.
+   */
   open(peer: Peer, request: Request): Promise<OpenAnswer | undefined> {
-    return this.#nodes.client.open(peer, this.#outgoing(request), new AbortController().signal)
+    return this.#instances.client.open(peer, this.#outgoing(request), new AbortController().signal)
   }
 
-  /** Names nodes that did not answer in the response. */
+  /** Names instances that did not answer in the response. */
   reportUnreachable(names: readonly string[]): void {
     if (names.length === 0 || this.#c.get('isPartial')) return
     this.#c.set('isPartial', true)
@@ -169,12 +175,12 @@ export class PeerRequests {
     outgoing: Outgoing,
     knows: (answer: PeerAnswer) => boolean,
   ): Promise<PeerAnswer | 'unknown' | undefined> {
-    const peers = this.#nodes.peers()
+    const peers = this.#instances.peers()
     const alive = peers.filter(({ isAlive }) => isAlive)
     const silent = peers.filter(({ isAlive }) => !isAlive).map(({ name }) => name)
     let isUnknown = false
     const ask = async (peer: Peer): Promise<PeerAnswer> => {
-      const answer = await this.#nodes.client.ask(peer, outgoing)
+      const answer = await this.#instances.client.ask(peer, outgoing)
       if (answer !== undefined && knows(answer)) return answer
       if (answer?.status !== 404) {
         isUnknown = true
@@ -211,7 +217,10 @@ export class PeerRequests {
 /** The kinds of rows with live calls: nodes of dispatcher sets, carriers, AI agents. */
 type Kind = 'nodes' | 'carriers' | 'agents'
 
-/** How many live calls other nodes have for these ids; undefined: there is no other node to ask. */
+/**
+ * How many live calls other instances have for these ids; undefined: there is no other instance to
+ * ask.
+ */
 export function countsOfPeers(
   c: Context<ControlEnv>,
   others: OtherInstances | undefined,
@@ -221,7 +230,7 @@ export function countsOfPeers(
   return countsFrom(others?.of(c), kind, ids)
 }
 
-/** The same for nodes that the request may ask. */
+/** The same for instances that the request may ask. */
 export async function countsFrom(
   peers: PeerRequests | undefined,
   kind: Kind,

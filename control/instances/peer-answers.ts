@@ -1,4 +1,4 @@
-/** Forwards requests about a call or a file to the node that has it. */
+/** Forwards requests about a call or a file to the instance that has it. */
 import type { Readable } from 'node:stream'
 import type { Context, MiddlewareHandler } from 'hono'
 import { HOUR_MS, type Cancel, type Schedule } from '../../schema/clock.ts'
@@ -9,10 +9,10 @@ import { type ChangeDigests, type ControlEnv, setAnswerHeader } from '../http/co
 import type { PeerAnswer } from './instance-client.ts'
 import type { OtherInstances } from './other-instances.ts'
 
-/** Header of responses to nodes: the digests of what changed, for their audit log. */
+/** Header of responses to instances: the digests of what changed, for their audit log. */
 const CHANGE_HEADER = 'x-tollgate-change'
 
-/** Headers of a node's response that the client gets. */
+/** Headers of an instance's response that the client gets. */
 const passed = [
   'content-type',
   'content-disposition',
@@ -20,11 +20,11 @@ const passed = [
   'retry-after',
   'x-change-id',
 ] as const
-/** Headers of a client's request that the answering node gets. */
+/** Headers of a client's request that the answering instance gets. */
 const forwarded = ['accept', 'content-type'] as const
 
 /**
- * Before the handler of an action on a live call: the node that has the call does it, and its
+ * Before the handler of an action on a live call: the instance that has the call does it, and its
  * response is the response. Stands after validation, of a body or a path that names the call.
  */
 export function atInstanceOfCall({
@@ -66,7 +66,7 @@ const uuidOf = ({ req }: Context<ControlEnv, string, CallNamed>): string => {
 
 type CallFinder = { readonly calls: Pick<EnginePort['calls'], 'find'> }
 
-/** The response of the node that knows the call; undefined: no node does. */
+/** The response of the instance that knows the call; undefined: no instance does. */
 export async function answerOfPeer(
   c: Context<ControlEnv>,
   others: OtherInstances | undefined,
@@ -78,7 +78,7 @@ export async function answerOfPeer(
   return answer && passOn(c, answer)
 }
 
-/** Sends the digests of a change to the asking node, which writes the audit entry. */
+/** Sends the digests of a change to the asking instance, which writes the audit entry. */
 export function setChangeHeader(
   c: Context<ControlEnv>,
   { before, after, changeId }: ChangeDigests,
@@ -86,7 +86,7 @@ export function setChangeHeader(
   setAnswerHeader(c, CHANGE_HEADER, `${before ?? ''},${after ?? ''},${changeId ?? ''}`)
 }
 
-/** The digests that a node has sent with `setChangeHeader`. */
+/** The digests that an instance has sent with `setChangeHeader`. */
 function changeOf(headers: PeerAnswer['headers']): ChangeDigests | undefined {
   const change = headers[CHANGE_HEADER]
   if (typeof change !== 'string') return undefined
@@ -135,7 +135,7 @@ function codeOf(body: Buffer): string {
 
 /** Headers of a request for a part of a file. */
 const forwardedForFiles = ['range', 'if-range', 'accept'] as const
-/** Headers of a node's response with a file that the client gets. */
+/** Headers of an instance's response with a file that the client gets. */
 const passedWithFiles = [
   'content-type',
   'content-disposition',
@@ -147,7 +147,8 @@ const passedWithFiles = [
 ] as const
 
 /**
- * The response of the node that has the file, its body as it comes; undefined: no node has it.
+ * The response of the instance that has the file, its body as it comes; undefined: no instance has
+ * it.
  *
  * @param onClose called once, when the body is read, or its reader is gone.
  * @throws {ApiError} 503: none of those that answer has it, and it may be at one that does not.
@@ -199,7 +200,7 @@ const picked = (headers: PeerAnswer['headers'], names: readonly string[]): Recor
     }),
   )
 
-/** How long a disk or another node may send nothing while the reader waits. */
+/** How long a disk or another instance may send nothing while the reader waits. */
 const SOURCE_MS = 10_000
 /** How long a reader may take nothing. */
 const READER_MS = 60_000
@@ -215,9 +216,9 @@ interface StreamOptions {
 }
 
 /**
- * The body of a response that is read from a file, or from another node, as its reader takes it: no
- * side can hold it open for ever. Beyond these times, and when the source fails, the response is
- * cut.
+ * The body of a response that is read from a file, or from another instance, as its reader takes
+ * it: no side can hold it open for ever. Beyond these times, and when the source fails, the
+ * response is cut.
  */
 export const streamedBody = (source: Readable, how: StreamOptions): ReadableStream<Uint8Array> =>
   new ReadableStream<Uint8Array>(new BodySource(source, how), { highWaterMark: 0 })

@@ -1,4 +1,4 @@
-/** Questions between nodes, without a caller. Clients cannot ask them. */
+/** Questions between instances, without a caller. Clients cannot ask them. */
 import { z } from 'zod'
 import { capScopes } from '../../schema/contracts/limits.ts'
 
@@ -16,7 +16,7 @@ export const question = z.discriminatedUnion('kind', [
     callUuid: z.string().max(200),
     tenantId: z.int().nullable(),
   }),
-  /** Ends it. The node that asks has admitted who wants that, and enters the change. */
+  /** Ends it. The instance that asks has admitted who wants that, and enters the change. */
   z.strictObject({
     kind: z.literal('hang_up'),
     callUuid: z.string().max(200),

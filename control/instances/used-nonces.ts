@@ -28,5 +28,5 @@ export class UsedNonces {
   }
 }
 
-/** 100 bytes each. Other nodes do not ask 3,000 times a second for a minute. */
+/** 100 bytes each. Other instances do not ask 3,000 times a second for a minute. */
 const MAX_NONCES = 200_000

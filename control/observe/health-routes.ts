@@ -60,7 +60,7 @@ export const publicHealthRoute = (version: string) =>
 interface ProbeDeps {
   readonly store: Pick<Store, 'storage'>
   readonly disk?: Pick<Store['storage'], 'problem'> | undefined
-  readonly nodes: Pick<InstancesPort, 'condition' | 'differingSettings'>
+  readonly instances: Pick<InstancesPort, 'condition' | 'differingSettings'>
   /** Whether the journal of the last run is lost; absent: it is not. */
   readonly isJournalLost?: boolean | undefined
 }
@@ -69,8 +69,8 @@ interface ProbeDeps {
  * `/livez`: the process responds. `/readyz`: it accepts calls; 503 during startup, while draining,
  * when another process has its name, and while the database or the journal of calls cannot be
  * written. `database` says whether the server of it answers: without it calls go on for a moment.
- * Nodes whose settings differ are ready: such a setting is changed on one after the other. So is
- * one that misses the journal of its last run: calls of today are none of it.
+ * Instances whose settings differ are ready: such a setting is changed on one after the other. So
+ * is one that misses the journal of its last run: calls of today are none of it.
  */
 type ReadyEngine = Pick<EnginePort, 'isReady' | 'isDraining'>
 
@@ -90,7 +90,10 @@ const getLivenessRoute = () =>
     (c) => ok(c, { status: 'ok' }),
   )
 
-const getReadinessRoute = (engine: ReadyEngine, { store, disk, nodes, isJournalLost }: ProbeDeps) =>
+const getReadinessRoute = (
+  engine: ReadyEngine,
+  { store, disk, instances, isJournalLost }: ProbeDeps,
+) =>
   new Hono<ControlEnv>().get(
     '/readyz',
     describeRoute({
@@ -124,18 +127,18 @@ const getReadinessRoute = (engine: ReadyEngine, { store, disk, nodes, isJournalL
       if (engine.isDraining())
         throw new ApiError(503, 'draining', 'New calls are not accepted: the process is draining')
       if (!engine.isReady()) throw new ApiError(503, 'not_ready', 'SIP is not ready yet')
-      if (nodes.condition === 'fenced')
+      if (instances.condition === 'fenced')
         throw new ApiError(
           503,
           'node_fenced',
           'Another process has taken over the name of this node',
         )
-      if (nodes.condition === 'unheard')
+      if (instances.condition === 'unheard')
         throw new ApiError(503, 'node_unheard', 'The database server does not answer this node')
       // Calls go on without the server until then.
       const problem = disk?.problem ?? store.storage.problem
       if (problem && problem.code !== 'server_unavailable') throw storageUnavailable(problem.reason)
-      const settings = nodes.differingSettings.size > 0 ? 'different' : 'same'
+      const settings = instances.differingSettings.size > 0 ? 'different' : 'same'
       return ok(c, {
         status: 'ready',
         database: problem ? 'unavailable' : 'available',

@@ -43,8 +43,8 @@ export interface PieceReply {
 if (process.platform === 'linux') setPriority(0, 2)
 
 /**
- * Statements of one node that the server works on at the same time; adding to the sums takes one
- * for seconds.
+ * Statements of one instance that the server works on at the same time; adding to the sums takes
+ * one for seconds.
  */
 const CONNECTIONS = 3
 

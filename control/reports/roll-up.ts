@@ -1,7 +1,7 @@
 /**
  * Adds records to the daily totals, slice by slice, each with the watermark in one transaction:
  * after a crash it goes on where the last slice ended. A slice is copied into a table of the
- * connection, grouped there by every dimension, and added to the sums of its days. One node of
+ * connection, grouped there by every dimension, and added to the sums of its days. One instance of
  * several does it at a time. On a server, ids may be committed out of order: those that are missing
  * among others are looked for again until no transaction can bring them any more.
  */
@@ -106,7 +106,7 @@ async function* addSlice(
   const add = async (): Promise<number> => {
     const known = await beginIfEmpty(sources, await watermarkOf(sources))
     const slice = grouped ?? (await inOneTurn(groupSlice(sources, known, ofServer)))
-    // Another node has added them.
+    // Another instance has added them.
     const isOld = slice.since.upTo !== known.upTo || slice.since.changesUpTo !== known.changesUpTo
     if (isOld || slice.count === 0) return 0
     const isBounded = await isCrowded(sums)

@@ -83,7 +83,7 @@ export const aiAgents: Definition<typeof fields.body, typeof fields.view> = {
   follow: ({ engine }, { id }) => engine.reloadRouting({ of: 'agent', ids: [id] }),
   described: {
     tag: 'Agents',
-    nodes: 'all',
+    instances: 'all',
     shown: liveAgentView,
     example: { ...fields.example, active_calls: 0 },
     body: { name: 'concierge', extension: '700', sip_uri: 'sip:concierge@agents.example' },

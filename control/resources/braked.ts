@@ -9,8 +9,8 @@ import { ApiError } from '../http/api-error.ts'
 
 /**
  * Throws 409 while a spend guard of the platform is on the row, unless the platform asks. Runs in
- * the transaction that deletes or renames the row, so that a guard of another node is either seen
- * or refused.
+ * the transaction that deletes or renames the row, so that a spending cap of another instance is
+ * either seen or refused.
  */
 export async function refuseBraked(
   store: Store,

@@ -353,7 +353,7 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
   described: {
     tag: 'Routing',
     shown: liveCarrierView,
-    nodes: 'all',
+    instances: 'all',
     example: {
       ...fields.example,
       registration: null,

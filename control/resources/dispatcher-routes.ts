@@ -117,7 +117,7 @@ function partsOf(deps: DispatcherDeps) {
     withOthers,
     setIn,
     nodeOf: (set: SetView, nodeId: number): LiveNode => nodeIn(show(set), nodeId),
-    /** The set with figures of all nodes of the platform. */
+    /** The set with figures of all instances. */
     wholeSet: async (c: Context<ControlEnv>, setRow: number): Promise<LiveSet> => {
       const set = show(await setIn(requestScope(c.var.principal, now), setRow))
       const [whole = set] = await withOthers(c, [set])
@@ -160,7 +160,7 @@ function listDispatcherNodesRoute(parts: DispatcherParts) {
     describeRoute({
       id: 'listDispatcherNodes',
       tag: 'Dispatcher',
-      nodes: 'all',
+      instances: 'all',
       summary: 'List the nodes of a set',
       answer: data(z.array(liveNodeView), [exampleNode]),
     }),
@@ -179,7 +179,7 @@ function getDispatcherNodeRoute(parts: DispatcherParts) {
     describeRoute({
       id: 'getDispatcherNode',
       tag: 'Dispatcher',
-      nodes: 'all',
+      instances: 'all',
       summary: 'Get a node',
       answer: data(liveNodeView, exampleNode),
     }),

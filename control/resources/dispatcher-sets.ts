@@ -11,7 +11,7 @@ import type {
   SetStatus,
 } from '../../schema/contracts/engine.ts'
 import type { Store } from '../../schema/storage/store.ts'
-import { instanceClaim } from '../../schema/rules/ownership.ts'
+import { nodeClaim } from '../../schema/rules/ownership.ts'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/media.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
@@ -343,7 +343,7 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
   described: {
     tag: 'Dispatcher',
     shown: liveSetView,
-    nodes: 'all',
+    instances: 'all',
     body: { endpoint_name: 'pbx', algorithm: 8, set_id: 1, nodes: [{ host: '10.0.0.11' }] },
     patch: { algorithm: 4 },
   },
@@ -496,7 +496,7 @@ async function refuseForeign(
   path = (index: number) => `nodes.${index}.host`,
 ): Promise<void> {
   const owner = { tenantId, scope }
-  await refuseForeignAddresses(store, owner, members.map(instanceClaim), reserved.networks, path)
+  await refuseForeignAddresses(store, owner, members.map(nodeClaim), reserved.networks, path)
 }
 
 interface MemberState extends Pick<NodeView, 'is_enabled' | 'operator_state'> {

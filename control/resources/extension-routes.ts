@@ -167,11 +167,11 @@ const shapeOf = (view: ExtensionView, { status, userAgent }: ExtensionStatus) =>
 /** Details for an operator whose phone does not ring. */
 const contactsOf = ({ status, contacts }: ExtensionStatus) => ({
   status,
-  contacts: contacts.map(({ uri, userAgent, source, node, expiresAt }) => ({
+  contacts: contacts.map(({ uri, userAgent, source, holder, expiresAt }) => ({
     uri,
     user_agent: userAgent,
     source: `${source.protocol}/${hostPort(source.address, source.port)}`,
-    node,
+    node: holder,
     expires_at: timeToText(expiresAt),
   })),
 })

@@ -23,7 +23,7 @@ export interface NodeStateOrder {
 }
 
 export interface NodeStateDeps extends ChangeDeps {
-  /** The other nodes of the installation; undefined: there is none to ask. */
+  /** The other instances of the installation; undefined: there is none to ask. */
   readonly peers?: PeerRequests | undefined
 }
 
@@ -162,8 +162,8 @@ function stateRefusal(
 }
 
 /**
- * The operator's state comes from the table, because another node may have just stored it. The
- * result of probes is in the memory of each node.
+ * The operator's state comes from the table, because another instance may have just stored it. The
+ * result of probes is in the memory of each instance.
  */
 async function readNodeState(id: string, { engine, store }: ChangeDeps): Promise<NodeState | null> {
   const { setId, destination } = parsedId(id)

@@ -28,7 +28,7 @@ import { type RequestScope, requestScope } from '../auth/tenants.ts'
 export interface RouteOptions<View extends z.ZodObject, Live> {
   /** Adds computed fields to a row for a response. */
   readonly show?: (view: ViewOf<View>) => Live
-  /** Adds figures of other nodes to rows that are read. */
+  /** Adds figures of other instances to rows that are read. */
   readonly withOthers?: (c: Context<ControlEnv>, views: readonly Live[]) => Promise<readonly Live[]>
   /** Further query fields of the list, for `matching` of its store. */
   readonly filters?: Readonly<Record<string, z.ZodType>>

@@ -282,7 +282,7 @@ function isOf(row: SpendingCapRow, call: StoppedCall): boolean {
 export interface SpendingCapDeps {
   readonly store: Store
   readonly ocs: Pick<OcsPort, 'callsUnder' | 'exitCodes'>
-  /** The other nodes of the installation; undefined: there is none to ask. */
+  /** The other instances of the installation; undefined: there is none to ask. */
   readonly peers?: PeerRequests | undefined
   /** Milliseconds UTC. */
   readonly now: () => number
@@ -293,7 +293,7 @@ const WINDOW = 1_000
 /** Where a period has more than 20,000 records, the newest are read. */
 const MAX_WINDOWS = 20
 
-/** Live calls of all nodes, and the cost of ended calls to the prefix. */
+/** Live calls of all instances, and the cost of ended calls to the prefix. */
 export async function cappedCalls(
   brake: Brake,
   deps: SpendingCapDeps,

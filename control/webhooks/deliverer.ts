@@ -17,7 +17,7 @@ export type Complete = (endpoint: EndpointRow, body: string) => Promise<string>
 
 export interface DelivererDeps extends Clocks {
   /** The name under which it takes deliveries. */
-  readonly node: string
+  readonly instance: string
   /**
    * How long after a search the next one begins at the latest: other processes write events, and
    * may die.
@@ -105,11 +105,11 @@ export class Deliverer {
    * theirs.
    */
   #bringForward(): void {
-    const { deliveries, writes, steadyNow, node } = this.#deps
+    const { deliveries, writes, steadyNow, instance } = this.#deps
     const now = steadyNow()
     writes.add({
       run: async () => {
-        await deliveries.release(node)
+        await deliveries.release(instance)
         // Twice, because delays vary.
         await deliveries.bringForward(now, now + 2 * longestDelayMs)
       },
@@ -192,7 +192,7 @@ export class Deliverer {
   }
 
   async #serve(endpointId: number): Promise<void> {
-    const { deliveries, steadyNow, node } = this.#deps
+    const { deliveries, steadyNow, instance } = this.#deps
     const before = this.#endpoint(endpointId)
     const room = before === undefined ? 0 : this.#roomFor(before)
     // A response calls `wake` again.
@@ -200,7 +200,7 @@ export class Deliverer {
     // This set is older than the read: a result that is stored meanwhile still reads as waiting.
     const busy = new Set(this.#inFlight.get(endpointId))
     const now = steadyNow()
-    const claim = { node, now, until: now + claimMs }
+    const claim = { instance, now, until: now + claimMs }
     const taken = await deliveries.take(endpointId, claim, room, busy)
     // The endpoint as it is now.
     const endpoint = this.#endpoint(endpointId)
@@ -262,7 +262,7 @@ export class Deliverer {
       })
     this.#deps.writes.add({
       run: async () => {
-        await this.#deps.deliveries.record(attempt, this.#deps.node)
+        await this.#deps.deliveries.record(attempt, this.#deps.instance)
         if (isGone) await this.#deps.onGone(endpoint.id)
       },
       done: () => {

@@ -86,15 +86,15 @@ export class DeliveryStore {
    * Runs in the caller's transaction. An accepted delivery stays so; a failure of one that another
    * process has taken meanwhile changes nothing.
    */
-  async record(attempt: DeliveryAttempt, node: string): Promise<void> {
+  async record(attempt: DeliveryAttempt, instance: string): Promise<void> {
     const { record, recordFailed } = this.#statements
-    await (attempt.state === 'delivered' ? record : recordFailed).run({ ...attempt, node })
+    await (attempt.state === 'delivered' ? record : recordFailed).run({ ...attempt, instance })
   }
 
-  /** Lets others take what this node has taken. */
-  async release(node: string): Promise<void> {
+  /** Lets others take what this instance has taken. */
+  async release(instance: string): Promise<void> {
     const query = this.#store.db.updateTable('webhook_delivery').set(unclaimed)
-    await execute(this.#store, query.where('claimed_by', '=', node))
+    await execute(this.#store, query.where('claimed_by', '=', instance))
   }
 
   async hasMorePendingThan(endpointId: number, count: number): Promise<boolean> {
@@ -246,7 +246,7 @@ const isFree = (row: ExpressionBuilder<Database, 'webhook_delivery'>, now: numbe
   row.or([row('claimed_until', 'is', null), row('claimed_until', '<=', now)])
 
 const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
-  prepare(store, (db, param: Param<DeliveryAttempt & { node: string }>) =>
+  prepare(store, (db, param: Param<DeliveryAttempt & { instance: string }>) =>
     db
       .updateTable('webhook_delivery')
       .set((eb) => ({
@@ -260,7 +260,7 @@ const prepareRecord = (store: Store, by: 'its node' | 'any node') =>
         ...unclaimed,
       }))
       .where('id', '=', param('id'))
-      .$if(by === 'its node', (query) => query.where(isTakenBy(store, param('node')))),
+      .$if(by === 'its node', (query) => query.where(isTakenBy(store, param('instance')))),
   )
 
 const prepareAll = (store: Store) => ({ ...prepareSending(store), ...prepareBacklog(store) })

@@ -21,7 +21,7 @@ import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 export interface WebhooksDeps extends Clocks {
   readonly store: Store
   /** One process of an installation has this name at a time. */
-  readonly node: Pick<InstanceIdentity, 'name'>
+  readonly instance: Pick<InstanceIdentity, 'name'>
   /** Draws a number from 0 (inclusive) to 1 (exclusive). */
   readonly random: () => number
   /** Cryptographically secure. */
@@ -82,7 +82,7 @@ export class Webhooks {
     this.#sender = new WebhookSender(deps)
     this.#deliverer = new Deliverer({
       ...deps,
-      node: deps.node.name,
+      instance: deps.instance.name,
       longestSleepMs,
       deliveries: this.deliveries,
       writes: this.#writes,
@@ -132,8 +132,8 @@ export class Webhooks {
     this.#deliverer.stop()
     this.#sender.close()
     for (const work of [this.#sweeps, this.#maintenance]) await work.between(nothing)
-    // Else other nodes take them when the claims end.
-    if (await this.#writes.flush()) await this.deliveries.release(this.#deps.node.name)
+    // Else other instances take them when the claims end.
+    if (await this.#writes.flush()) await this.deliveries.release(this.#deps.instance.name)
   }
 
   /** Writes an event that belongs to no transaction, with the next group commit. */

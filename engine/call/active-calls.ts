@@ -34,7 +34,7 @@ import type { LiveCallEvent } from '../../schema/contracts/engine.ts'
 
 export interface ActiveCallsDeps {
   /** The name of this process, for calls and their records. */
-  readonly nodeName: string
+  readonly instanceName: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   /** Milliseconds UTC by the clock of the machine. */
@@ -42,7 +42,8 @@ export interface ActiveCallsDeps {
   readonly deadlines: CallDeadlines
   readonly charging: Pick<Charging, 'alive' | 'running'>
   /**
-   * Why this node takes no calls: it cannot store them, or may not. Absent: it always takes calls.
+   * Why this instance takes no calls: it cannot store them, or may not. Absent: it always takes
+   * calls.
    */
   readonly whyClosed?: () => Unserved | undefined
   readonly onEvent: (event: CallProgress) => void
@@ -99,7 +100,7 @@ export class ActiveCalls {
   constructor(deps: ActiveCallsDeps) {
     this.#deps = deps
     this.#since = deps.now()
-    this.world = emptyWorld(deps.nodeName)
+    this.world = emptyWorld(deps.instanceName)
     this.#calls = this.world.calls
     this.#recent = new RecentCalls(deps.now, deps.recentCalls)
     this.#byLeg = new CallsByLeg(deps.now, deps.findsEndedLegs === true)
@@ -114,7 +115,7 @@ export class ActiveCalls {
     return this.#isDraining
   }
 
-  /** Why a call that begins now cannot be journalled, or belongs to another node. */
+  /** Why a call that begins now cannot be journalled, or belongs to another instance. */
   get unserved(): Unserved | undefined {
     return this.#deps.whyClosed?.()
   }

@@ -207,7 +207,7 @@ function perform(request: CallRequest, deps: CallDeps): void {
     case 'forwardOut':
       return forwardOut(call, request.by, request.invite, deps)
     case 'askAttempt':
-      return void askAttempt(call, request, deps).catch(onFault(call, deps))
+      return void askAttempt(call, request, deps).catch(stopOnFault(callUuid, deps))
     case 'connectSource':
     default: {
       if (call.connect === undefined) return undefined
@@ -229,11 +229,16 @@ function connectSource(
   if (asked === undefined) return dial(invite, route, isEmergency, deps)
   asked
     .then((chosen) => dial(invite, chosen, isEmergency, deps))
-    .catch((error: unknown) => {
-      deps.log('error', 'a call failed', { callUuid: invite.callUuid, error })
-      deps.dispatch({ type: 'stop', callUuid: invite.callUuid, end: fault })
-    })
+    .catch(stopOnFault(invite.callUuid, deps))
 }
+
+/** Ends a call that is being dialled, which nothing refuses any more. */
+const stopOnFault =
+  (callUuid: string, { log, dispatch }: Pick<CallDeps, 'log' | 'dispatch'>) =>
+  (error: unknown): void => {
+    log('error', 'a call failed', { callUuid, error })
+    dispatch({ type: 'stop', callUuid, end: fault })
+  }
 
 /** Asks a hook whether the next destination is tried. */
 async function askAttempt(
@@ -325,7 +330,8 @@ function takeOfApplication(
   deps: CallDeps,
 ): void {
   const run = deps.applications?.runAt(request.sourceAddress, request.sourcePort)
-  const origin = applicationOrigin(callUuid === undefined ? undefined : deps.calls.call(callUuid))
+  const madeIn = callUuid === undefined ? undefined : (deps.calls.call(callUuid) ?? 'ended')
+  const origin = applicationOrigin(madeIn)
   const invite = applicationInvite(readInvite(request, deps.newUuid(), origin, deps.routing), deps)
   const start = { ...startOf(invite, 'application', deps.now()), applicationRun: run }
   return begin(request, invite, start, { way: 'application' }, deps)
@@ -411,7 +417,7 @@ async function connect(
   const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)
   if (rejection) return refuse(call, rejection, deps)
   if (invite.origin.kind === 'carrier') {
-    // The last check, because it counts the call. Other nodes may have to be asked.
+    // The last check, because it counts the call. Other instances may have to be asked.
     const admitted = deps.routing.admitCarrierCall(invite.origin.carrierId)
     const isAdmitted = typeof admitted === 'boolean' ? admitted : await admitted
     if (call.end) return refuse(call, call.end, deps)

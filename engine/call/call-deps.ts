@@ -20,7 +20,7 @@ export interface CallPorts extends RouteDeps {
   readonly charging: Charging
   readonly client: UserAgent
   readonly deadlines: CallDeadlines
-  /** Absent: this node is the only one. */
+  /** Absent: this instance is the only one. */
   readonly otherInstances?: TransferInstances | undefined
   /** Absent: the operator has no drachtio-srf application. */
   readonly applications?: ApplicationRuns | undefined

@@ -38,10 +38,11 @@ export interface CallWatchers extends Timing {
    * §10.4).
    */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
-  /** Another node of the installation does not respond to an INVITE. */
+  /** Another instance of the installation does not respond to an INVITE. */
   readonly onInstanceSilent?: ((name: string) => void) | undefined
   /**
-   * Whether this run of another node is over, as far as is known. Absent: there is no other node.
+   * Whether this run of another instance is over, as far as is known. Absent: there is no other
+   * instance.
    */
   readonly isHolderLost?: ((holder: HolderRun) => boolean) | undefined
   /** Takes the headers of a BYE from the peer of a leg, or of its answer to ours. */
@@ -352,7 +353,7 @@ export class CallRunner {
     else void taken.then(report)
   }
 
-  /** A promise where other nodes of the installation have to be asked. */
+  /** A promise where other instances of the installation have to be asked. */
   #requestRoom(destination: LimitedDestination, isEmergency: boolean): boolean | Promise<boolean> {
     const { routing, dispatcher } = this.#deps
     switch (destination.kind) {

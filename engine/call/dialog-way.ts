@@ -30,8 +30,8 @@ export interface DialogWay {
 export interface DialogWayDeps {
   readonly calls: Pick<ActiveCalls, 'partyIn'>
   readonly routing: Pick<Routing, 'recognize' | 'gatewayBehind' | 'isGatewayOf' | 'tenantOfCarrier'>
-  /** Whether this is the address of another node of the installation. */
-  readonly isNode: (address: string) => boolean
+  /** Whether this is the address of another instance of the installation. */
+  readonly isInstance: (address: string) => boolean
   /** Whether an address is inside the platform, where others do not reach it. */
   readonly isInner: (address: string) => boolean
   /** Whether an address is this machine's own. */
@@ -107,7 +107,7 @@ function reachOf(byAddress: Origin, who: Party, way: DialogWay, deps: DialogWayD
       return isPhone ? phone : reachOfCarrier(byAddress, who, deps)
     case 'unknown':
     default:
-      if (deps.isNode(way.address)) return platform
+      if (deps.isInstance(way.address)) return platform
       return who.kind === 'called' ? reachOfCalled(who.destination, deps) : phone
   }
 }

@@ -40,8 +40,8 @@ export interface InDialogDeps {
   readonly calls: Pick<ActiveCalls, 'partyIn'>
   readonly routing: Pick<Routing, 'recognize' | 'hasGatewayAt'>
   readonly registrar: Pick<Registrar, 'extensionAt' | 'challengeInCall'>
-  /** Whether this is the address of another node of the installation. */
-  readonly isNode: (address: string) => boolean
+  /** Whether this is the address of another instance of the installation. */
+  readonly isInstance: (address: string) => boolean
   readonly onRefused: (request: InDialogRequest, callUuid: string | undefined) => void
 }
 
@@ -53,7 +53,7 @@ export function refusalInDialog(
 ): Refusal | undefined {
   const { sourceAddress: address, sourcePort: port } = request
   const sender = deps.routing.recognize({ address, port })
-  if (deps.isNode(address)) return undefined
+  if (deps.isInstance(address)) return undefined
   const known = deps.routing.recognize({ address: dialog.address, port: dialog.port })
   if (isSameParty(sender, known)) return undefined
   const party = deps.calls.partyIn(dialog)

@@ -7,7 +7,7 @@ import type { LegSignalling } from './user-agent/leg-signalling.ts'
 import type { ReceivedRequest } from './user-agent/received-request.ts'
 
 export interface Legs extends Pick<LegSignalling, 'forget' | 'save' | 'restore' | 'answerBye'> {
-  /** `isOtherInstance`: a node of the installation has sent it, as its token proves. */
+  /** `isOtherInstance`: an instance of the installation has sent it, as its token proves. */
   receive(legId: string, request: ReceivedRequest, isOtherInstance?: boolean): void
   invite(legId: string, invite: InviteToSend, near: string | undefined, about: InviteFacts): void
   perform(command: LegCommand): void

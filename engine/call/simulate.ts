@@ -2,6 +2,7 @@
  * Simulates a call: passes an invented INVITE to the functions that decide about real ones
  * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
+import type { CallTags } from '../../schema/contracts/call-record.ts'
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import {
@@ -9,15 +10,17 @@ import {
   MAX_PASSED_OVER,
   type PassedOverCandidate,
   type SimulatedCandidate,
+  type SimulatedHook,
   type SimulatedOrigin,
   type SimulatedPayment,
   type SimulatedVerdict,
   type Simulation,
   type SimulationRequest,
 } from '../../schema/contracts/engine.ts'
-import { afterResult, isUntaken, resultOfPhones } from './call-machine/failover.ts'
-import type { AttemptResult } from './call-machine/state.ts'
-import { type End, noCandidate } from './cdr/end-reason.ts'
+import { isUntaken, resultOfPhones } from './call-machine/failover.ts'
+import type { FailedAttempt } from './call-machine/protocol.ts'
+import type { AttemptResult, Note } from './call-machine/state.ts'
+import type { End } from './cdr/end-reason.ts'
 import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
 import {
   authorizationOf,
@@ -28,15 +31,18 @@ import {
   type ValidationDeps,
   originOf,
 } from './inbound/admission.ts'
-import { type IncomingInvite, readInvite } from './inbound/incoming-invite.ts'
+import { type IncomingInvite, readInvite, startOf } from './inbound/incoming-invite.ts'
 import {
   type CallDestination,
   type ExtensionDestination,
   type Route,
   routeCall,
   type RouteDeps,
+  tenantOf,
 } from './inbound/route.ts'
-import { CallHooks, type HookedInvite, type HookSources } from './hooks/call-hooks.ts'
+import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
+import type { Headers } from './signalling.ts'
+import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
@@ -64,25 +70,57 @@ export interface SimulationDeps extends RouteDeps {
   readonly wallNow: () => number
 }
 
+/** A simulated call with details that tests of hooks look at. */
+export interface ForeseenCall extends Simulation {
+  /** The status of each candidate that is tried, 0 without a response; null: it is not tried. */
+  readonly attempts: readonly (number | null)[]
+  /** The INVITE to the first candidate that gets one. Undefined: none is sent. */
+  readonly invite: SimulatedInvite | undefined
+  readonly tags: CallTags
+  /** Absent: no hook has said whether the call is recorded. */
+  readonly isToBeRecorded: boolean | undefined
+}
+
+interface SimulatedInvite {
+  readonly uri: string
+  readonly headers: Headers
+}
+
+export interface ForeseenRequest extends SimulationRequest {
+  /** Absent: the first that gets an INVITE takes the call. */
+  readonly answerOf?: AnswerOf
+}
+
 /** Undefined: there is no such source, or it may not call. */
 export async function simulate(
-  request: SimulationRequest,
+  request: ForeseenRequest,
   deps: SimulationDeps,
-): Promise<Simulation | undefined> {
+): Promise<ForeseenCall | undefined> {
   const origin = originIn(request, deps)
   if (origin === undefined) return undefined
   const received = inviteOf(request, origin, deps)
-  const hooked = await askHook(received, deps)
+  const { tenantId } = request
+  const isOfAsker = tenantId === null || tenantOf(origin, deps) === tenantId
+  const hooks = isOfAsker ? simulatedHooks(deps) : undefined
+  const hooked = await hooks?.invite(received, request)
   const invite = hooked?.kind === 'goes_on' ? hooked.invite : received
   const foreseen = foreseenRoutes(deps)
-  const decided =
+  const planned =
     hooked?.kind === 'refused'
       ? refusedByHook(hooked.end, invite)
       : decide(request, invite, foreseen, deps)
+  const routed = await hooks?.route(planned, invite)
+  const decided = routed?.decision ?? planned
   const { callerNumber, calledNumber } = invite
-  const dialing = dialingOf(decided.route, invite, foreseen, deps)
-  const { candidates, end, order } = dialing
+  const { answerOf = taken } = request
+  const answers = [answerOf, hooks?.attemptOf(decided, invite)] as const
+  const dialing = await dialingOf({ planned, decided }, invite, foreseen, deps, answers)
+  const { candidates, attempts, end, order } = dialing
   return {
+    invite: decided.end ? undefined : firstInvite(decided.route, invite, deps),
+    attempts,
+    tags: hooked?.effects.tags ?? {},
+    isToBeRecorded: hooked?.effects.isToBeRecorded,
     origin: describedOrigin(origin, foreseen),
     callerNumber,
     calledNumber,
@@ -93,26 +131,64 @@ export async function simulate(
     candidates,
     order,
     setId: foreseen.setId(),
-    hook: hookShown(hooked),
+    hooks: [
+      ...hookShown('onInvite', tenantId, hooked?.effects.notes),
+      ...hookShown('onRoute', tenantId, routed?.notes),
+      ...hookShown('onAttemptFailed', tenantId, dialing.notes),
+    ],
     passedOver: foreseen.passedOver().slice(0, MAX_PASSED_OVER),
   }
 }
 
-/** Undefined: no hook is asked. */
-function askHook(invite: IncomingInvite, deps: SimulationDeps): Promise<HookedInvite> | undefined {
+/** Asks hooks as `inbound/admission.ts` does. Undefined: the operator has no code of its own. */
+function simulatedHooks(deps: SimulationDeps) {
   const { hooks: sources, wallNow: now, log } = deps
   if (sources === undefined) return undefined
   const hooks = new CallHooks(sources, { ...deps, now, log })
-  const begins = { kind: 'request', address: '', port: 0 } as const
-  return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
+  return {
+    invite: (invite: IncomingInvite, { source }: SimulationRequest) => {
+      const { address, port } = source.kind === 'address' ? source : nowhere
+      const begins = { kind: 'request', address, port } as const
+      return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
+    },
+    route: async (planned: Decision, invite: IncomingInvite) => {
+      const { route, isEmergency } = planned
+      if (route === undefined || isEmergency) return undefined
+      const start = startOf(invite, '', now())
+      const hooked = await hooks.route({ start }, route, invite.calledNumber, true)
+      if (hooked === undefined) return undefined
+      const { direction } = hooked.route
+      const end = hooked.route.kind === 'refused' ? hooked.route.end : planned.end
+      const decision: Decision = { ...planned, route: hooked.route, direction, end }
+      return { decision, notes: hooked.notes }
+    },
+    attemptOf: ({ isEmergency }: Decision, invite: IncomingInvite) => {
+      const start = startOf(invite, '', now())
+      return isEmergency || !hooks.asksAttempts
+        ? undefined
+        : (attempt: FailedAttempt) => hooks.attempt({ start }, attempt, true)
+    },
+  }
 }
 
-function hookShown(hooked: HookedInvite | undefined): Simulation['hook'] {
-  const notes = hooked?.effects.notes.flatMap((note) => (note.what === 'hook' ? [note] : [])) ?? []
+const nowhere = { address: '', port: 0 }
+const taken: AnswerOf = () => 200
+
+/** A tenant does not learn paths and addresses of the platform. */
+const PLATFORM_FAILED = 'it has failed'
+
+function hookShown(
+  hook: SimulatedHook['hook'],
+  asker: number | null,
+  noted: readonly Note[] = [],
+): readonly SimulatedHook[] {
+  const notes = noted.flatMap((note) => (note.what === 'hook' ? [note] : []))
   const [first] = notes
-  if (first === undefined) return null
-  const failed = notes.find((note) => note.failed !== undefined)?.failed ?? null
-  return { by: first.by, decision: first.decision ?? null, failed }
+  if (first === undefined) return []
+  const failure = notes.find((note) => note.failed !== undefined)
+  const isTold = asker === null || failure?.tenantId === asker
+  const failed = (isTold || failure === undefined ? failure?.failed : PLATFORM_FAILED) ?? null
+  return [{ hook, by: first.by, decision: first.decision ?? null, failed }]
 }
 
 const refusedByHook = (end: End, { origin }: IncomingInvite): Decision => ({
@@ -141,14 +217,14 @@ function originIn({ source }: SimulationRequest, deps: SimulationDeps): Origin |
 
 /** A dialled number is sent to the domain of a phone, by others to an address of ours. */
 function inviteOf(
-  { from, to, callId = SIMULATED }: SimulationRequest,
+  { from, to, callId = SIMULATED, headers: given = {} }: SimulationRequest,
   origin: Origin,
   deps: SimulationDeps,
 ): IncomingInvite {
   const host = origin.kind === 'extension' ? origin.domain : deps.ownHost()
   const uri = to.includes('@') ? `sip:${to}` : `sip:${escapeUser(to)}@${host}`
   const caller = `<sip:${escapeUser(from)}@${host}>;tag=${SIMULATED}`
-  const headers = { from: caller, to: `<${uri}>`, 'call-id': callId }
+  const headers = { from: caller, to: `<${uri}>`, ...given, 'call-id': callId }
   const source = { protocol: 'udp', sourceAddress: '', sourcePort: 0 }
   const request = { method: 'INVITE', uri, headers, body: '', ...source }
   return readInvite(request, SIMULATED, origin, deps.routing)
@@ -217,16 +293,28 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
   return { kind: 'asked', verdict: verdict.kind, code, payer, ...forecast }
 }
 
-function dialingOf(
-  route: Route | undefined,
+/** `planned`: before a hook has changed the order of its candidates. */
+async function dialingOf(
+  { planned, decided: { route } }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
   { routes, sharesOf, order }: ForeseenRoutes,
   { filter }: SimulationDeps,
-): ForeseenDialing & Pick<Simulation, 'order'> {
-  if (route?.kind !== 'candidates') return { candidates: [], end: undefined, order: 'fixed' }
-  const shares = sharesOf(route.candidates)
-  const dialing = foreseeDialing(route.candidates, shares, invite, { ...routes, filter })
-  return { ...dialing, order: order(route.candidates, shares) }
+  answers: readonly [AnswerOf, AskAttempt | undefined],
+): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {
+  if (route?.kind !== 'candidates')
+    return { candidates: [], attempts: [], end: undefined, notes: [], order: 'fixed' }
+  const all = planned.route?.kind === 'candidates' ? planned.route.candidates : []
+  const shares = sharesOf(all)
+  const [first] = route.candidates
+  const isByHook = route !== planned.route && first !== undefined
+  const dialing = await foreseeDialing(
+    route.candidates,
+    isByHook ? new Map([[first, 1]]) : shares,
+    invite,
+    { ...routes, filter },
+    ...answers,
+  )
+  return { ...dialing, order: order(all, shares) }
 }
 
 function verdictOf(end: End | undefined): SimulatedVerdict {
@@ -387,40 +475,34 @@ function evenDraws(): () => number {
   }
 }
 
-/** The candidates of a simulated call, and its end if no INVITE would be sent. */
-export interface ForeseenDialing {
+/** The candidates of a simulated call, and its end if none of them takes it. */
+interface ForeseenDialing {
   readonly candidates: readonly SimulatedCandidate[]
-  /** Undefined: an INVITE is sent, and its answer decides. */
+  readonly attempts: ForeseenCall['attempts']
+  /** Undefined: one takes it, or there is no route. */
   readonly end: End | undefined
+  readonly notes: readonly Note[]
 }
 
-/**
- * Tries the destinations as `call-machine/dialing.ts` does, up to the first INVITE that would be
- * sent.
- */
-function foreseeDialing(
+async function foreseeDialing(
   destinations: readonly CallDestination[],
   shares: ReadonlyMap<CallDestination, number>,
   invite: OutgoingCall,
   deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
-): ForeseenDialing {
+  ...answers: readonly [AnswerOf, AskAttempt | undefined]
+): Promise<ForeseenDialing> {
   const judged = destinations.map((destination) => ({
     destination,
-    result: resultWithout(destination, invite, deps),
+    withheld: resultWithout(destination, invite, deps),
   }))
-  const candidates = judged.map(({ destination, result }) => ({
+  const candidates = judged.map(({ destination, withheld: result }) => ({
     ...candidateView(destination),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
   }))
-  let last: End = noCandidate
-  for (const { result } of judged) {
-    if (result === undefined) return { candidates, end: undefined }
-    const after = afterResult(result, last)
-    last = after.last
-    if (after.isLast) break
-  }
-  return { candidates, end: last }
+  const { end, notes, statuses } = await attemptsOf(judged, ...answers)
+  const attempts = destinations.map((each) => statuses.get(each) ?? null)
+  return { candidates, attempts, end, notes }
 }
 
 /** How an attempt ends without an INVITE; undefined: one is sent. */
@@ -431,6 +513,20 @@ function resultWithout(
 ): AttemptResult | undefined {
   if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
+}
+
+function firstInvite(
+  route: Route | undefined,
+  invite: OutgoingCall,
+  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+): SimulatedInvite | undefined {
+  const destinations = route?.kind === 'candidates' ? route.candidates : []
+  const first = destinations.find((each) => resultWithout(each, invite, deps) === undefined)
+  if (first === undefined) return undefined
+  if (first.kind !== 'extension') return inviteFor(first, invite, deps.filter)
+  const { phones, voicemail } = first
+  const callee = phones.find((each) => withheldFrom(each, invite, deps) === undefined) ?? voicemail
+  return callee && inviteFor(callee, invite, deps.filter, phones.length > 1)
 }
 
 function withheldPhones(

@@ -22,7 +22,9 @@ import { readNumber, type ReadNumber, readUserPart } from '../../schema/rules/nu
 /** The mark of our own calls towards nodes; never taken from outside. */
 export const CALL_UUID = 'X-Call-UUID'
 
-/** Carries the token of a transfer in an INVITE from one node of the installation to another. */
+/**
+ * Carries the token of a transfer in an INVITE from one instance of the installation to another.
+ */
 export const TRANSFER_TOKEN = 'X-Tollgate-Transfer'
 
 const describesCall = namesIn(

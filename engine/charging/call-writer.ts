@@ -447,8 +447,8 @@ export class CallWriter {
 
   /**
    * Takes the cost of calls from the share that promised it; what that lacks, from the wallet
-   * alone. The next process of this node may have taken the share over. Returns what was spent of
-   * each share.
+   * alone. The next process of this instance may have taken the share over. Returns what was spent
+   * of each share.
    */
   async #takeFromShares(wallets: readonly PayingWallet[]): Promise<readonly SpentShare[]> {
     const { owner } = this.#deps

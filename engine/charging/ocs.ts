@@ -149,7 +149,7 @@ export class Ocs implements Charging, OcsPort {
     const ocs = new Ocs(deps)
     await ocs.reload()
     await ocs.#restore()
-    // From here on other processes get what this node held, and no call of it uses.
+    // From here on other processes get what this instance held, and no call of it uses.
     await ocs.#holdMoney()
     return ocs
   }
@@ -268,7 +268,9 @@ export class Ocs implements Charging, OcsPort {
     this.#holds = { ended, recovered: toRecovered(open) }
   }
 
-  /** Keeps the money that calls of this process hold, and frees the rest that this node held. */
+  /**
+   * Keeps the money that calls of this process hold, and frees the rest that this instance held.
+   */
   async #holdMoney(): Promise<void> {
     if (this.money === undefined) return
     for (const customer of this.#customers.all())

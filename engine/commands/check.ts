@@ -106,11 +106,12 @@ async function notesOf(
   ]
 }
 
-/** No name of a node has a space. */
+/** No name of an instance has a space. */
 const HERE = 'as set here'
 
 /**
- * Against those of the nodes that live; this one may be among them, with the settings of its start.
+ * Against those of the instances that live; this one may be among them, with the settings of its
+ * start.
  */
 async function otherSettings(
   { statements }: Pick<Store, 'statements'>,
@@ -120,7 +121,7 @@ async function otherSettings(
   const differences = differencesOf(new Map([[HERE, commonSettings(config)], ...living]))
   return differences.map(({ setting, values }) => {
     const texts = Object.entries(values).map(
-      ([node, value]) => `${value} ${node === HERE ? HERE : `at node ${node}`}`,
+      ([instance, value]) => `${value} ${instance === HERE ? HERE : `at node ${instance}`}`,
     )
     return `settings: ${setting} must be the same on all nodes: ${texts.join(', ')}`
   })

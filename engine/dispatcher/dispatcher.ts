@@ -49,7 +49,7 @@ export interface DispatcherDeps {
   readonly lagMs?: (() => number) | undefined
   /** Live calls on a node, counted at each call. */
   readonly activeCalls: (nodeId: number) => number
-  /** Where other nodes of the installation count against the same limits. */
+  /** Where other instances of the installation count against the same limits. */
   readonly shared?: SharedCounting | undefined
   readonly onNodeChange: (change: NodeChange) => void
   readonly probeDefaults: ProbeSettings

@@ -1,7 +1,7 @@
 /** Sources whose packets are dropped for a time. Bounded; the oldest ban gives way. */
 import type { Ban } from '../../schema/contracts/engine.ts'
 
-/** As all nodes have it. */
+/** As all instances have it. */
 export type StoredBan = Omit<Ban, 'dropped'>
 
 type Entry = { -readonly [key in keyof Ban]: Ban[key] } & {
@@ -36,7 +36,7 @@ export class Bans {
   }
 
   /**
-   * Follows what is stored for all nodes, the oldest first. A ban that is not stored yet stays.
+   * Follows what is stored for all instances, the oldest first. A ban that is not stored yet stays.
    *
    * @param sources the sources that were read; undefined: all.
    */

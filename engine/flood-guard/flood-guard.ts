@@ -21,16 +21,16 @@ import { KnownSources, type IsKnown } from './known-sources.ts'
 import { Failures } from './failures.ts'
 import { StrangerNotices } from './stranger-notices.ts'
 
-interface SpendingCapDeps {
+interface FloodGuardDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Carriers, nodes and trusted networks. */
   readonly isExempt: IsKnown
   /**
-   * Whether a node announces this address: it is not banned for calls without a token, which may be
-   * forged.
+   * Whether an instance announces this address: it is not banned for calls without a token, which
+   * may be forged.
    */
-  readonly isNode?: (address: string) => boolean
+  readonly isInstance?: (address: string) => boolean
   readonly log: Log
   readonly flood?: Partial<BucketLimits>
   /** The rate of all sources together that are neither exempt nor proven. */
@@ -84,7 +84,7 @@ export const sourceOf = (given: string): string =>
 type Rejection = 'banned' | 'flood' | 'strangers' | 'scanner'
 
 export class FloodGuard {
-  readonly #deps: SpendingCapDeps
+  readonly #deps: FloodGuardDeps
   readonly #flood: BucketLimits
   readonly #strangers: RefillRate
   readonly #notices: StrangerNotices
@@ -109,7 +109,7 @@ export class FloodGuard {
   readonly #dropped = { banned: 0, flood: 0, strangers: 0, scanner: 0 }
   #banned = 0
 
-  constructor(deps: SpendingCapDeps) {
+  constructor(deps: FloodGuardDeps) {
     this.#deps = deps
     this.#flood = { ...defaultFlood, ...deps.flood }
     this.#strangers = deps.strangers ?? defaultStrangers
@@ -204,9 +204,9 @@ export class FloodGuard {
   unknownSource(source: PacketSource): string {
     const now = this.#deps.now()
     const key = sourceKey(source.address)
-    // Probably forged: a ban would spread to all nodes, and be shown to operators.
-    const isNode = this.#deps.isNode?.(source.address) === true
-    if (isNode || this.#deps.isExempt(source.address, source.port)) return key
+    // Probably forged: a ban would spread to all instances, and be shown to operators.
+    const isInstance = this.#deps.isInstance?.(source.address) === true
+    if (isInstance || this.#deps.isExempt(source.address, source.port)) return key
     if (flowOf(this.#proven.find(key, now), source.port, now) !== undefined) return key
     const isClaimed = source.protocol === 'udp'
     const calls = isClaimed ? this.#claimedCalls : this.#unknownCalls
@@ -293,12 +293,12 @@ export class FloodGuard {
     this.#onBan = handler
   }
 
-  /** A ban of this node is stored for all nodes. */
+  /** A ban of this instance is stored for all instances. */
   noteStored(kind: BanKind, source: string): void {
     this.#bans[kind].noteStored(source)
   }
 
-  /** Follows the bans that are stored for all nodes, as `Bans.takeStored` says. */
+  /** Follows the bans that are stored for all instances, as `Bans.takeStored` says. */
   takeStored(
     bans: readonly (StoredBan & { readonly kind: BanKind })[],
     sources?: ReadonlySet<string>,

@@ -1,8 +1,8 @@
 /**
- * Bans that hold on all nodes of a database. A node decides on those in its memory, which follows
- * the table. Those of operators are stored before they are confirmed; those that a node decides on
- * hold there at once, and spread at a bounded rate: a stranger may write many addresses on its
- * packets.
+ * Bans that hold on all instances of a database. An instance decides on those in its memory, which
+ * follows the table. Those of operators are stored before they are confirmed; those that an
+ * instance decides on hold there at once, and spread at a bounded rate: a stranger may write many
+ * addresses on its packets.
  */
 import type { Details } from '../../schema/changes/changes.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
@@ -36,8 +36,8 @@ const ENDED = 'tollgate_operator_ban_ended'
 const GROUP_MS = 100
 const RETRY_MS = 1_000
 /**
- * Bans of each kind that this node spreads: so many at once, and so many a second. The rest hold
- * here alone.
+ * Bans of each kind that this instance spreads: so many at once, and so many a second. The rest
+ * hold here alone.
  */
 const BURST = 100
 const SPREAD = { packetsPerSecond: 10, burst: BURST }
@@ -60,7 +60,7 @@ export class SharedBans {
   readonly #deps: SharedBansDeps
   readonly #statements: ReturnType<typeof prepare>
   readonly #work = new OneAtATime(() => this.#storeDetected())
-  /** Bans of this node that are not stored yet, by kind and source. */
+  /** Bans of this instance that are not stored yet, by kind and source. */
   readonly #detected = new Map<string, DetectedBan>()
   /** One for each kind: bans of forged datagrams take nothing from proven ones. */
   readonly #allowances: Readonly<Record<BanKind, Bucket>>
@@ -85,7 +85,7 @@ export class SharedBans {
   }
 
   /**
-   * By an operator. Resolves when it is stored; it holds here then, and on all nodes within a
+   * By an operator. Resolves when it is stored; it holds here then, and on all instances within a
    * second.
    */
   async ban(address: string, durationMs: number): Promise<void> {
@@ -98,7 +98,7 @@ export class SharedBans {
   }
 
   /**
-   * Takes an address, or a source as it is listed. False: no node had banned it, as far as is
+   * Takes an address, or a source as it is listed. False: no instance had banned it, as far as is
    * known.
    */
   async unban(given: string): Promise<boolean> {
@@ -109,7 +109,7 @@ export class SharedBans {
     return wasHere || stored.length > 0
   }
 
-  /** Takes back what `ban` did, and no ban that a node has found. */
+  /** Takes back what `ban` did, and no ban that an instance has found. */
   async endOperatorBan(given: string): Promise<void> {
     const source = sourceOf(given)
     await this.#statements.liftOperator.run([source])
@@ -230,7 +230,7 @@ interface Row {
   readonly left_ms: number
 }
 
-/** By the clock of the server: the clocks of nodes differ. */
+/** By the clock of the server: the clocks of instances differ. */
 const NOW = 'CAST(floor(extract(epoch FROM clock_timestamp()) * 1000) AS bigint)'
 
 const columns = `source, kind, reason, version, ${NOW} - since AS age_ms, until - ${NOW} AS left_ms`

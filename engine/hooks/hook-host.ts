@@ -69,6 +69,8 @@ export class HookHost implements HookPort {
   readonly #applications = new ThreadApplications()
   /** Those of the thread in charge; while it is replaced, those of the last one. */
   #hooks: ReadonlySet<HookName> = new Set()
+  /** The same of its application. */
+  #hasApplication = false
   /** Told and not finished, by thread. */
   readonly #told = new WeakMap<HookThreadPort, number>()
   #dropped = 0
@@ -93,10 +95,11 @@ export class HookHost implements HookPort {
         this.#applications.gone(thread)
       },
       onProblem: (problem) => this.#failures.note(null, problem),
-      onLoaded: ({ hooks }) => {
+      onLoaded: ({ hooks, hasApplication }) => {
         this.#hooks = new Set(hooks)
+        this.#hasApplication = hasApplication
         const { current } = this.#keeper
-        if (current !== undefined) this.#applications.inCharge(current)
+        if (current !== undefined) this.#applications.inCharge(current, hasApplication)
         this.#failures.clearFile()
       },
     })
@@ -112,7 +115,7 @@ export class HookHost implements HookPort {
 
   /** SIP is served: applications of drachtio-srf may take calls. */
   serveApplications(served: ServedApplications): void {
-    this.#applications.serve(served, this.#keeper.current)
+    this.#applications.serve(served, this.#keeper.current, this.#hasApplication)
   }
 
   /** Loads the file again. */

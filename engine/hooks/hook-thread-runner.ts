@@ -28,6 +28,9 @@ export interface HookThreadWorld {
   readonly createApplication?: CreateApplication
 }
 
+/** The next thread's server and connection are made meanwhile. */
+const STILL_SERVES_MS = 3_000
+
 /** Errors that nothing has caught: so many are told in a second. */
 const MAX_UNCAUGHT = 20
 
@@ -42,6 +45,8 @@ export class HookThreadRunner {
   readonly #main = new Promise<WayToMain>((resolve) => (this.#serve = resolve))
   #running = 0
   #isLeaving = false
+  /** Calls are sent to the application until then: the next one may not take any yet. */
+  #servesUntil = 0
   #uncaught = 0
 
   constructor(world: HookThreadWorld) {
@@ -87,10 +92,7 @@ export class HookThreadRunner {
     if (middleware !== undefined) await this.#application?.startApplication(middleware)
     const hasApplication = this.#application?.isUsed === true
     if (hooks.size === 0 && !hasApplication)
-      return [
-        'it exports no hook, such as "export const onInvite = (call) => …"',
-        ...warnings,
-      ].join('; ')
+      return warnings[0] ?? 'it exports no hook, such as "export const onInvite = (call) => …"'
     this.#hooks = hooks
     return {
       hooks: [...hooks.keys()],
@@ -113,13 +115,14 @@ export class HookThreadRunner {
         return this.#serve(message.way)
       case 'leave':
         this.#isLeaving = true
+        this.#servesUntil = this.#world.now() + STILL_SERVES_MS
     }
   }
 
   uncaught(error: unknown): void {
     this.#uncaught += 1
     if (this.#uncaught > MAX_UNCAUGHT) return
-    const problem = describeThrown(error, this.#world.ownFolder)
+    const problem = this.#describe(error)
     this.#world.post({ type: 'uncaught', problem })
   }
 
@@ -147,7 +150,8 @@ export class HookThreadRunner {
     if (files.length > 0) post({ type: 'imported', files })
     if (!this.#isLeaving || this.#running > 0 || this.#told.running > 0) return
     if (this.#application === undefined) return this.#world.end()
-    if (this.#application.pending > 0) return
+    const { isUsed, pending } = this.#application
+    if (pending > 0 || (isUsed && this.#world.now() < this.#servesUntil)) return
     this.#isLeaving = false
     void this.#application.stop().finally(() => this.#world.end())
   }
@@ -167,10 +171,10 @@ export class HookThreadRunner {
       if (!isPromise(answer)) return this.#answer(id, hook, answer, start)
       answer.then(
         (settled) => this.#answer(id, hook, settled, start),
-        (error: unknown) => this.#failed(id, describeThrown(error, this.#world.ownFolder), start),
+        (error: unknown) => this.#failed(id, this.#describe(error), start),
       )
     } catch (error) {
-      this.#failed(id, describeThrown(error, this.#world.ownFolder), start)
+      this.#failed(id, this.#describe(error), start)
     }
   }
 
@@ -199,7 +203,7 @@ export class HookThreadRunner {
 
   #tell(hook: ToldHook, argument: unknown): void {
     const end = this.#told.begin(hook)
-    const failed = (error: unknown): void => end(describeThrown(error, this.#world.ownFolder))
+    const failed = (error: unknown): void => end(this.#describe(error))
     try {
       const result = this.#hooks.get(hook)?.(argument)
       if (!isPromise(result)) return end()
@@ -207,6 +211,12 @@ export class HookThreadRunner {
     } catch (error) {
       failed(error)
     }
+  }
+
+  /** An error of a library, such as that of `fetch`, may have no frame in the file. */
+  #describe(thrown: unknown): ThrownProblem {
+    const problem = describeThrown(thrown, this.#world.ownFolder)
+    return problem.file === null ? this.#inFile(problem.message) : problem
   }
 
   /** The line is not known: the answer was given before it was looked at. */

@@ -21,17 +21,23 @@ export class ThreadApplications {
   readonly #runs = new Map<HookThreadPort, ThreadRun>()
   #lastRun = 0
 
-  serve(served: ServedApplications, current: HookThreadPort | undefined): void {
+  serve(
+    served: ServedApplications,
+    current: HookThreadPort | undefined,
+    hasApplication: boolean,
+  ): void {
     this.#served = served
-    if (current !== undefined) this.inCharge(current)
+    if (current !== undefined) this.inCharge(current, hasApplication)
   }
 
-  /** New calls are offered to this thread alone. */
-  inCharge(thread: HookThreadPort): void {
+  /**
+   * New calls are offered to this thread alone, once its application takes some: until then to the
+   * last one, so that none goes past both.
+   */
+  inCharge(thread: HookThreadPort, hasApplication: boolean): void {
     if (this.#served === undefined || this.#runs.has(thread)) return
     const { runs, way, randomSecret } = this.#served
-    const last = this.#current && this.#runs.get(this.#current)
-    if (last !== undefined) runs.retire(last.run)
+    if (!hasApplication) for (const { run } of this.#runs.values()) runs.retire(run)
     this.#current = thread
     this.#lastRun += 1
     const known = { run: this.#lastRun, way: { ...way, secret: randomSecret() } }

@@ -23,13 +23,21 @@ export function describeThrown(thrown: unknown, ownFolder: string): ThrownProble
     if (!(thrown instanceof Error))
       return placeless(`threw ${brief(inspect(thrown, { depth: 1 }))}`)
     const { name, message, stack } = thrown
-    const text = name === 'Error' ? message : `${name}: ${message}`
+    const reason = causeOf(thrown)
+    const text = (name === 'Error' ? message : `${name}: ${message}`) + reason
     const place = placeIn(String(stack).slice(0, MAX_STACK_LENGTH), ownFolder)
     return { ...placeless(brief(text)), ...place }
   } catch {
     // A getter or an `inspect` of its own has thrown.
     return placeless('threw a value that cannot be shown')
   }
+}
+
+/** `fetch` says why it has failed in the cause alone; one of several errors has a code alone. */
+function causeOf({ cause }: Error): string {
+  if (!(cause instanceof Error)) return ''
+  const reason = cause.message || ('code' in cause ? String(cause.code) : '')
+  return reason === '' ? '' : `: ${reason}`
 }
 
 export const placeless = (message: string): ThrownProblem => ({ message, file: null, line: null })

@@ -5,7 +5,7 @@ import type { BindingStore } from './binding-store.ts'
 import { type StoredBinding, BINDING_CHANNEL } from './binding-store.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 
-/** Notices between nodes that share a database. */
+/** Notices between instances that share a database. */
 export interface BindingNotices {
   on(channel: string, handler: (payload: string) => void): Cancel
   /** Something may have been missed. */
@@ -14,7 +14,7 @@ export interface BindingNotices {
 
 interface BindingFollowerDeps {
   /** Name of this instance. */
-  readonly node: string
+  readonly instance: string
   readonly bindings: Pick<BindingStore, 'loadOf' | 'extensionIds' | 'isWriting'>
   /** Extensions that have bindings here. */
   readonly known: () => readonly number[]
@@ -31,8 +31,8 @@ const WAIT_MS = 50
 const RETRY_MS = 500
 
 /**
- * Reads bindings again that other nodes have changed. The extension of a notice is read at once, as
- * a call for the phone may come next; those of notices within a moment after that are read
+ * Reads bindings again that other instances have changed. The extension of a notice is read at
+ * once, as a call for the phone may come next; those of notices within a moment after that are read
  * together. After a gap all extensions are read, a slice at a time, and extensions of new notices
  * come first.
  */
@@ -84,7 +84,8 @@ export class BindingFollower {
   #onNotice(payload: string): void {
     const blank = payload.lastIndexOf(' ')
     const extensionId = Number(payload.slice(blank + 1))
-    if (payload.slice(0, blank) === this.#deps.node || !Number.isSafeInteger(extensionId)) return
+    if (payload.slice(0, blank) === this.#deps.instance || !Number.isSafeInteger(extensionId))
+      return
     this.changed(extensionId)
   }
 

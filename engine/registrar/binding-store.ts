@@ -1,6 +1,6 @@
 /**
  * Bindings in the database. A REGISTER is answered after its group is committed, so that a restart
- * loses no confirmed binding. Nodes that share a database notify each other of extensions whose
+ * loses no confirmed binding. Instances that share a database notify each other of extensions whose
  * bindings have changed.
  */
 import { type Selectable, sql } from 'kysely'
@@ -22,7 +22,7 @@ import type { BindingTable } from '../../schema/tables/tenants.ts'
 export interface BindingStoreDeps {
   readonly store: Store
   /** Name of this instance. */
-  readonly node: string
+  readonly instance: string
   readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void
 }
@@ -60,7 +60,7 @@ const WRITE_MS = 10_000
 const CLOSED_WAIT_MS = 20
 const CLOSED_RETRY_MS = 1_000
 
-/** The channel of notices `<node> <id of an extension>`; a name of a node has no blank. */
+/** The channel of notices `<node> <id of an extension>`; a name of an instance has no blank. */
 export const BINDING_CHANNEL = 'tollgate_bindings'
 
 interface Values {
@@ -133,8 +133,8 @@ export class BindingStore {
     )
     this.#removeExpired = prepare(store, (db, param) => {
       const expired = db.deleteFrom('binding').where('expires_at', '<=', param('now'))
-      // The clock of a node may be ahead of the others: what they hold is there for as long as the
-      // server says.
+      // The clock of an instance may be ahead of the others: what they hold is there for as long as
+      // the server says.
       const serverNow = sql<number>`extract(epoch FROM clock_timestamp()) * 1000`
       return store.statements.isShared ? expired.where('expires_at', '<=', serverNow) : expired
     })
@@ -154,12 +154,12 @@ export class BindingStore {
 
   /**
    * Removes a binding whose connection is closed, unless its phone has registered again since, here
-   * or at another node. A server of many phones may close all of their connections at once: those
-   * of a moment are one write.
+   * or at another instance. A server of many phones may close all of their connections at once:
+   * those of a moment are one write.
    */
-  removeClosed(extensionId: number, { contact, node, source, registeredAt }: Binding): void {
+  removeClosed(extensionId: number, { contact, holder, source, registeredAt }: Binding): void {
     this.#begins(extensionId)
-    this.#closed.push({ extensionId, contact, node, ...source, registeredAt })
+    this.#closed.push({ extensionId, contact, node: holder, ...source, registeredAt })
     if (this.#closed.length === 1) this.#removeSoon(CLOSED_WAIT_MS)
   }
 
@@ -258,17 +258,17 @@ export class BindingStore {
     return false
   }
 
-  /** Removes all bindings, or those of one node, also when the write is late. */
-  removeAll(extensionId: number, node?: string): Promise<WriteResult> {
+  /** Removes all bindings, or those of one instance, also when the write is late. */
+  removeAll(extensionId: number, instance?: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
-      if (node === undefined) await this.#removeAll.run({ extensionId })
-      else await this.#removeOfInstance.run({ extensionId, node })
+      if (instance === undefined) await this.#removeAll.run({ extensionId })
+      else await this.#removeOfInstance.run({ extensionId, node: instance })
       await this.#notifyOthers(extensionId)
     }
     return this.#written(extensionId, remove, 'keep')
   }
 
-  /** Removes one binding, of any node, also when the write is late. */
+  /** Removes one binding, of any instance, also when the write is late. */
   remove(extensionId: number, contact: string): Promise<WriteResult> {
     const remove = async (): Promise<void> => {
       await this.#remove.run({ extensionId, contact })
@@ -282,8 +282,8 @@ export class BindingStore {
   }
 
   async #notifyOthers(extensionId: number): Promise<void> {
-    const { store, node } = this.#deps
-    await store.statements.notify(BINDING_CHANNEL, `${node} ${extensionId}`)
+    const { store, instance } = this.#deps
+    await store.statements.notify(BINDING_CHANNEL, `${instance} ${extensionId}`)
   }
 
   #written(
@@ -403,7 +403,7 @@ const prepareSave = (store: Store) =>
   )
 
 function valuesOf(extensionId: number, binding: Binding): Values {
-  const { contact, instance, regId, q, callId, cseq, userAgent, source, node } = binding
+  const { contact, instance, regId, q, callId, cseq, userAgent, source, holder } = binding
   const { registeredAt, expiresAt } = binding
   return {
     extensionId,
@@ -414,7 +414,7 @@ function valuesOf(extensionId: number, binding: Binding): Values {
     callId,
     cseq,
     userAgent,
-    node,
+    node: holder,
     path: JSON.stringify(binding.path),
     registeredAt,
     expiresAt,
@@ -450,7 +450,7 @@ const storedOf = (
       address: row.source_address,
       port: row.source_port,
     },
-    node: row.node,
+    holder: row.node,
     registeredAt: row.registered_at,
     expiresAt: Math.min(row.expires_at, now + bindingLimits.maxSeconds * 1_000),
   },

@@ -26,13 +26,13 @@ export interface BindingTableDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly schedule: Schedule
-  /** Whether the way to the phone is on this node. */
+  /** Whether the way to the phone is on this instance. */
   readonly isOwn: (binding: Binding) => boolean
   /** Sends something that makes a NAT keep its mapping; errors are its own. */
   readonly keepAlive: (binding: Binding) => void
-  /** Some of this node's bindings of it have expired; it has those that are left. */
+  /** Some of this instance's bindings of it have expired; it has those that are left. */
   readonly onLapsed: (registered: RegisteredExtension) => void
-  /** Bindings of other nodes expire soon, or have expired, unless they were refreshed there. */
+  /** Bindings of other instances expire soon, or have expired, unless they were refreshed there. */
   readonly onUnsure: (extensionId: number) => void
   /** Called at most once a minute, when something has expired. */
   readonly onExpired: () => void
@@ -42,7 +42,7 @@ interface Entry extends RegisteredExtension {
   /** The second of its next check. */
   readonly due: number
   readonly slot: number
-  /** Bindings of phones behind NAT, whose ways this node keeps open. */
+  /** Bindings of phones behind NAT, whose ways this instance keeps open. */
   readonly keptAlive: readonly Binding[]
 }
 
@@ -64,7 +64,7 @@ export class BindingIndex {
     { length: KEEP_ALIVE_SECONDS },
     () => new Set<string>(),
   )
-  /** Keys of entries by the connections of this node that their phones have registered over. */
+  /** Keys of entries by the connections of this instance that their phones have registered over. */
   readonly #connections = new Map<string, Set<string>>()
   #nextSlot = 0
   #second: number
@@ -88,7 +88,7 @@ export class BindingIndex {
     return key === undefined ? undefined : this.#entries.get(key)
   }
 
-  /** Those with a phone that has registered at this node over this connection. */
+  /** Those with a phone that has registered at this instance over this connection. */
   on(source: BindingSource): readonly RegisteredExtension[] {
     const keys = this.#connections.get(connectionKey(source)) ?? []
     return [...keys].flatMap((key) => this.#entries.get(key) ?? [])
@@ -222,8 +222,8 @@ export class BindingIndex {
   }
 
   /**
-   * The second of the next check: after the binding expires; for one of another node also a while
-   * before.
+   * The second of the next check: after the binding expires; for one of another instance also a
+   * while before.
    */
   #dueOf(binding: Binding): number {
     const before = secondOf(binding.expiresAt - CHECK_AHEAD_MS)

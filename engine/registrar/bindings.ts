@@ -28,9 +28,10 @@ export interface Binding {
   readonly userAgent: string
   readonly source: BindingSource
   /**
-   * The node that has the way to the phone: the connection, or the socket that a NAT lets answer.
+   * The instance that has the way to the phone: the connection, or the socket that a NAT lets
+   * answer.
    */
-  readonly node: string
+  readonly holder: string
   /** Milliseconds UTC, of the last REGISTER. */
   readonly registeredAt: number
   readonly expiresAt: number
@@ -48,8 +49,8 @@ export interface Registration {
   readonly knowsPath: boolean
   readonly userAgent: string
   readonly source: BindingSource
-  /** The node that has taken the REGISTER. */
-  readonly node: string
+  /** The instance that has taken the REGISTER. */
+  readonly holder: string
 }
 
 interface BindingLimits {
@@ -60,9 +61,9 @@ interface BindingLimits {
 }
 
 /**
- * Nodes that share a database get no notice of a usual refresh: they read a binding of another node
- * again so long before it expires by their own clocks. Of a later refresh they get a notice, as of
- * a change.
+ * Instances that share a database get no notice of a usual refresh: they read a binding of another
+ * instance again so long before it expires by their own clocks. Of a later refresh they get a
+ * notice, as of a change.
  */
 export const CHECK_AHEAD_MS = 5_000
 const ANNOUNCED_REFRESH_MS = CHECK_AHEAD_MS + 2_000
@@ -218,7 +219,7 @@ const isOutOfOrder = (binding: Binding, request: Registration): boolean =>
 /** Whether nothing but number and times differs. */
 const livesOn = (known: Binding, binding: Binding): boolean =>
   known.expiresAt - binding.registeredAt > ANNOUNCED_REFRESH_MS &&
-  known.node === binding.node &&
+  known.holder === binding.holder &&
   known.contact === binding.contact &&
   known.instance === binding.instance &&
   known.regId === binding.regId &&
@@ -233,7 +234,7 @@ const livesOn = (known: Binding, binding: Binding): boolean =>
 
 function bindingOf(
   { uri, instance, regId, q }: Contact,
-  { callId, cseq, path, userAgent, source, node }: Registration,
+  { callId, cseq, path, userAgent, source, holder }: Registration,
   registeredAt: number,
   expiresAt: number,
 ): Binding {
@@ -247,7 +248,7 @@ function bindingOf(
     path,
     userAgent,
     source,
-    node,
+    holder,
     registeredAt,
     expiresAt,
   }
@@ -303,11 +304,11 @@ export interface ContactTarget {
    */
   readonly nextHop: string | undefined
   /**
-   * The URI to which another node of ours forwards requests by `routes`; absent: the routes are
-   * those of its Path.
+   * The URI to which another instance forwards requests by `routes`; absent: the routes are those
+   * of its Path.
    */
   readonly lastHop?: string
-  /** The name of that node, and its run. */
+  /** The name of that instance, and its run. */
   readonly holder?: string
   readonly holderRun?: number
   /** Thousandths; higher is preferred. */

@@ -81,8 +81,8 @@ export interface RegistrarDeps extends RegistrationsDeps {
   /** Reports a wrong password of a phone of this tenant. */
   readonly onWrongPassword: (failure: WrongPassword) => void
   /**
-   * How phones are reached that have registered at other nodes; absent: every node reaches them
-   * alike.
+   * How phones are reached that have registered at other instances; absent: every instance reaches
+   * them alike.
    */
   readonly hop?: Pick<PhoneHop, 'targetOf' | 'isReachable'> | undefined
   /**
@@ -164,7 +164,7 @@ export class Registrar {
     if (verdict.kind !== 'known') return this.#challenge(401, request, identity, verdict)
     // No third-party registration: a password is good for its own extension.
     if (verdict.extension.extension !== identity.user) return answer(403, 'Forbidden')
-    const registration = registrationOf(headers, source, this.#deps.node)
+    const registration = registrationOf(headers, source, this.#deps.instance)
     if (!this.#isTrustedPath(registration, identity.domain)) return answer(403, 'Path Not Allowed')
     const asked = this.#askHook(verdict.extension, registration)
     const refusal = asked && (await asked)
@@ -261,8 +261,8 @@ export class Registrar {
 
   /**
    * The phones of an extension that can be reached, the preferred ones first; none when it is not
-   * registered. One that has registered at another node is reached through that node, while it
-   * lives.
+   * registered. One that has registered at another instance is reached through that instance, while
+   * it lives.
    */
   contactsOf(domain: string, extension: string): readonly ContactTarget[] {
     const { hop } = this.#deps
@@ -288,11 +288,11 @@ export class Registrar {
     return {
       status: bindings.length > 0 ? 'registered' : 'unregistered',
       userAgent: last?.userAgent || null,
-      contacts: bindings.map(({ contact, userAgent, source, node, expiresAt }) => ({
+      contacts: bindings.map(({ contact, userAgent, source, holder, expiresAt }) => ({
         uri: contact,
         userAgent,
         source,
-        node: node || null,
+        holder: holder || null,
         expiresAt,
       })),
     }
@@ -524,7 +524,7 @@ class Batch<Item> {
 function registrationOf(
   headers: RequestHeaders,
   source: BindingSource,
-  node: string,
+  holder: string,
 ): Registration {
   const expires = headerNamed(headers, 'expires')?.trim() ?? ''
   return {
@@ -536,7 +536,7 @@ function registrationOf(
     knowsPath: hasOption(headers, 'supported', 'path') || hasOption(headers, 'require', 'path'),
     userAgent: (headerNamed(headers, 'user-agent') ?? '').slice(0, MAX_USER_AGENT),
     source,
-    node,
+    holder,
   }
 }
 

@@ -1,6 +1,7 @@
 /**
- * Registered phones in memory, as they are stored, those of other nodes of the same database too.
- * The change of a REGISTER takes effect here at once, and at other nodes when they have read it.
+ * Registered phones in memory, as they are stored, those of other instances of the same database
+ * too. The change of a REGISTER takes effect here at once, and at other instances when they have
+ * read it.
  */
 import type { Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -24,16 +25,16 @@ import { BindingFollower, type BindingNotices } from './binding-follower.ts'
 
 export interface RegistrationsDeps {
   readonly store: Store
-  /** The name of this node. */
-  readonly node: string
-  /** Notices between nodes that share the store; absent: no other node uses it. */
+  /** The name of this instance. */
+  readonly instance: string
+  /** Notices between instances that share the store; absent: no other instance uses it. */
   readonly notices?: BindingNotices | undefined
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly schedule: Schedule
   /** Sends something that a NAT takes for traffic; errors are its own. */
   readonly keepAlive: (target: ContactTarget) => void
-  /** The phones of an extension have changed, by an event on this node. */
+  /** The phones of an extension have changed, by an event on this instance. */
   readonly onRegistration: (change: {
     readonly tenantId: number
     readonly domain: string
@@ -51,13 +52,13 @@ export class Registrations {
   #isStopped = false
 
   constructor(deps: RegistrationsDeps) {
-    const { store, node, now, schedule, keepAlive, log } = deps
+    const { store, instance, now, schedule, keepAlive, log } = deps
     this.#deps = deps
     const onFailure = (error: unknown, waiting: number): void =>
       log('error', 'registrations cannot be stored', { error, waiting })
-    this.#store = new BindingStore({ store, node, schedule, onFailure })
+    this.#store = new BindingStore({ store, instance, schedule, onFailure })
     this.#follower = new BindingFollower({
-      node,
+      instance,
       now,
       schedule,
       log,
@@ -76,15 +77,15 @@ export class Registrations {
     })
   }
 
-  /** Follows other nodes from now on. */
+  /** Follows other instances from now on. */
   follow(): void {
     if (this.#deps.notices) this.#follower.listen(this.#deps.notices)
   }
 
   /**
    * Replaces all bindings in memory by the stored ones, a slice at a time, and tells `onStored` of
-   * each. `isStart`: no connection of this node is there yet, and no phone is kept alive before all
-   * are read.
+   * each. `isStart`: no connection of this instance is there yet, and no phone is kept alive before
+   * all are read.
    */
   async load(onStored: (stored: StoredBinding) => void, isStart = false): Promise<void> {
     if (isStart) this.#table.hold()
@@ -121,10 +122,11 @@ export class Registrations {
   }
 
   /**
-   * In a database that no other node uses, every binding is: this node may have had another name.
+   * In a database that no other instance uses, every binding is: this instance may have had another
+   * name.
    */
-  readonly isOwn = ({ node }: Binding): boolean =>
-    this.#deps.notices === undefined || node === this.#deps.node
+  readonly isOwn = ({ holder }: Binding): boolean =>
+    this.#deps.notices === undefined || holder === this.#deps.instance
 
   /**
    * Sets the bindings of an extension as a REGISTER has changed them. They take effect here at
@@ -151,9 +153,9 @@ export class Registrations {
   }
 
   /**
-   * Its phones are not reachable any more, here and at other nodes. With `contact`, this one phone
-   * until it registers again. Resolves when that is stored, or after a bounded time, with false
-   * when there is none.
+   * Its phones are not reachable any more, here and at other instances. With `contact`, this one
+   * phone until it registers again. Resolves when that is stored, or after a bounded time, with
+   * false when there is none.
    */
   async end(domain: string, extension: string, contact?: string): Promise<boolean> {
     const registered = this.#table.find(domain, extension)
@@ -171,8 +173,9 @@ export class Registrations {
   }
 
   /**
-   * A connection to this node is closed. The phones that have registered over it are not reached by
-   * any other: the registrar removes the bindings of flows that have failed (RFC 5626 §5.3, §6).
+   * A connection to this instance is closed. The phones that have registered over it are not
+   * reached by any other: the registrar removes the bindings of flows that have failed (RFC 5626
+   * §5.3, §6).
    */
   connectionClosed(source: BindingSource): void {
     if (this.#isStopped) return
@@ -190,8 +193,8 @@ export class Registrations {
   }
 
   /**
-   * Ends bindings of this node whose password has changed. Those of another node end there, and are
-   * read again here. Resolves when that is stored, or after a bounded time.
+   * Ends bindings of this instance whose password has changed. Those of another instance end there,
+   * and are read again here. Resolves when that is stored, or after a bounded time.
    *
    * @param extensionIds absent: all.
    */
@@ -210,8 +213,8 @@ export class Registrations {
   }
 
   #removeOwn(extensionId: number): Promise<WriteResult> {
-    const { notices, node } = this.#deps
-    return this.#store.removeAll(extensionId, notices === undefined ? undefined : node)
+    const { notices, instance } = this.#deps
+    return this.#store.removeAll(extensionId, notices === undefined ? undefined : instance)
   }
 
   get isOverloaded(): boolean {
@@ -239,7 +242,7 @@ export class Registrations {
     await this.flush()
   }
 
-  /** Removes its bindings from memory; those of other nodes are read again. */
+  /** Removes its bindings from memory; those of other instances are read again. */
   #drop(registered: RegisteredExtension): void {
     const { bindings, extensionId } = registered
     const dropped = { ...registered, bindings: [] }
@@ -248,7 +251,7 @@ export class Registrations {
     if (!bindings.every(this.isOwn)) this.#follower.changed(extensionId)
   }
 
-  /** This node changes the bindings of an extension. */
+  /** This instance changes the bindings of an extension. */
   #set(registered: RegisteredExtension): void {
     this.#follower.writing(registered.extensionId)
     this.#table.set(registered)

@@ -1,4 +1,4 @@
-/** The addresses of this installation, by its settings, its interfaces and its other nodes. */
+/** The addresses of this installation, by its settings, its interfaces and its other instances. */
 import { isIP } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { networkCheck } from '../../schema/net/ip-address.ts'
@@ -18,7 +18,7 @@ interface OwnSettings {
     readonly advertisedHost: string | undefined
     readonly hostNames: readonly string[]
   }
-  readonly node: { readonly sipUri: string | undefined }
+  readonly instance: { readonly sipUri: string | undefined }
   readonly tenantNetworks: readonly string[]
 }
 
@@ -31,8 +31,8 @@ interface OwnPlacesDeps {
   readonly config: OwnSettings
   /** The SIP listeners; absent: those of the settings. */
   readonly listeners?: () => readonly ListenAddress[]
-  /** The nodes that share the database. */
-  readonly nodes?: () => readonly KnownInstance[]
+  /** The instances that share the database. */
+  readonly instances?: () => readonly KnownInstance[]
   /** Addresses that are known behind a name. */
   readonly addressesOf?: (host: string) => readonly string[]
 }
@@ -40,10 +40,10 @@ interface OwnPlacesDeps {
 export function ownPlacesOf({
   config,
   listeners = () => [],
-  nodes = () => [],
+  instances = () => [],
   addressesOf = () => [],
 }: OwnPlacesDeps): OwnNetwork {
-  const { sip, node, tenantNetworks } = config
+  const { sip, instance, tenantNetworks } = config
   const withAddresses = (host: string): readonly string[] => [host, ...addressesOf(host)]
   const named = (): readonly string[] => ownNames(config).flatMap(withAddresses)
   const listenersHere = (): OwnListener[] => {
@@ -55,8 +55,8 @@ export function ownPlacesOf({
     }))
   }
   const announced = (): OwnListener[] => {
-    const own = node.sipUri === undefined ? [] : [{ sipUri: node.sipUri, addresses: [] }]
-    return [...own, ...nodes()].flatMap(({ sipUri, addresses }) => {
+    const own = instance.sipUri === undefined ? [] : [{ sipUri: instance.sipUri, addresses: [] }]
+    return [...own, ...instances()].flatMap(({ sipUri, addresses }) => {
       const target = sipTarget(sipUri ?? '')
       if (target === undefined) return []
       const hosts = [...withAddresses(target.host), ...addresses]
@@ -67,7 +67,7 @@ export function ownPlacesOf({
     networks: () => [
       ...interfaceCidrs(),
       ...named().filter((host) => isIP(host) !== 0),
-      ...nodes().flatMap(({ addresses }) => addresses),
+      ...instances().flatMap(({ addresses }) => addresses),
     ],
     listeners: () => [...listenersHere(), ...announced()],
     allowed: tenantNetworks,

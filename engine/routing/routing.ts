@@ -447,7 +447,7 @@ export class Routing {
   /**
    * Asked once for each call from a carrier and before each attempt to one: false when the carrier
    * has reached `max_calls` or `max_cps` (503 with `Retry-After`); else the call is counted. It may
-   * take a tenth of a second where other nodes have to be asked.
+   * take a tenth of a second where other instances have to be asked.
    */
   admitCarrierCall(carrierId: number, isEmergency = false): boolean | Promise<boolean> {
     const carrier = this.#carriers.get(carrierId)
@@ -649,6 +649,6 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number
   readonly random: () => number
-  /** Where other nodes count against the same limits. */
+  /** Where other instances count against the same limits. */
   readonly shared?: SharedCounting | undefined
 }

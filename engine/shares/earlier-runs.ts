@@ -1,6 +1,6 @@
 /**
- * Rows that earlier processes of this node have left. Calls that go on count in this process now,
- * so the rows are freed, but not before the shares that these calls use are stored.
+ * Rows that earlier processes of this instance have left. Calls that go on count in this process
+ * now, so the rows are freed, but not before the shares that these calls use are stored.
  */
 import type { InstanceShare } from './instance-share.ts'
 
@@ -8,7 +8,7 @@ import type { InstanceShare } from './instance-share.ts'
 type Unstored = Set<InstanceShare>
 
 export class EarlierRuns {
-  /** No other process of this node goes on. */
+  /** No other process of this instance goes on. */
   isOver = false
   /** Undefined: there are no rows to free. */
   #unstored: Unstored | undefined

@@ -185,8 +185,8 @@ export class InstanceShares implements Shares, RequestShares {
   }
 
   /**
-   * No other process of this node has calls any more, and those that go on are counted here: the
-   * shares of the others are free when that is stored.
+   * No other process of this instance has calls any more, and those that go on are counted here:
+   * the shares of the others are free when that is stored.
    */
   async alone(): Promise<void> {
     this.#earlier.end([
@@ -406,8 +406,8 @@ export class InstanceShares implements Shares, RequestShares {
     const freed = shares.map(({ resource }) => resource).filter((one) => this.#freed.delete(one))
     const requests = shares.map((share) => share.request())
     const asked: (readonly [string, number])[] = []
-    const nodes = Math.max(1, members.size())
-    for (const answer of await this.#rows.take(requests, nodes, this.#earlier.isOver, now())) {
+    const instances = Math.max(1, members.size())
+    for (const answer of await this.#rows.take(requests, instances, this.#earlier.isOver, now())) {
       const share = this.#active.get(answer.resource)
       const missing = share?.answered(answer) ?? 0
       if (missing > 0) asked.push([answer.resource, missing])
@@ -470,7 +470,7 @@ export class InstanceShares implements Shares, RequestShares {
   /** A failure is tried again later. */
   async #removeRows(): Promise<void> {
     try {
-      for (const node of this.#deps.members.gone()) await this.#rows.release(node)
+      for (const instance of this.#deps.members.gone()) await this.#rows.release(instance)
       if (this.#polls % POLLS_PER_SWEEP === 0) await this.#rows.sweep()
     } catch (error) {
       const message = `${this.#kind.kind}s: what a lost node holds cannot be freed yet`

@@ -48,13 +48,13 @@ export interface ShareOwner {
 /** The rows of this run in the database. */
 export interface ShareStore {
   /**
-   * @param nodes how many instances get a fair part of the free amount.
-   * @param isAlone no other process of this node goes on: this one takes over their shares.
+   * @param instances how many of them get a fair part of the free amount.
+   * @param isAlone no other process of this instance goes on: this one takes over their shares.
    * @param now the time whose day counts for limits of a day.
    */
   take(
     requests: readonly ShareRequest[],
-    nodes: number,
+    instances: number,
     isAlone: boolean,
     now: number,
   ): Promise<readonly ShareAnswer[]>
@@ -67,7 +67,7 @@ export interface ShareStore {
   isServerThere(): Promise<boolean>
   /** Returns those of `resources` whose row another transaction has locked. Waits for no row. */
   locked(resources: readonly string[]): Promise<ReadonlySet<string>>
-  /** Removes the rows of all other processes of this node: they have ended. */
+  /** Removes the rows of all other processes of this instance: they have ended. */
   freeOthersOfInstance(): Promise<void>
   /** Removes the unused rows of this process, which ends. Used ones stay: its calls may go on. */
   forgetUnused(): Promise<void>
@@ -77,7 +77,7 @@ export interface ShareStore {
    * Removes the rows of an instance that is gone for good. It was read a moment ago that it is: if
    * it is back, it has registered before it holds anything.
    */
-  release(node: InstanceIdentity): Promise<void>
+  release(instance: InstanceIdentity): Promise<void>
 }
 
 /**
@@ -105,7 +105,7 @@ export class ShareRows implements ShareStore {
 
   async take(
     requests: readonly ShareRequest[],
-    nodes: number,
+    instances: number,
     isAlone: boolean,
     now: number,
   ): Promise<readonly ShareAnswer[]> {
@@ -115,7 +115,7 @@ export class ShareRows implements ShareStore {
       at_most: limit === Infinity ? null : limit,
       ...rest,
     }))
-    const values = [JSON.stringify(asked), this.#kind, ...this.#owner, this.#request, nodes]
+    const values = [JSON.stringify(asked), this.#kind, ...this.#owner, this.#request, instances]
     const rows = await this.#statements.take.all([...values, isAlone ? 1 : 0, Math.floor(now)])
     return rows.map((row) => ({
       resource: row.of_resource,
@@ -197,7 +197,9 @@ function prepare({ statements }: Pick<Store, 'statements'>, kind: ShareTable['ki
       `DELETE FROM share
        WHERE kind = $1 AND node = $2 AND process = $3 AND amount = 0 AND request < $4`,
     ),
-    /** A node that registers waits for the lock. Its grants last as long as the longest one. */
+    /**
+     * An instance that registers waits for the lock. Its grants last as long as the longest one.
+     */
     release: statement(
       `WITH gone AS (
          SELECT name FROM node WHERE name = $2 AND epoch = $3 AND state = 'stopped'

@@ -1,7 +1,7 @@
 /**
- * Settings that all nodes of an installation must have alike: with two values a call has two
- * prices, is admitted by one node and refused by the other, or one node removes what the other
- * keeps. Lists are compared without their order.
+ * Settings that all instances of an installation must have alike: with two values a call has two
+ * prices, is admitted by one instance and refused by the other, or one instance removes what the
+ * other keeps. Lists are compared without their order.
  */
 import { createHmac } from 'node:crypto'
 import type { CommonSettings } from '../../schema/instances/settings-of-instances.ts'
@@ -26,7 +26,7 @@ const shown: Values<Value> = {
   FOREIGN_DOMAINS: ({ sip }) => sip.foreignDomains,
   RECORDING_REQUIRED: ({ recording }) => (recording?.isRequired === true ? 'on' : 'off'),
   WEBHOOK_PRIVATE_TARGETS: ({ webhookPrivateTargets }) => webhookPrivateTargets,
-  // Each node removes rows of all of them.
+  // Each instance removes rows of all of them.
   CDR_RETENTION_DAYS: ({ retention }) => retention.callRecordDays,
   AUDIT_RETENTION_DAYS: ({ retention }) => retention.auditDays,
   RECORDING_RETENTION_DAYS: ({ retention }) => retention.recordingDays,

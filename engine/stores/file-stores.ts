@@ -47,7 +47,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       databaseId: id,
       isJournalLost,
       changes: new FileChanges(store, deps),
-      node: new OnlyInstance({
+      instance: new OnlyInstance({
         ...deps,
         name,
         startedAt: deps.now(),

@@ -1,7 +1,7 @@
 /**
- * Reports to webhooks and readers of events that a node is lost, is back, or was fenced. All nodes
- * that live see it; the row of the first one that writes it is the claim, and the delivery is
- * stored in its transaction.
+ * Reports to webhooks and readers of events that an instance is lost, is back, or was fenced. All
+ * instances that live see it; the row of the first one that writes it is the claim, and the
+ * delivery is stored in its transaction.
  */
 import type { EngineHappening, EventSink } from '../../schema/contracts/engine.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -29,7 +29,10 @@ export interface InstanceNewsDeps {
 export class InstanceNews {
   readonly #deps: InstanceNewsDeps
   readonly #claims: ReturnType<typeof prepare>
-  /** Changes that the database did not take yet, by type and node: no more than there are nodes. */
+  /**
+   * Changes that the database did not take yet, by type and instance: no more than there are
+   * instances.
+   */
   readonly #untold = new Map<string, InstanceChange>()
   #telling: Promise<void> | undefined
 
@@ -61,7 +64,7 @@ export class InstanceNews {
     }
   }
 
-  /** False: another node has reported it, or it is no longer true. */
+  /** False: another instance has reported it, or it is no longer true. */
   #tell({ type, ...data }: InstanceChange): Promise<boolean> {
     return transaction(this.#deps.store, async () => {
       const claimed = await this.#claims[type].all([data.node, data.epoch])
@@ -76,7 +79,7 @@ export class InstanceNews {
 const SILENT = `node.heartbeat_at <
   extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}`
 
-/** A row as long as the node is lost, and one for the last run of it that was fenced. */
+/** A row as long as the instance is lost, and one for the last run of it that was fenced. */
 function prepare({ statements }: Pick<Store, 'statements'>) {
   const claim = (sql: string) => statements.prepare<{ readonly name: string }>(sql)
   return {

@@ -1,15 +1,15 @@
 /** The name and the address of this process among those that share a database. */
 import { isIP } from 'node:net'
 import { type Config, WrongSetting } from '../config.ts'
-import { formatHostAndPort, type HostAndPort, nodeName } from '../setting-kinds.ts'
+import { formatHostAndPort, type HostAndPort, instanceName } from '../setting-kinds.ts'
 
-/** @throws {WrongSetting} the host name cannot be a node's. */
-export function instanceNameOf({ node }: Pick<Config, 'node'>, hostName: string): string {
-  if (node.name !== undefined) return node.name
-  if (nodeName.schema.safeParse(hostName).success) return hostName
+/** @throws {WrongSetting} the host name cannot be an instance's. */
+export function instanceNameOf({ instance }: Pick<Config, 'instance'>, hostName: string): string {
+  if (instance.name !== undefined) return instance.name
+  if (instanceName.schema.safeParse(hostName).success) return hostName
   throw new WrongSetting(
     `NODE_NAME is not set, and the host name "${hostName}" cannot stand for it; ` +
-      `allowed is ${nodeName.allowed}`,
+      `allowed is ${instanceName.allowed}`,
   )
 }
 
@@ -17,26 +17,26 @@ export function instanceNameOf({ node }: Pick<Config, 'node'>, hostName: string)
  * @param api where the API listens; a socket of all addresses is reached by the name of the host.
  */
 export function instanceUrlOf(
-  { node, apiTls }: Pick<Config, 'node' | 'apiTls'>,
+  { instance, apiTls }: Pick<Config, 'instance' | 'apiTls'>,
   { host, port }: HostAndPort,
   hostName: string,
 ): string {
-  if (node.url !== undefined) return node.url
+  if (instance.url !== undefined) return instance.url
   const isAny = isIP(host) !== 0 && /^[0:.]+$/.test(host)
   const scheme = apiTls === undefined ? 'http' : 'https'
   return `${scheme}://${formatHostAndPort({ host: isAny ? hostName : host, port })}`
 }
 
 /**
- * The SIP URI to which other nodes send requests for this one. Empty: they send none.
+ * The SIP URI to which other instances send requests for this one. Empty: they send none.
  *
  * @param listeners with the address that they show, where they are bound to all of them.
  */
 export function instanceSipUriOf(
-  { node }: Pick<Config, 'node'>,
+  { instance }: Pick<Config, 'instance'>,
   listeners: readonly { readonly protocol: string; readonly host: string; readonly port: number }[],
 ): string {
-  if (node.sipUri !== undefined) return node.sipUri
+  if (instance.sipUri !== undefined) return instance.sipUri
   const listener = listeners.find(({ protocol }) => !protocol.startsWith('ws'))
   if (listener === undefined) return ''
   const { protocol, ...place } = listener
@@ -47,8 +47,8 @@ export function instanceSipUriOf(
 const MAX_ADDRESSES = 32
 
 /**
- * The addresses from which this node sends SIP requests: a socket of all addresses sends from any
- * that the machine has.
+ * The addresses from which this instance sends SIP requests: a socket of all addresses sends from
+ * any that the machine has.
  *
  * @param ofMachine those that others see.
  */
@@ -74,7 +74,7 @@ interface Listening {
 /** Both, of a process that serves: its SIP URI, and from where its requests come. */
 export const instanceSipPlaceOf = (
   { listeners, reachedAt }: Record<'listeners' | 'reachedAt', readonly Listening[]>,
-  world: { readonly config: Pick<Config, 'node'>; networkAddresses(): readonly string[] },
+  world: { readonly config: Pick<Config, 'instance'>; networkAddresses(): readonly string[] },
 ) =>
   [
     instanceSipUriOf(world.config, reachedAt),

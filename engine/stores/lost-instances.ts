@@ -3,11 +3,11 @@ import { HEARTBEAT_TTL_MS } from '../../schema/instances/instance-registry.ts'
 import type { InstanceChange } from './instance-news.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 
-/** Logs when another node of the installation is lost, and when it is back. */
+/** Logs when another instance of the installation is lost, and when it is back. */
 export class LostInstances {
   readonly #deps: LostInstancesDeps
   readonly #lost = new Map<string, Pick<InstanceStatus, 'epoch' | 'startedAt'>>()
-  /** Names of nodes that this process has seen alive. */
+  /** Names of instances that this process has seen alive. */
   readonly #seen = new Set<string>()
   #answersSince: number | undefined
 
@@ -16,15 +16,15 @@ export class LostInstances {
   }
 
   poll(): void {
-    const { nodes, now, log, tell = () => undefined } = this.#deps
-    if (nodes.condition !== 'valid' || nodes.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
+    const { instances, now, log, tell = () => undefined } = this.#deps
+    if (instances.condition !== 'valid' || instances.heartbeatAgeMs >= HEARTBEAT_TTL_MS) {
       this.#answersSince = undefined
       return
     }
-    // While the server did not answer, no node could report: each gets the time to do so.
+    // While the server did not answer, no instance could report: each gets the time to do so.
     this.#answersSince ??= now()
     if (now() - this.#answersSince < HEARTBEAT_TTL_MS) return
-    for (const { name, state, address, liveCalls, isThis, epoch, startedAt } of nodes.list()) {
+    for (const { name, state, address, liveCalls, isThis, epoch, startedAt } of instances.list()) {
       if (isThis) continue
       const lost = this.#lost.get(name)
       if (state === 'lost' && lost === undefined) {
@@ -44,8 +44,8 @@ export class LostInstances {
       if (state !== 'serving' && state !== 'draining') continue
       const isBack = this.#lost.delete(name)
       if (isBack) log('info', 'another node sends heartbeats again', { node: name, address })
-      // It may have come back while no other node was there to report it: its next loss would not
-      // be reported, either.
+      // It may have come back while no other instance was there to report it: its next loss would
+      // not be reported, either.
       if (!isBack && this.#seen.has(name)) continue
       this.#seen.add(name)
       tell({ type: 'node.recovered', node: name, address, epoch })
@@ -54,11 +54,11 @@ export class LostInstances {
 }
 
 export interface LostInstancesDeps {
-  readonly nodes: Pick<InstancesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
+  readonly instances: Pick<InstancesPort, 'list' | 'condition' | 'heartbeatAgeMs'>
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly log: Log
-  /** All nodes that live see the same. Absent: there is only the log. */
+  /** All instances that live see the same. Absent: there is only the log. */
   readonly tell?: (change: InstanceChange) => void
 }
 

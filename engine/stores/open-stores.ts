@@ -6,7 +6,8 @@ import { openServer } from './server-stores.ts'
 import type { Stores, StoresDeps } from './stores.ts'
 
 /**
- * @throws {DatabaseRefused} the database cannot be used, or another process serves it as this node.
+ * @throws {DatabaseRefused} the database cannot be used, or another process serves it as this
+ * instance.
  */
 export function openStores(deps: StoresDeps): Promise<Stores> {
   const { databasePath, databaseUrl } = deps.config

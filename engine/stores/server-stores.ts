@@ -30,7 +30,9 @@ import { instanceNameOf, instanceUrlOf } from './instance-place.ts'
 import { logNumberNotes } from './number-notes.ts'
 import type { Stores, StoresDeps, WatchDeps } from './stores.ts'
 
-/** @throws {DatabaseRefused} the server cannot be used, or another process serves as this node. */
+/**
+ * @throws {DatabaseRefused} the server cannot be used, or another process serves as this instance.
+ */
 export async function openServer(url: string, deps: StoresDeps): Promise<Stores> {
   const { databasePath, secretKey } = deps.config
   const name = instanceNameOf(deps.config, deps.hostName)
@@ -46,7 +48,7 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
       secretKey,
       keyFile,
       now: deps.now(),
-      nodeName: name,
+      instanceName: name,
     })
     closers.push(() => store.close())
     try {
@@ -62,7 +64,7 @@ export async function openServer(url: string, deps: StoresDeps): Promise<Stores>
 
 interface OpenServer extends StoresDeps {
   readonly url: string
-  /** Name of the node. */
+  /** Name of the instance. */
   readonly name: string
   readonly closers: (() => unknown)[]
   readonly close: () => Promise<void>
@@ -79,8 +81,8 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
   await notices.start()
   const changes = await ServerChanges.open({ notices, schedule, random, log })
   const serverClock = await readServerClock(store, deps)
-  const { node, settings } = await joinInstallation(store, { notices, serverClock }, deps)
-  closers.push(() => node.stop())
+  const { instance, settings } = await joinInstallation(store, { notices, serverClock }, deps)
+  closers.push(() => instance.stop())
   closers.push(() => settings.stop())
   const id = await databaseIdOf(store)
   const disk = new Storage()
@@ -93,7 +95,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
     disk,
     notices,
     changes,
-    node,
+    instance,
     clocks: { now: serverClock.now, steadyNow: serverClock.now },
     databaseId: id,
     close,
@@ -107,7 +109,7 @@ async function serveFrom(store: ServerStore, deps: OpenServer): Promise<Stores> 
         isLost: isJournalLost,
       }),
     whyClosed: () => {
-      if (node.condition === 'fenced') return 'node_fenced'
+      if (instance.condition === 'fenced') return 'node_fenced'
       return disk.problem && 'storage_unavailable'
     },
     serving: () => settings.serving(),
@@ -133,7 +135,7 @@ async function joinInstallation(
   store: Store,
   { notices, serverClock }: { readonly notices: ServerNotices; readonly serverClock: ServerClock },
   deps: OpenServer,
-): Promise<{ readonly node: Heartbeat; readonly settings: SettingsOfInstances }> {
+): Promise<{ readonly instance: Heartbeat; readonly settings: SettingsOfInstances }> {
   const { config, hostName, version, name, steadyNow: now, schedule, log } = deps
   const installId = installIdAt(config.databasePath, deps.randomBytes)
   const address = instanceUrlOf(config, config.apiListen, hostName)
@@ -143,7 +145,7 @@ async function joinInstallation(
   const { storage, secrets } = store
   const own = commonSettings(config, secrets.keyFor(SETTINGS_KEY))
   const settings = new SettingsOfInstances({ identity, own, connection: notices, schedule, log })
-  const node = new Heartbeat(
+  const instance = new Heartbeat(
     {
       identity,
       installId,
@@ -161,7 +163,7 @@ async function joinInstallation(
     sentAt,
   )
   await settings.poll()
-  return { node, settings }
+  return { instance, settings }
 }
 
 /** A disk that takes no journal stops new calls; a server that is away does not. */

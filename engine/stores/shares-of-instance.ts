@@ -1,4 +1,4 @@
-/** Wallets and limits that this node shares with the others of a database. */
+/** Wallets and limits that this instance shares with the others of a database. */
 import type { InstanceStatus } from '../../schema/contracts/instances.ts'
 import type { ShareKind } from '../shares/instance-share.ts'
 import {
@@ -15,29 +15,29 @@ interface Deps extends Pick<InstanceSharesDeps, 'schedule' | 'log'> {
 
 /** Undefined: no other process uses the database. */
 export function membersOf(
-  { node, notices }: Stores,
+  { instance, notices }: Stores,
   { randomBytes }: Pick<Deps, 'randomBytes'>,
 ): ShareMembers | undefined {
   if (notices === undefined) return undefined
   return {
     notices,
-    name: node.identity.name,
+    name: instance.identity.name,
     process: randomBytes(8).toString('hex'),
-    canHold: () => node.isHoldingMoney(),
-    run: () => node.identity.epoch,
-    mayHaveSlept: () => node.mayHaveSlept(),
-    size: () => node.list().filter(isAlive).length,
-    gone: () => node.gone(),
+    canHold: () => instance.isHoldingMoney(),
+    run: () => instance.identity.epoch,
+    mayHaveSlept: () => instance.mayHaveSlept(),
+    size: () => instance.list().filter(isAlive).length,
+    gone: () => instance.gone(),
   }
 }
 
 /**
- * Limits that count on all nodes together, of calls or of requests: what is held of them is its own
- * for longer than money.
+ * Limits that count on all instances together, of calls or of requests: what is held of them is its
+ * own for longer than money.
  */
 export const limitsOf = (
   kind: ShareKind,
-  { store, node }: Stores,
+  { store, instance }: Stores,
   members: ShareMembers,
   { steadyNow: now, schedule, log }: Deps,
 ): InstanceShares =>
@@ -46,7 +46,7 @@ export const limitsOf = (
     now,
     schedule,
     log,
-    members: { ...members, canHold: () => node.isHolding() },
+    members: { ...members, canHold: () => instance.isHolding() },
   })
 
 const isAlive = ({ state }: InstanceStatus): boolean => state !== 'stopped' && state !== 'lost'

@@ -30,10 +30,10 @@ export interface Stores {
   readonly store: Store
   /** The file; undefined: the database is on a server. */
   readonly local: LocalStore | undefined
-  /** Notices between the nodes; undefined: there is one. */
+  /** Notices between the instances; undefined: there is one. */
   readonly notices: ServerNotices | undefined
   readonly changes: Changes
-  readonly node: OwnInstance
+  readonly instance: OwnInstance
   /** Disk of the journal of calls; the database's own where that is a file. */
   readonly disk: Storage
   /**
@@ -49,7 +49,7 @@ export interface Stores {
   /** Opens the journal with the calls that the last run has left. */
   openJournal(): CallJournal
   /**
-   * Returns why a call that is taken now cannot be stored, or is not this node's to take;
+   * Returns why a call that is taken now cannot be stored, or is not this instance's to take;
    * undefined: neither.
    */
   whyClosed(): Unserved | undefined
@@ -70,16 +70,16 @@ export interface WatchDeps {
   readonly onChange: (problem: StorageProblem | undefined) => void
 }
 
-/** This process among the nodes of the database. */
+/** This process among the instances of the database. */
 export interface OwnInstance extends InstancesPort {
   /**
-   * True: no other node has taken back what this run of the node holds of wallets. Measured by the
-   * steady clock.
+   * True: no other instance has taken back what this run of the instance holds of wallets. Measured
+   * by the steady clock.
    */
   isHoldingMoney(): boolean
   /**
-   * True: no other node takes this one for gone, and what it holds of limits is its own. True for
-   * longer than `isHoldingMoney`.
+   * True: no other instance takes this one for gone, and what it holds of limits is its own. True
+   * for longer than `isHoldingMoney`.
    */
   isHolding(): boolean
   /**
@@ -89,11 +89,11 @@ export interface OwnInstance extends InstancesPort {
   mayHaveSlept(): boolean
   /** Calls `handler` each time that this run finds itself fenced. */
   onFenced(handler: (fenced: Fenced) => void): void
-  /** Nodes that cannot come back as what they were: what they hold may be freed. */
+  /** Instances that cannot come back as what they were: what they hold may be freed. */
   gone(): readonly InstanceIdentity[]
   /**
    * @param apiUrl where its API listens, unless `NODE_URL` says it.
-   * @param sipUri where SIP is served for the other nodes, unless `NODE_SIP_URI` says it.
+   * @param sipUri where SIP is served for the other instances, unless `NODE_SIP_URI` says it.
    * @param sipAddresses from where its SIP requests come.
    */
   become(

@@ -25,7 +25,7 @@ const RETENTION_MS = 600_000
 const POLLS_PER_CLEANING = 300
 
 /**
- * A gap concerns all nodes at once, and each reads everything: each starts at a random moment
+ * A gap concerns all instances at once, and each reads everything: each starts at a random moment
  * within this time.
  */
 const SPREAD_MS = 2_000

@@ -50,8 +50,8 @@ export interface CallRecord {
   readonly setId: number | null
   readonly node: string | null
   /**
-   * The node of Tollgate that had the call. Absent: an earlier version began it, or another system
-   * reported it.
+   * The instance that had the call. Absent: an earlier version began it, or another system reported
+   * it.
    */
   readonly instance?: string | undefined
   readonly carrier: string | null

@@ -33,7 +33,7 @@ export interface ActiveCall {
   readonly setId: number | null
   /** The node's destination, such as `sip:10.0.0.5:5060;transport=udp`. */
   readonly node: string | null
-  /** The node of Tollgate that has it. */
+  /** The instance that has it. */
   readonly instance: string
   readonly carrier: string | null
   /** Tags that a hook has set; absent: none. */
@@ -100,7 +100,7 @@ export interface TestCallRequest {
 /** Why no call begins now, as its record's `denial_code`. */
 export type ClosedCode = 'draining' | 'overload' | Unserved
 
-/** Nothing can be stored; or another process has taken over the name of this node. */
+/** Nothing can be stored; or another process has taken over the name of this instance. */
 export type Unserved = 'storage_unavailable' | 'node_fenced'
 
 export type OriginateResult =

@@ -25,7 +25,7 @@ export type OcsRefusal =
   | 'database_away'
   /** The database did not report the available money in time. */
   | 'lease_unheard'
-  /** The database did not report in time how much other nodes use of a limit. */
+  /** The database did not report in time how much other instances use of a limit. */
   | 'limit_unheard'
   /** The database did not report in time how much is left of a cap. */
   | 'cap_unheard'

@@ -19,6 +19,7 @@ import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
+import type { DecidingHook, HookDecisions } from './hooks.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
 export type TelemetrySnapshot = Readonly<Record<string, number>>
@@ -53,7 +54,7 @@ export interface Ban {
   readonly reason: 'password_guessing' | 'unknown_calls' | 'operator'
   readonly since: number
   readonly until: number
-  /** Packets that were dropped, on this node. */
+  /** Packets that were dropped, on this instance. */
   readonly dropped: number
 }
 
@@ -71,9 +72,9 @@ export interface AccountLock {
 
 export interface FloodGuardPort {
   bans(): readonly Ban[]
-  /** Locks of this node. */
+  /** Locks of this instance. */
   locks(): readonly AccountLock[]
-  /** Resolves when it holds here. Other nodes follow within a second. */
+  /** Resolves when it holds here. Other instances follow within a second. */
   ban(address: string, durationMs: number): Promise<void>
   /** Ends its locks, too. False: there was neither a ban nor a lock. */
   unban(source: string): Promise<boolean>
@@ -303,8 +304,8 @@ export interface ExtensionStatus {
     readonly userAgent: string
     /** Source of its REGISTER; an IPv6 address has no brackets. */
     readonly source: { readonly protocol: string; readonly address: string; readonly port: number }
-    /** The node that has the way to the phone; null: not known. */
-    readonly node: string | null
+    /** The instance that has the way to the phone; null: not known. */
+    readonly holder: string | null
     readonly expiresAt: number
   }[]
 }
@@ -313,8 +314,8 @@ export interface ExtensionStatus {
 export interface RegistrationsPort {
   statusOf(domain: string, extension: string): ExtensionStatus
   /**
-   * Removes the bindings of an extension at all nodes, or the one with this contact URI. Resolves
-   * with false when there is none.
+   * Removes the bindings of an extension at all instances, or the one with this contact URI.
+   * Resolves with false when there is none.
    */
   end(domain: string, extension: string, contact?: string): Promise<boolean>
   /**
@@ -449,8 +450,12 @@ export interface SimulationRequest {
   readonly to: string
   /** Undefined: a Call-ID of its own. */
   readonly callId: string | undefined
+  /** Further headers of the INVITE, by lower-case names. Absent: there are none. */
+  readonly headers?: Readonly<Record<string, string>>
   /** The call is charged at the rates in force then (milliseconds UTC); undefined: now. */
   readonly at: number | undefined
+  /** The tenant that asks; null: the platform. No code is asked about calls of others. */
+  readonly tenantId: number | null
 }
 
 export type SimulatedSource =
@@ -475,15 +480,21 @@ export interface Simulation {
   readonly order: CandidateOrder
   /** The dispatcher set that was asked; null: none. */
   readonly setId: number | null
-  /** The answer of the operator's own code before the call is planned; null: none was given. */
-  readonly hook: {
-    readonly by: string
-    readonly decision: object | null
-    /** Why it has failed, or what of its decision has no effect; null: neither. */
-    readonly failed: string | null
-  } | null
+  /** The answers of the operator's own code, in the order in which it was asked. */
+  readonly hooks: readonly SimulatedHook[]
   /** At most `MAX_PASSED_OVER`. */
   readonly passedOver: readonly PassedOverCandidate[]
+}
+
+/** A hook that has decided, or failed. */
+export interface SimulatedHook {
+  readonly hook: 'onInvite' | 'onRoute' | 'onAttemptFailed'
+  /** The file or the routing webhook. */
+  readonly by: string
+  /** Null: it has failed. */
+  readonly decision: HookDecisions[DecidingHook] | null
+  /** Why it has failed, or what of its decision has no effect; null: neither. */
+  readonly failed: string | null
 }
 
 export interface SimulatedOrigin {

@@ -95,7 +95,7 @@ export interface HookRefusal {
   /** From 400 to 699; not 401 or 407. One that is not registered is sent as x00 of its class. */
   readonly status: number
   /** Absent: the usual phrase of the status. At most 100 characters, without line breaks. */
-  readonly reason?: string
+  readonly reason?: string | undefined
 }
 
 /**
@@ -103,32 +103,32 @@ export interface HookRefusal {
  * `carriers`, `extension`, `agent` and `uri`.
  */
 export interface InviteDecision {
-  readonly refuse?: HookRefusal
+  readonly refuse?: HookRefusal | undefined
   /** Number that is called instead: rights, price and route follow from it. */
-  readonly to?: string
+  readonly to?: string | undefined
   /** Number that is shown instead. The payer stays that of the original caller. */
-  readonly from?: string
+  readonly from?: string | undefined
   /** Name that is shown; empty: none. At most 100 characters. */
-  readonly fromName?: string
+  readonly fromName?: string | undefined
   /** Dispatcher set, by id or endpoint name. */
-  readonly set?: number | string
+  readonly set?: number | string | undefined
   /**
    * Carriers by id or name, the first one first; gateways and price as always. Those without an
    * outbound route for the number are left out.
    */
-  readonly carriers?: readonly (number | string)[]
+  readonly carriers?: readonly (number | string)[] | undefined
   /** `101` or `101@domain`. */
-  readonly extension?: string
+  readonly extension?: string | undefined
   /** AI agent, by id or name. */
-  readonly agent?: number | string
+  readonly agent?: number | string | undefined
   /** SIP URI outside. It is priced by the number that is called. */
-  readonly uri?: string
+  readonly uri?: string | undefined
   /** Headers of the INVITE to the called side; at most 16, of 256 characters. */
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string>> | undefined
   /** Go into the record and its events; at most 16, of 128 characters. */
-  readonly tags?: Readonly<Record<string, string>>
+  readonly tags?: Readonly<Record<string, string>> | undefined
   /** Whether the call is recorded, whatever the rules say. */
-  readonly record?: boolean
+  readonly record?: boolean | undefined
 }
 
 export interface HookCandidate {
@@ -142,6 +142,8 @@ export interface HookCandidate {
 
 export interface HookRoute {
   readonly callUuid: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   readonly from: string
   readonly to: string
   readonly direction: 'inbound' | 'outbound' | 'internal'
@@ -149,13 +151,15 @@ export interface HookRoute {
 }
 
 export interface RouteDecision {
-  readonly refuse?: HookRefusal
+  readonly refuse?: HookRefusal | undefined
   /** Positions in `candidates` in the order in which they are tried; others are left out. */
-  readonly order?: readonly number[]
+  readonly order?: readonly number[] | undefined
 }
 
 export interface HookAttempt {
   readonly callUuid: string
+  /** The simulator asks: no call follows. */
+  readonly isSimulated?: true
   readonly to: string
   readonly candidate: HookCandidate
   /** The last response; 0: none. */
@@ -169,7 +173,7 @@ export interface HookAttempt {
 
 export interface AttemptDecision {
   /** True: the next candidate is tried, whatever the status; false: the caller gets the status. */
-  readonly failover?: boolean
+  readonly failover?: boolean | undefined
 }
 
 export interface HookRegistration {
@@ -182,7 +186,7 @@ export interface HookRegistration {
 }
 
 export interface RegisterDecision {
-  readonly refuse?: HookRefusal
+  readonly refuse?: HookRefusal | undefined
 }
 
 export interface HookAnsweredCall {
@@ -239,6 +243,8 @@ export type HookAnswer<D> =
       readonly by: string
       /** One line with file and line where they are known. */
       readonly why: string
+      /** The tenant whose webhook has failed; absent: the code of the platform's operator has. */
+      readonly tenantId?: number | null
       readonly fallback: HookFallback
     }
 

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 
 export interface InstanceStatus extends InstanceIdentity {
-  /** URL of its API, for the other nodes. */
+  /** URL of its API, for the other instances. */
   readonly address: string
-  /** SIP URI at which it takes requests of the other nodes; null: not known. */
+  /** SIP URI at which it takes requests of the other instances; null: not known. */
   readonly sipUri: string | null
   /** Further source addresses of its SIP requests. */
   readonly sipAddresses: readonly string[]
@@ -26,7 +26,7 @@ export interface InstanceStatus extends InstanceIdentity {
 
 /**
  * `fenced`: another process has taken its name for good. `unheard`: the database server does not
- * answer the node.
+ * answer the instance.
  */
 export type InstanceCondition = 'valid' | 'unheard' | 'fenced'
 
@@ -46,8 +46,8 @@ export interface InstancesPort {
   /** Ordered by name. From memory: the result of the last heartbeat. */
   list(): readonly InstanceStatus[]
   /**
-   * Settings that must be the same on all nodes and differ from those of another live node, by the
-   * name of the node.
+   * Settings that must be the same on all instances and differ from those of another live instance,
+   * by the name of the instance.
    */
   readonly differingSettings: ReadonlyMap<string, readonly string[]>
   /** The condition of this process. */

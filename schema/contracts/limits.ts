@@ -1,19 +1,24 @@
-/** Limits that all nodes of a database share, and spend guards: brakes on calls to a prefix. */
+/**
+ * Limits that all instances of a database share, and spending caps: brakes on calls to a prefix.
+ */
 
-/** This node's share of a limit. The shares of all nodes never exceed the limit. */
+/** This instance's share of a limit. The shares of all instances never exceed the limit. */
 export interface Share {
   /**
-   * Whether one more call may begin here now. `limit` is that of all nodes together, `own` the room
-   * that the call already holds (`Hold`).
+   * Whether one more call may begin here now. `limit` is that of all instances together, `own` the
+   * room that the call already holds (`Hold`).
    */
   admits(limit: number, own?: number): boolean
   /**
-   * Whether one more call may begin here, now or after other nodes return room. Changes nothing.
+   * Whether one more call may begin here, now or after other instances return room. Changes
+   * nothing.
    */
   mayAdmit(limit: number): boolean
-  /** False: the database did not answer the last request, so the use of other nodes is unknown. */
+  /**
+   * False: the database did not answer the last request, so the use of other instances is unknown.
+   */
   readonly isAnswered: boolean
-  /** The shares of other nodes, as the database said last. */
+  /** The shares of other instances, as the database said last. */
   readonly elsewhere: number
   /** Resolves when there is room for one more call, or after a tenth of a second. */
   obtain(limit: number): Promise<Hold>
@@ -36,19 +41,19 @@ export const noHold: Hold = { isGiven: false, isKnown: true, end: () => undefine
 
 export interface Shares {
   /**
-   * @param resource the name of the limit on all nodes, such as `carrier 7 calls`.
-   * @param used returns how much of it this node uses now.
+   * @param resource the name of the limit on all instances, such as `carrier 7 calls`.
+   * @param used returns how much of it this instance uses now.
    */
   of(resource: string, used: () => number): Share
 }
 
-/** Shares of limits on requests, which nodes count in windows. */
+/** Shares of limits on requests, which instances count in windows. */
 export interface RequestShares {
-  /** @param onReset another node has called `reset`. */
+  /** @param onReset another instance has called `reset`. */
   of(resource: string, used: () => number, onReset: () => void): Share
   /** The share is not used any more: what is stored of it stays. */
   forget(resource: string): void
-  /** The other nodes begin to count anew. */
+  /** The other instances begin to count anew. */
   reset(resource: string): void
 }
 
@@ -62,7 +67,7 @@ export type CapPeriod = (typeof capPeriods)[number]
 
 /**
  * The name of a cap's amount in the period that begins then (milliseconds UTC), the same on all
- * nodes.
+ * instances.
  */
 export const capResource = (capUuid: string, periodStart: number): string =>
   `${capUuid} ${periodStart}`

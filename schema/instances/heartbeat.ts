@@ -1,7 +1,7 @@
 /**
- * A node writes every second that it lives, and reads the rows of the others. While its writes
+ * An instance writes every second that it lives, and reads the rows of the others. While its writes
  * succeed, and for a set time after the last one, its shares of wallets are its own. Then it grants
- * nothing, because another node may have taken the shares back.
+ * nothing, because another instance may have taken the shares back.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -28,8 +28,8 @@ export interface HeartbeatDeps {
   readonly address: string
   readonly version: string
   /**
-   * How long the node grants while the server is unreachable. Milliseconds; absent: for the time to
-   * live.
+   * How long the instance grants while the server is unreachable. Milliseconds; absent: for the
+   * time to live.
    */
   readonly offlineMs?: number
   /** A connection that waits for no other statements. */
@@ -56,11 +56,11 @@ const isOff = (differenceMs: number): boolean => Math.abs(differenceMs) > CLOCK_
 
 const BEAT_MS = 1_000
 /**
- * The time to live, and a minute for clocks and timers. A node that is silent for longer is gone
- * once its longest grant ends.
+ * The time to live, and a minute for clocks and timers. An instance that is silent for longer is
+ * gone once its longest grant ends.
  */
 export const GONE_MS = HEARTBEAT_TTL_MS + 60_000
-/** A node stops using its shares of limits before others treat it as gone. */
+/** An instance stops using its shares of limits before others treat it as gone. */
 const HOLDING_MS = GONE_MS - 10_000
 
 /** Ages are by the clock of the server, which wrote the times. */
@@ -71,14 +71,14 @@ const COLUMNS = `name, epoch::float8, address, sip_uri, sip_addresses, version, 
       AS clock_ms`
 const columnsOf = (table: 'own' | 'node'): string => COLUMNS.replace('NODE', table)
 
-/** Writes the difference of a clock to a row that the other nodes read. */
+/** Writes the difference of a clock to a row that the other instances read. */
 const noteClock = `INSERT INTO setting (name, value) VALUES ('${CLOCK_OF_INSTANCE}' || $1, $2)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 const forgetClock = `DELETE FROM setting WHERE name = '${CLOCK_OF_INSTANCE}' || $1`
 
 /**
- * Writes the heartbeat and lists all nodes. A separate list in the same statement would show the
- * old row of this node.
+ * Writes the heartbeat and lists all instances. A separate list in the same statement would show
+ * the old row of this instance.
  */
 const beat = `WITH own AS (
     UPDATE node SET state = $3, live_calls = $4, address = $5, version = $6,
@@ -93,7 +93,7 @@ const beat = `WITH own AS (
   WHERE NOT EXISTS (SELECT FROM own WHERE own.name = node.name)
   ORDER BY name`
 
-/** A silent node is fenced before its shares are freed: it may be paused, not dead. */
+/** A silent instance is fenced before its shares are freed: it may be paused, not dead. */
 const fenceGone = `UPDATE node SET epoch = epoch + 1, state = 'stopped'
   WHERE state <> 'stopped'
     AND heartbeat_at + longest_grant_seconds * 1000
@@ -138,7 +138,7 @@ export class Heartbeat implements InstancesPort {
   #beatAt: number
   /** The same time by the clock of the machine, which goes on while it sleeps. */
   #beatWallAt: number
-  #nodes: readonly KnownInstance[] = []
+  #instances: readonly KnownInstance[] = []
   #isFenced = false
   /** It is fenced, and may hold money for its live calls. */
   #isBack = false
@@ -167,16 +167,16 @@ export class Heartbeat implements InstancesPort {
   }
 
   /**
-   * Whether the shares of wallets belong to this run of the node: no other node has taken them
-   * back.
+   * Whether the shares of wallets belong to this run of the instance: no other instance has taken
+   * them back.
    */
   isHoldingMoney(): boolean {
     return (!this.#isFenced || this.#isBack) && this.#silentMs < this.#offlineMs
   }
 
   /**
-   * Whether the shares of limits belong to this node. While the database is unreachable, calls go
-   * on within them.
+   * Whether the shares of limits belong to this instance. While the database is unreachable, calls
+   * go on within them.
    */
   isHolding(): boolean {
     return (!this.#isFenced || this.#isBack) && this.#silentMs < HOLDING_MS + this.#extraMs
@@ -207,7 +207,10 @@ export class Heartbeat implements InstancesPort {
     return this.#deps.offlineMs ?? HEARTBEAT_TTL_MS
   }
 
-  /** How long the node grants after the time to live. Other nodes add it to the longest grant. */
+  /**
+   * How long the instance grants after the time to live. Other instances add it to the longest
+   * grant.
+   */
   get #extraMs(): number {
     return Math.max(0, this.#offlineMs - HEARTBEAT_TTL_MS)
   }
@@ -222,17 +225,17 @@ export class Heartbeat implements InstancesPort {
 
   list(): readonly InstanceStatus[] {
     const now = this.#deps.now()
-    return this.#nodes.map(({ beatAt, goneAt: _, ...node }) => {
-      const isLost = node.state !== 'stopped' && now - beatAt >= HEARTBEAT_TTL_MS
-      const isThis = node.name === this.identity.name
-      return { ...node, isThis, ...(isLost && { state: 'lost' }) }
+    return this.#instances.map(({ beatAt, goneAt: _, ...instance }) => {
+      const isLost = instance.state !== 'stopped' && now - beatAt >= HEARTBEAT_TTL_MS
+      const isThis = instance.name === this.identity.name
+      return { ...instance, isThis, ...(isLost && { state: 'lost' }) }
     })
   }
 
-  /** Runs of nodes that cannot continue: their shares may be freed. */
+  /** Runs of instances that cannot continue: their shares may be freed. */
   gone(): readonly InstanceIdentity[] {
     const now = this.#deps.now()
-    const silent = this.#nodes.filter(({ goneAt }) => now >= goneAt)
+    const silent = this.#instances.filter(({ goneAt }) => now >= goneAt)
     return silent
       .filter(({ state }) => state === 'stopped')
       .map(({ name, epoch }) => ({ name, epoch }))
@@ -304,7 +307,7 @@ export class Heartbeat implements InstancesPort {
     else this.#note(rows !== undefined)
     if (rows === undefined) return
     if (isWritten === true) this.#heard(sentAt, sentWallAt)
-    this.#nodes = rows.map((row) => knownInstance(row, now()))
+    this.#instances = rows.map((row) => knownInstance(row, now()))
     if (rows.some((row) => row.state !== 'stopped' && row.silent_ms >= goneMs(row)))
       await connection.query(fenceGone, [GONE_MS])
   }

@@ -20,25 +20,25 @@ export interface NewInstance {
   readonly address: string
   readonly version: string
   /**
-   * How long the node grants while the server is unreachable. Milliseconds; absent: for the time to
-   * live.
+   * How long the instance grants while the server is unreachable. Milliseconds; absent: for the
+   * time to live.
    */
   readonly offlineMs?: number
 }
 
-/** A node that is silent for longer is `lost`: it may be dead. Milliseconds. */
+/** An instance that is silent for longer is `lost`: it may be dead. Milliseconds. */
 export const HEARTBEAT_TTL_MS = 10_000
 /**
- * Begins the name of a row of `setting`, and the name of a node follows: the settings that all
- * nodes compare.
+ * Begins the name of a row of `setting`, and the name of an instance follows: the settings that all
+ * instances compare.
  */
 export const SETTINGS_OF_INSTANCE = 'settings of node '
 /**
- * Begins the name of a row of `setting`, and the name of a node follows: how many milliseconds its
- * clock is ahead of the server's, where that is beyond the tolerance.
+ * Begins the name of a row of `setting`, and the name of an instance follows: how many milliseconds
+ * its clock is ahead of the server's, where that is beyond the tolerance.
  */
 export const CLOCK_OF_INSTANCE = 'clock of node '
-/** Rows of nodes that are silent for longer are removed: a name may never be used again. */
+/** Rows of instances that are silent for longer are removed: a name may never be used again. */
 const FORGOTTEN_MS = 30 * DAY_MS
 
 /**
@@ -48,8 +48,8 @@ const FORGOTTEN_MS = 30 * DAY_MS
  * @throws {DatabaseRefused} a process with another disk has the name, and its last heartbeat is
  * recent.
  */
-export function registerInstance(store: Store, node: NewInstance): Promise<InstanceIdentity> {
-  const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = node
+export function registerInstance(store: Store, instance: NewInstance): Promise<InstanceIdentity> {
+  const { name, installId, address, version, offlineMs = HEARTBEAT_TTL_MS } = instance
   return transaction(store, async () => {
     const now = await serverNow(store)
     const known = await rowOf(store, name)
@@ -95,8 +95,8 @@ async function endRequestsOf(store: Store, run: InstanceIdentity): Promise<void>
 }
 
 /**
- * Removes notes about nodes that no longer exist: they would grow with each name. A node that
- * returns counts its epochs from 1 again, and an old note would suppress its events.
+ * Removes notes about instances that no longer exist: they would grow with each name. An instance
+ * that returns counts its epochs from 1 again, and an old note would suppress its events.
  */
 async function removeNotes(store: Store): Promise<void> {
   const notes = (prefix: string) =>
@@ -149,7 +149,7 @@ export async function serverNow(store: Store): Promise<number> {
   return row.now
 }
 
-/** Returns the names of nodes with a recent heartbeat. Works on a database of any version. */
+/** Returns the names of instances with a recent heartbeat. Works on a database of any version. */
 export async function servingInstances(statements: Statements): Promise<readonly string[]> {
   const table = await statements
     .prepare<{ readonly there: string | null }>("SELECT to_regclass('node')::text AS there")
@@ -166,14 +166,14 @@ export async function servingInstances(statements: Statements): Promise<readonly
 
 /**
  * The id of a disk: a random number in a file next to the journal of calls. Two processes with one
- * node name have the same number only if one runs after the other.
+ * instance name have the same number only if one runs after the other.
  */
 const ID = /^[0-9a-f]{32}$/
 
 /**
  * Reads the id of the disk, or creates one. Call it while no other process serves from this disk.
  *
- * @param databasePath the path of the node's files.
+ * @param databasePath the path of the instance's files.
  * @throws {DatabaseRefused} the file cannot be read or written.
  */
 export function installIdAt(databasePath: string, randomBytes: (size: number) => Buffer): string {

@@ -1,7 +1,7 @@
 /**
- * Settings that must be the same on all nodes. Each node writes its settings to a row of the
- * database and compares those of the live nodes. A difference is logged, not refused: operators
- * change such a setting on one node after the other.
+ * Settings that must be the same on all instances. Each instance writes its settings to a row of
+ * the database and compares those of the live instances. A difference is logged, not refused:
+ * operators change such a setting on one instance after the other.
  */
 import type { Cancel, Schedule } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
@@ -13,7 +13,7 @@ import { HEARTBEAT_TTL_MS, SETTINGS_OF_INSTANCE } from './instance-registry.ts'
 /** Values by the name of the setting, as text; secrets as a digest. */
 export type CommonSettings = Readonly<Record<string, string>>
 
-/** One setting with more than one value: the value of each node, by its name. */
+/** One setting with more than one value: the value of each instance, by its name. */
 export interface SettingDifference {
   readonly setting: string
   readonly values: Readonly<Record<string, string>>
@@ -29,8 +29,8 @@ export interface SettingsOfInstancesDeps {
 }
 
 const POLL_MS = 10_000
-/** More nodes are not compared. */
-const MAX_NODES = 200
+/** More instances are not compared. */
+const MAX_INSTANCES = 200
 
 /** A process whose name another one has taken over writes nothing. */
 const writeOwn = `INSERT INTO setting (name, value)
@@ -38,12 +38,12 @@ const writeOwn = `INSERT INTO setting (name, value)
   WHERE name = $1 AND epoch = CAST($2 AS bigint)
   ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-/** A node that starts is left out: its row is of its last run. */
+/** An instance that starts is left out: its row is of its last run. */
 const readLive = `SELECT node.name, setting.value FROM node
   JOIN setting ON setting.name = '${SETTINGS_OF_INSTANCE}' || node.name
   WHERE node.state IN ('serving', 'draining')
     AND node.heartbeat_at > extract(epoch FROM clock_timestamp()) * 1000 - ${HEARTBEAT_TTL_MS}
-  ORDER BY node.name LIMIT ${MAX_NODES}`
+  ORDER BY node.name LIMIT ${MAX_INSTANCES}`
 
 interface Row {
   readonly name: string
@@ -62,12 +62,14 @@ export class SettingsOfInstances {
     this.#deps = deps
   }
 
-  /** The settings in which each node differs from another live one, by the name of the node. */
+  /**
+   * The settings in which each instance differs from another live one, by the name of the instance.
+   */
   get differing(): InstancesPort['differingSettings'] {
     return this.#differing
   }
 
-  /** Writes the settings of this node, and compares from now on. */
+  /** Writes the settings of this instance, and compares from now on. */
   serving(): void {
     this.#isServing = true
     this.#tick()
@@ -94,7 +96,7 @@ export class SettingsOfInstances {
     const rows = await connection.query<Row>(readLive, [])
     if (rows === undefined) return
     const differences = differencesOf(settingsBy(rows).set(identity.name, own))
-    this.#differing = byNode(differences)
+    this.#differing = byInstance(differences)
     this.#note(differences)
   }
 
@@ -113,32 +115,33 @@ export class SettingsOfInstances {
   }
 }
 
-/** Returns the settings of the live nodes of a database. */
+/** Returns the settings of the live instances of a database. */
 export async function settingsOfLiving(
   statements: Statements,
 ): Promise<Map<string, CommonSettings>> {
   return settingsBy(await statements.prepare<Row>(readLive).all([]))
 }
 
-/** Compares only settings that both nodes know: another version may have more. */
+/** Compares only settings that both instances know: another version may have more. */
 export function differencesOf(
-  nodes: ReadonlyMap<string, CommonSettings>,
+  instances: ReadonlyMap<string, CommonSettings>,
 ): readonly SettingDifference[] {
-  const names = new Set([...nodes.values()].flatMap((settings) => Object.keys(settings)))
+  const names = new Set([...instances.values()].flatMap((settings) => Object.keys(settings)))
   return [...names].toSorted().flatMap((setting) => {
-    const values = [...nodes].flatMap(([node, settings]) => {
+    const values = [...instances].flatMap(([instance, settings]) => {
       const value = settings[setting]
-      return value === undefined ? [] : [[node, value] as const]
+      return value === undefined ? [] : [[instance, value] as const]
     })
     const isSame = new Set(values.map(([, value]) => value)).size < 2
     return isSame ? [] : [{ setting, values: Object.fromEntries(values) }]
   })
 }
 
-function byNode(differences: readonly SettingDifference[]): Map<string, readonly string[]> {
+function byInstance(differences: readonly SettingDifference[]): Map<string, readonly string[]> {
   const byName = new Map<string, readonly string[]>()
   for (const { setting, values } of differences)
-    for (const node of Object.keys(values)) byName.set(node, [...(byName.get(node) ?? []), setting])
+    for (const instance of Object.keys(values))
+      byName.set(instance, [...(byName.get(instance) ?? []), setting])
   return byName
 }
 

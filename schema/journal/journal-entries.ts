@@ -86,7 +86,7 @@ export interface RestorableState extends SavedCallState {
 export const JOURNAL_WAIT_MS = 2_000
 
 /**
- * The row of `setting` that says that there is a journal; on a server, with the name of the node
- * behind it.
+ * The row of `setting` that says that there is a journal; on a server, with the name of the
+ * instance behind it.
  */
 export const JOURNAL_OPEN = 'journal open'

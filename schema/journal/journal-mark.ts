@@ -34,10 +34,10 @@ export class JournalMark {
   readonly #store: Tables
   readonly #name: string
 
-  /** @param node absent: the database is a file, and has one process. */
-  constructor(store: Tables, node?: string) {
+  /** @param instance absent: the database is a file, and has one process. */
+  constructor(store: Tables, instance?: string) {
     this.#store = store
-    this.#name = node === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${node}`
+    this.#name = instance === undefined ? JOURNAL_OPEN : `${JOURNAL_OPEN} ${instance}`
   }
 
   /**

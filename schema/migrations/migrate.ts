@@ -144,7 +144,7 @@ const markTable = `CREATE TABLE IF NOT EXISTS schema_migration (
 const checksumOf = ({ sql, forServer = '' }: Migration): Buffer =>
   createHash('sha256').update(`${sql}${forServer}`).digest()
 
-/** The advisory lock with which several nodes that start at once migrate once. */
+/** The advisory lock with which several instances that start at once migrate once. */
 const MIGRATION_LOCK = 0x70_11_6a_7e
 
 /**

@@ -39,14 +39,14 @@ export interface ServerStore extends Store {
 export interface ServerStoreOptions extends ServerKey {
   /** Milliseconds UTC. */
   readonly now: number
-  /** This node may be in the list of those that serve: it is the one that starts. */
-  readonly nodeName?: string
+  /** This instance may be in the list of those that serve: it is the one that starts. */
+  readonly instanceName?: string
   readonly connections?: number
   /** Absent: those of this program. */
   readonly known?: readonly Migration[]
 }
 
-/** A migration of many rows takes long, and another node may be running it. */
+/** A migration of many rows takes long, and another instance may be running it. */
 const MIGRATION_TIMEOUT_MS = HOUR_MS
 
 /**
@@ -85,11 +85,11 @@ async function refuseMigrations(
   statements: PostgresStatements,
   name: string,
   needed: number,
-  { nodeName }: ServerStoreOptions,
+  { instanceName }: ServerStoreOptions,
 ): Promise<void> {
   const version = await versionOf(statements, name)
   if (version === 0 || version >= needed) return
-  const serving = (await servingInstances(statements)).filter((each) => each !== nodeName)
+  const serving = (await servingInstances(statements)).filter((each) => each !== instanceName)
   if (serving.length === 0) return
   throw new DatabaseRefused(
     `cannot use database ${name}: it is at version ${version}, this program needs ` +
@@ -183,7 +183,7 @@ export const queryBuilder = (): Kysely<Database> =>
 
 // ---- a server that is away for a while: it restarts, fails over, or is not reached -------
 
-/** Longer than a round trip through any network that a node can work with. */
+/** Longer than a round trip through any network that an instance can work with. */
 const ANSWER_MS = 3_000
 
 /**

@@ -1,7 +1,7 @@
 import { prepare, type Tables } from '../sql/query.ts'
 import type { RefusedCallsTable } from '../tables/calls.ts'
 
-/** Adds to the counter of that minute, to which several nodes may add. */
+/** Adds to the counter of that minute, to which several instances may add. */
 export function addRefusedCalls(
   store: Tables,
 ): (row: Readonly<RefusedCallsTable>) => Promise<unknown> {

@@ -143,15 +143,15 @@ export function wantedPort({ host, port, transport, isSecure }: SipTarget): numb
 /**
  * The addresses and listeners of this installation. No node or gateway may be one of its SIP
  * listeners, and no address of a tenant may lead to a network that only this machine reaches. Read
- * again for each check: interfaces and nodes change.
+ * again for each check: interfaces and instances change.
  */
 export interface OwnNetwork {
   /**
-   * Addresses of this machine with the lengths of their networks, and addresses of other nodes:
+   * Addresses of this machine with the lengths of their networks, and addresses of other instances:
    * CIDRs.
    */
   readonly networks: () => readonly string[]
-  /** SIP listeners of this and of other nodes. */
+  /** SIP listeners of this and of other instances. */
   readonly listeners: () => readonly OwnListener[]
   /** CIDRs of inner networks that tenants may name nonetheless (`TENANT_NETWORKS`). */
   readonly allowed: readonly string[]

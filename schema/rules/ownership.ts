@@ -62,7 +62,7 @@ export const gatewayClaim = (
   hasCredentials: auth !== 'ip',
 })
 
-interface InstanceParts {
+interface NodeParts {
   readonly host: string
   readonly internal_port: number
   readonly external_port: number
@@ -70,7 +70,7 @@ interface InstanceParts {
   readonly is_enabled: boolean
 }
 
-export function instanceClaim(node: InstanceParts): AddressClaim {
+export function nodeClaim(node: NodeParts): AddressClaim {
   const { host, internal_port, external_port, transport, is_enabled } = node
   const netmask = isIP(host) === 6 ? 128 : 32
   // Every program connects from the same address on loopback.
@@ -112,7 +112,7 @@ export async function storedClaims(store: Tables): Promise<StoredClaim[]> {
       tenantId: row.tenant_id,
     })),
     ...(await all(store, nodes)).map((row) => ({
-      ...instanceClaim({ ...row, is_enabled: fromFlag(row.is_enabled) }),
+      ...nodeClaim({ ...row, is_enabled: fromFlag(row.is_enabled) }),
       id: row.id,
       name: row.name,
       tenantId: row.tenant_id,

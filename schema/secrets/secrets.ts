@@ -21,7 +21,7 @@ export interface Secrets {
   keyFor(purpose: string): Buffer
 }
 
-/** The secrets of a database on a server: all of its nodes have the same key. */
+/** The secrets of a database on a server: all of its instances have the same key. */
 export interface ServerKey {
   /** 32 bytes as base64 or hexadecimal digits; undefined when stored in the file. */
   readonly secretKey: string | undefined
@@ -51,7 +51,7 @@ export async function openServerSecrets(
   if (box === undefined)
     throw new DatabaseRefused(`cannot use database ${name}: ${notAKey(keySource)}`)
   if (mark === undefined) {
-    // Another node may be first, with another key.
+    // Another instance may be first, with another key.
     await statements
       .prepare('INSERT INTO setting (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING')
       .run([KEY_MARK, newMark(box)])

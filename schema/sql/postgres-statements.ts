@@ -30,7 +30,7 @@ type Isolation = 'serializable' | 'queued' | 'read committed'
 /** The work of a transaction starts so often at most, when others change the rows that it reads. */
 const MAX_ATTEMPTS = 20
 /**
- * After so many attempts such transactions queue: on all nodes together, one of them runs at a
+ * After so many attempts such transactions queue: on all instances together, one of them runs at a
  * time.
  */
 const FREE_ATTEMPTS = 3

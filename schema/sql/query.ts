@@ -204,8 +204,8 @@ export type Outcome<T> =
   { readonly kind: 'done'; readonly result: T } | { readonly kind: 'elsewhere' }
 
 /**
- * Runs `work` in a transaction, unless another node is doing the same work. The lock ends with the
- * node that has it.
+ * Runs `work` in a transaction, unless another instance is doing the same work. The lock ends with
+ * the instance that has it.
  *
  * @param begin `lockedTransaction` for work that sees commits of others meanwhile.
  */
@@ -222,7 +222,7 @@ export function onOneInstance<T>(
   })
 }
 
-/** Takes the lock until the transaction ends; false: another node has it. */
+/** Takes the lock until the transaction ends; false: another instance has it. */
 async function isTaken({ statements }: Queried, lock: number): Promise<boolean> {
   const row = await statements
     .prepare<{ readonly taken: 0 | 1 }>(`SELECT pg_try_advisory_xact_lock(${lock}) AS taken`)
@@ -230,9 +230,9 @@ async function isTaken({ statements }: Queried, lock: number): Promise<boolean> 
   return row?.taken === 1
 }
 
-/** A node's claim on rows: no other process takes them before `until`. Milliseconds UTC. */
+/** An instance's claim on rows: no other process takes them before `until`. Milliseconds UTC. */
 export interface RowClaim {
-  readonly node: string
+  readonly instance: string
   readonly now: number
   readonly until: number
 }
@@ -267,7 +267,7 @@ export function prepareTake<
   const claim = (db: Kysely<Database>, param: Param<P & RowClaim & { limit: number }>) => {
     const locked = due(db, param).modifyEnd(sql`FOR UPDATE OF ${sql.table(table)} SKIP LOCKED`)
     const taken = sql<Row>`WITH due AS MATERIALIZED ${locked}
-      UPDATE ${sql.table(table)} SET claimed_by = ${param('node')},
+      UPDATE ${sql.table(table)} SET claimed_by = ${param('instance')},
         claimed_until = ${param('until')}
       FROM due WHERE ${sql.ref(`${table}.${key}`)} = ${sql.ref(`due.${key}`)} RETURNING due.*`
     return { compile: () => taken.compile(db) }
@@ -282,9 +282,9 @@ export function prepareTake<
   }
 }
 
-/** Whether a row was taken by this node, and by no other one since. */
-export const isTakenBy = ({ statements }: Queried, node: string): RawBuilder<boolean> =>
-  statements.isShared ? sql<boolean>`claimed_by = ${node}` : sql<boolean>`TRUE`
+/** Whether a row was taken by this instance, and by no other one since. */
+export const isTakenBy = ({ statements }: Queried, instance: string): RawBuilder<boolean> =>
+  statements.isShared ? sql<boolean>`claimed_by = ${instance}` : sql<boolean>`TRUE`
 
 /** Rows of one statement. */
 export const SLICE = 500

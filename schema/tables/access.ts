@@ -85,15 +85,15 @@ interface JwtDenylistTable {
 }
 
 /**
- * The node that carries out a request with an `Idempotency-Key`, when several nodes may receive it
- * at once.
+ * The instance that carries out a request with an `Idempotency-Key`, when several instances may
+ * receive it at once.
  */
 interface IdempotentClaimTable {
   actor: string
   operation: string
   key_hash: Buffer
   request_hash: Buffer
-  /** Random: of one request of one node. */
+  /** Random: of one request of one instance. */
   claim: Buffer
   claimed_until: number
 }

@@ -72,7 +72,7 @@ export interface CdrTable {
    * record.
    */
   denial_text: string | null
-  /** The node of Tollgate that had the call; null: recorded by an earlier version. */
+  /** The instance that had the call; null: recorded by an earlier version. */
   instance: string | null
   /** JSON object of texts, which a hook has set; null: none. */
   tags: string | null

@@ -129,7 +129,7 @@ export interface StateChangeTable {
   reason: string
   /** As in the audit log; null: no operator. */
   actor: string | null
-  /** The node of the platform that observed the change. */
+  /** The instance that observed the change. */
   observer: string
   at: number
 }
@@ -186,7 +186,7 @@ interface McpSessionTable {
   actor: string
   /** The tenant in which the actor acts; null: all. */
   tenant_id: number | null
-  /** A UUID: of its newest stream, on any node. */
+  /** A UUID: of its newest stream, on any instance. */
   reader: string | null
   used_at: number
 }
@@ -247,7 +247,7 @@ export interface WebhookDeliveryTable {
   last_error: string | null
   /** The start of the response body. */
   last_answer: string | null
-  /** The node that sends it until `claimed_until`; null: none. */
+  /** The instance that sends it until `claimed_until`; null: none. */
   claimed_by: string | null
   claimed_until: number | null
 }

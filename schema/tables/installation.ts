@@ -14,7 +14,7 @@ export interface InstanceTable {
   epoch: number
   install_id: string
   address: string
-  /** Takes SIP requests of the other nodes there; empty: not yet. */
+  /** Takes SIP requests of the other instances there; empty: not yet. */
   sip_uri: string
   /** Source addresses of its SIP requests, joined by blanks. */
   sip_addresses: string
@@ -28,7 +28,7 @@ export interface InstanceTable {
   away_ms: Generated<number>
 }
 
-/** The share of one run of a node in an amount that all nodes draw from. */
+/** The share of one run of an instance in an amount that all instances draw from. */
 export interface ShareTable {
   kind: 'limit' | 'request' | 'wallet' | 'cap'
   /** Such as `carrier 7 calls`; the id of a wallet; `capResource`. */
@@ -44,7 +44,8 @@ export interface ShareTable {
 }
 
 /**
- * A source that no node listens to: `engine/flood-guard`. Times are those of the database server.
+ * A source that no instance listens to: `engine/flood-guard`. Times are those of the database
+ * server.
  */
 export interface SourceBanTable {
   source: string

@@ -123,7 +123,7 @@ export interface BindingTable {
   source_protocol: string
   source_address: string
   source_port: number
-  /** The node that took the REGISTER; empty: a node of an earlier version. */
+  /** The instance that took the REGISTER; empty: an instance of an earlier version. */
   node: string
   registered_at: number
   expires_at: number

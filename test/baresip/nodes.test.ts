@@ -1,7 +1,7 @@
 /**
- * Real phones on two nodes of one PostgreSQL database: a phone that has registered at one node is
- * called through either, by each transport; a node is killed, and its phones are reached again
- * where they register next.
+ * Real phones on two instances of one PostgreSQL database: a phone that has registered at one
+ * instance is called through either, by each transport; an instance is killed, and its phones are
+ * reached again where they register next.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
@@ -18,10 +18,10 @@ import { eventually } from '../support/waiting.ts'
 
 const authority = new Authority(temporaryFolder())
 const { certFile, keyFile } = authority.sign('tollgate', ...loopbackNames)
-/** That by UDP is called as phones of one node are. */
+/** That by UDP is called as phones of one instance are. */
 const transports = ['tcp', 'tls'] as const
 
-describe.runIf(hasPostgres)('phones of two nodes', () => {
+describe.runIf(hasPostgres)('phones of two instances', () => {
   let drop: () => Promise<void>
   let database: PostgresStatements
   let a: TollgateProcess
@@ -38,17 +38,17 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       SECRET_KEY: 'A'.repeat(43),
       SIP_TLS_CERT: certFile,
       SIP_TLS_KEY: keyFile,
-      // The other node may stand still for a moment with its phones.
+      // The other instance may stand still for a moment with its phones.
       NODE_TIMEOUT_MS: '6000',
     }
     a = await TollgateProcess.start(fourPhones, { ...environment, NODE_NAME: 'a' })
     b = await TollgateProcess.start(fourPhones, { ...environment, NODE_NAME: 'b' })
     token = await a.createKey('--name', 'desk', '--kind', 'pbx', '--scopes', '*')
-    // The nodes are asked again and again.
+    // The instances are asked again and again.
     await database.execute('UPDATE application_key SET rate_limit_rpm = 100000')
-    for (const node of [a, b])
+    for (const instance of [a, b])
       await eventually(async () => {
-        const { data } = (await ask(node, '/nodes')) as { data: readonly { state: string }[] }
+        const { data } = (await ask(instance, '/nodes')) as { data: readonly { state: string }[] }
         expect(data.map(({ state }) => state)).toEqual(['serving', 'serving'])
       })
   }, 120_000)
@@ -57,17 +57,17 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     await forgetPhones()
   })
   afterAll(async () => {
-    for (const node of [a, b]) await node.stop()
+    for (const instance of [a, b]) await instance.stop()
     await database.close()
     await drop()
   }, 120_000)
 
   async function phone(
-    node: TollgateProcess,
+    instance: TollgateProcess,
     user: string,
     options: Partial<BaresipOptions> = {},
   ): Promise<Baresip> {
-    const sipPort = options.transport === 'tls' ? node.tlsPort : node.sipPort
+    const sipPort = options.transport === 'tls' ? instance.tlsPort : instance.sipPort
     const started = await Baresip.start({
       user,
       domain,
@@ -81,14 +81,14 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     return started
   }
 
-  const ask = async (node: TollgateProcess, path: string, method = 'GET'): Promise<unknown> => {
+  const ask = async (instance: TollgateProcess, path: string, method = 'GET'): Promise<unknown> => {
     const options = { method, headers: { Authorization: `Bearer ${token}` } }
-    const answer = await fetch(`http://127.0.0.1:${node.apiPort}/api/v1${path}`, options)
+    const answer = await fetch(`http://127.0.0.1:${instance.apiPort}/api/v1${path}`, options)
     return answer.json()
   }
 
-  const extensions = async (node: TollgateProcess) => {
-    const all = (await ask(node, '/pbx/extensions/details')) as { data: readonly Extension[] }
+  const extensions = async (instance: TollgateProcess) => {
+    const all = (await ask(instance, '/pbx/extensions/details')) as { data: readonly Extension[] }
     return all.data
   }
 
@@ -99,17 +99,17 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
         const contact = encodeURIComponent(uri)
         await ask(b, `/pbx/extensions/${id}/registrations?contact=${contact}`, 'DELETE')
       }
-    for (const node of [a, b])
+    for (const instance of [a, b])
       await eventually(async () => {
-        for (const { contacts } of await extensions(node)) expect(contacts).toEqual([])
+        for (const { contacts } of await extensions(instance)) expect(contacts).toEqual([])
       })
   }
 
-  /** Waits until this node knows that the phone has registered at `at`. */
-  const knows = (node: TollgateProcess, user: string, at: string) =>
+  /** Waits until this instance knows that the phone has registered at `at`. */
+  const knows = (instance: TollgateProcess, user: string, at: string) =>
     eventually(async () => {
-      const found = (await extensions(node)).find(({ extension }) => extension === user)
-      expect(found?.contacts.map((contact) => contact.node)).toEqual([at])
+      const found = (await extensions(instance)).find(({ extension }) => extension === user)
+      expect(found?.contacts.map((contact) => contact.instance)).toEqual([at])
     })
 
   const callsAre = (...expected: readonly string[]) =>
@@ -121,7 +121,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   interface Extension {
     readonly id: number
     readonly extension: string
-    readonly contacts: readonly { readonly uri: string; readonly node: string }[]
+    readonly contacts: readonly { readonly uri: string; readonly instance: string }[]
   }
 
   const lastRecord = async (count: number) =>
@@ -135,9 +135,11 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       return records.at(-1)
     })
 
-  /** A node that starts again for more than ten seconds is not heard meanwhile. */
+  /** An instance that starts again for more than ten seconds is not heard meanwhile. */
   const faults = (): readonly string[] =>
-    [a, b].flatMap((node) => node.faults).filter((line) => !line.includes('sends no heartbeat'))
+    [a, b]
+      .flatMap((instance) => instance.faults)
+      .filter((line) => !line.includes('sends no heartbeat'))
 
   const countRecords = async () => (await database.prepare('SELECT id FROM cdr').all([])).length
 
@@ -151,8 +153,8 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   }
 
   /**
-   * A node that has just started is known to the others when they have read its heartbeat: within
-   * two seconds.
+   * An instance that has just started is known to the others when they have read its heartbeat:
+   * within two seconds.
    */
   async function canCall(caller: Baresip): Promise<{ dialled: number }> {
     let dialled = 0
@@ -173,15 +175,15 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   }
 
   test.each(transports)(
-    'a phone by %s is called through its own node and through the other one: both talk, hold, hang up and give up',
+    'a phone by %s is called through its own instance and through the other one: both talk, hold, hang up and give up',
     async (transport) => {
       const called = await phone(a, '102', { transport, answerMode: 'manual' })
       await knows(b, '102', 'a')
-      for (const [node, user] of [
+      for (const [instance, user] of [
         [a, '101'],
         [b, '103'],
       ] as const) {
-        const caller = await phone(node, user)
+        const caller = await phone(instance, user)
         let count = await countRecords()
         await talk(caller, called)
         await caller.command('hold')
@@ -220,7 +222,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   )
 
   test.each(transports)(
-    'when the node of a phone by %s is killed, its call is heard on; the phone is reached where it registers next',
+    'when the instance of a phone by %s is killed, its call is heard on; the phone is reached where it registers next',
     async (transport) => {
       const called = await phone(a, '102', { transport, answerMode: 'manual' })
       await knows(b, '102', 'a')
@@ -232,13 +234,13 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
       await caller.next('CALL_CLOSED')
       await called.stop()
 
-      // It registers at the other node.
+      // It registers at the other instance.
       const moved = await phone(b, '102', { transport, answerMode: 'manual' })
       await talk(caller, moved)
       await hangUp(moved, caller)
       await moved.stop()
 
-      // Its node is back, and so is the phone.
+      // Its instance is back, and so is the phone.
       await a.restart()
       await forgetPhones()
       const back = await phone(a, '102', { transport, answerMode: 'manual' })
@@ -254,15 +256,15 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
   )
 
   // baresip 1.0.0 has no attended transfer: the transferor is scripted, the others are phones.
-  test('attended transfer of a call at one node to a call at the other: the two phones hear each other, and a crash does not end it', async () => {
+  test('attended transfer of a call at one instance to a call at the other: the two phones hear each other, and a crash does not end it', async () => {
     const before = await countRecords()
     const [two, three] = [await phone(a, '102'), await phone(b, '103')]
-    // A node that has just started is known to the others when they have read its heartbeat.
+    // An instance that has just started is known to the others when they have read its heartbeat.
     await knows(b, '102', 'a')
     await knows(a, '103', 'b')
-    const talkTo = async (node: TollgateProcess, number: string) => {
+    const talkTo = async (instance: TollgateProcess, number: string) => {
       const account = { user: '104', domain, password: passwordOf('104') }
-      const desk = await DigestPhone.open(node.listener(), account)
+      const desk = await DigestPhone.open(instance.listener(), account)
       cleanUp.push(() => desk.close())
       const leg = await desk.call(number)
       desk.peer.learn(leg, await desk.answerTo(leg))
@@ -284,7 +286,7 @@ describe.runIf(hasPostgres)('phones of two nodes', () => {
     await Promise.all([two.hearsMore(), three.hearsMore()])
     await three.command('hangup')
     await Promise.all([two.next('CALL_CLOSED'), three.next('CALL_CLOSED')])
-    // The two calls, and what connects the nodes, on both.
+    // The two calls, and what connects the instances, on both.
     await lastRecord(before + 4)
     expect(faults()).toEqual([])
   })

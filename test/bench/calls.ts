@@ -127,10 +127,10 @@ async function comparePeer(
 const startTollgate = (nodePorts: readonly number[], environment: Record<string, string> = {}) =>
   TollgateProcess.start(oneCustomer(nodePorts), { LOG_LEVEL: 'warn', ...environment })
 
-const contestant = (name: string, ...nodes: readonly TollgateProcess[]) => ({
+const contestant = (name: string, ...instances: readonly TollgateProcess[]) => ({
   name,
-  sipPorts: nodes.map(({ sipPort }) => sipPort),
-  parts: () => nodes.map(({ pid }) => [pid]),
+  sipPorts: instances.map(({ sipPort }) => sipPort),
+  parts: () => instances.map(({ pid }) => [pid]),
 })
 
 async function place({ sipPorts }: Contestant, rate: number, seconds: number): Promise<LoadResult> {
@@ -236,7 +236,7 @@ function printComparison(contestants: readonly Contestant[], { rates }: Plan, tu
 
 const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
 
-/** The cost of nodes on PostgreSQL: the server's own CPU time is not counted. */
+/** The cost of instances on PostgreSQL: the server's own CPU time is not counted. */
 async function compareDatabases(
   nodePorts: readonly number[],
   plan: Plan,
@@ -259,10 +259,10 @@ async function compareDatabases(
     })
     printComparison(contestants, plan, turns)
     await checkMoney(onFile, stored.get('SQLite') ?? 0)
-    for (const node of onServer) await node.terminate()
+    for (const instance of onServer) await instance.terminate()
     await checkMoneyOnServer(url, stored.get('PostgreSQL') ?? 0)
   } finally {
-    for (const node of [onFile, ...onServer]) await node.stop()
+    for (const instance of [onFile, ...onServer]) await instance.stop()
     await drop()
   }
 }
@@ -290,7 +290,7 @@ function reportBooks(where: string, row: Books | undefined, succeeded: number): 
   console.log(`  ${where}: ${JSON.stringify(row)}${verdict}`)
 }
 
-/** Once its node has stopped in order. */
+/** Once its instance has stopped in order. */
 async function checkMoneyOnServer(url: string, succeeded: number): Promise<void> {
   const statements = new PostgresStatements({ url, connections: 1 })
   reportBooks('PostgreSQL', await statements.prepare<Books>(books).get([]), succeeded)

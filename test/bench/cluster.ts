@@ -1,7 +1,7 @@
 /**
- * Three nodes and a PostgreSQL server, each on a machine of its own (a network namespace), under a
- * load of calls while nodes are killed and paused, links are cut and the server is restarted. At
- * the end wallets, ledger, records and what the callers have seen must fit together.
+ * Three instances and a PostgreSQL server, each on a machine of its own (a network namespace),
+ * under a load of calls while instances are killed and paused, links are cut and the server is
+ * restarted. At the end wallets, ledger, records and what the callers have seen must fit together.
  */
 import { once } from 'node:events'
 import { setTimeout as later } from 'node:timers/promises'
@@ -34,7 +34,7 @@ export const describe =
     .join(' ')
 
 const CALLEE_PORT = 5_070
-/** Callers give up their BYE after 64 s, and a node hears of its end again. */
+/** Callers give up their BYE after 64 s, and an instance hears of its end again. */
 const SETTLING_MS = 90_000
 const PROGRESS_MS = 5_000
 const MICROS_PER_SECOND = 10_000
@@ -46,7 +46,7 @@ export async function run(words: readonly string[] = []): Promise<void> {
   if (missing !== undefined) return console.log(`  not run: ${missing}`)
   const options = optionsOf(words, usual)
   const cluster = await openCluster({
-    nodes: 3,
+    instances: 3,
     seedFor,
     ...(options.logs !== '' && { logFolder: options.logs }),
   })
@@ -77,7 +77,7 @@ const seedFor = (load: Machine): object => ({
 })
 
 async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly Row[]> {
-  const { nodes, statements, load } = cluster
+  const { instances, statements, load } = cluster
   const durationMs = Number(options.seconds) * 1_000
   const books = new ClusterBooks(statements, MICROS_PER_SECOND)
   const place = { address: load.address, command: load.command }
@@ -85,13 +85,13 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
   await once(callee, 'spawn')
   await cluster.serve()
   const calls = await Promise.all(
-    nodes.flatMap(({ name, machine }) =>
+    instances.flatMap(({ name, machine }) =>
       (['rich', 'poor'] as const).map((who) =>
         LoggedCalls.start('talking-caller.xml', `${machine.address}:${SIP_PORT}`, {
           ...place,
           caller: callers[who],
           called: '18005551212',
-          rate: Math.ceil((Number(options.rate) * (who === 'rich' ? 0.9 : 0.1)) / nodes.length),
+          rate: Math.ceil((Number(options.rate) * (who === 'rich' ? 0.9 : 0.1)) / instances.length),
           calls: 0,
           name: `${who}-${name}-`,
         }),
@@ -101,7 +101,7 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
   console.log(`  three nodes serve; ${options.rate} calls/s for ${options.seconds} s`)
   const plan = planFaults({
     seed: Number(options.seed),
-    nodes: nodes.length,
+    instances: instances.length,
     durationMs,
     everyMs: Number(options.every) * 1_000,
     pauseMs: Number(options.pause) * 1_000,
@@ -117,10 +117,10 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
     await later(PROGRESS_MS)
     // The server may be away.
     lowest ??= await books.belowLimit().catch(() => undefined)
-    say(`${nodes.filter(({ isServing }) => isServing).length} nodes serve`)
+    say(`${instances.filter(({ isServing }) => isServing).length} nodes serve`)
   }
   await mended
-  await Promise.all(nodes.map((node) => node.serving()))
+  await Promise.all(instances.map((instance) => instance.serving()))
   say('nothing is broken any more, and calls end')
   await Promise.all(calls.map((each) => each.finish(SETTLING_MS)))
   const left = await eventually(() => restOf(cluster), SETTLING_MS).then(
@@ -128,8 +128,8 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
     (error: unknown) => String(error),
   )
   const whileServing = await books.whileServing()
-  // Calls that go on because their caller's BYE was lost end with their node.
-  await Promise.all(nodes.map((node) => node.stop()))
+  // Calls that go on because their caller's BYE was lost end with their instance.
+  await Promise.all(instances.map((instance) => instance.stop()))
   const seen = calls.flatMap((each) => [...each.notes()])
   await Promise.all([...calls.map((each) => each.stop()), killSipp(callee)])
   const answered = seen.filter(([, notes]) => notes.has('answered')).map(([id]) => id)
@@ -142,11 +142,11 @@ async function chaos(cluster: Cluster, options: typeof usual): Promise<readonly 
     ['wallets below their limit on the way', lowest ?? 'none', lowest === undefined],
     ...whileServing.map(([what, ...rest]) => [`${what}, before the nodes stop`, ...rest] as const),
     ...(await books.atRest(answered)),
-    ...rowsOfNodes(cluster),
+    ...rowsOfInstances(cluster),
   ]
 }
 
-/** @throws {Error} a node still has calls. */
+/** @throws {Error} an instance still has calls. */
 async function restOf({ statements }: Cluster): Promise<void> {
   const rows = await statements
     .prepare<{ name: string; live_calls: number }>('SELECT name, live_calls FROM node')
@@ -156,16 +156,16 @@ async function restOf({ statements }: Cluster): Promise<void> {
     throw new Error(live.map((row) => `${row.live_calls} at ${row.name}`).join(', '))
 }
 
-function rowsOfNodes({ nodes }: Cluster): readonly Row[] {
-  const byThemselves = nodes.reduce((sum, node) => sum + node.endsByItself, 0)
+function rowsOfInstances({ instances }: Cluster): readonly Row[] {
+  const byThemselves = instances.reduce((sum, instance) => sum + instance.endsByItself, 0)
   // The last file of an end in order says so by its name.
-  const left = nodes
-    .flatMap((node) => node.journalFiles().map((file) => `${node.name}/${file}`))
+  const left = instances
+    .flatMap((instance) => instance.journalFiles().map((file) => `${instance.name}/${file}`))
     .filter((file) => !file.endsWith('.stopped'))
   return [
     ['processes that have ended by themselves', String(byThemselves), true],
     ['journals of calls that are left', [left.length, ...left].join('  '), left.length === 0],
-    ...nodes.map(
+    ...instances.map(
       ({ name, faults }) => [`errors in the log of ${name}`, String(faults.length), true] as const,
     ),
   ]

@@ -1,5 +1,5 @@
 /**
- * Three nodes that draw from one limit, one wallet, one cap or one window of requests on
+ * Three instances that draw from one limit, one wallet, one cap or one window of requests on
  * PostgreSQL, and want half as much again as there is: what they use of it, how long those wait
  * that must ask, and what that costs the database.
  */
@@ -16,9 +16,9 @@ import { reportRows, type Row } from './load/rows.ts'
 export const describe =
   'three nodes that share a limit, a wallet, a cap and a window of requests; arguments: seconds=10'
 
-const NODES = 3
+const INSTANCES = 3
 const LIMIT = 600
-/** The calls a second of all nodes together. */
+/** The calls a second of all instances together. */
 const WANTED_PER_SECOND = 900
 const HELD_MS = 1_000
 const TICK_MS = 10
@@ -37,11 +37,11 @@ async function measure(kind: ShareKind, seconds: number): Promise<readonly Row[]
   const store = await openStore(url, { ...noSecrets, now: 0, connections: 1 })
   const payer = { name: '15550001', credit_limit_micros: LIMIT }
   const resource = kind.kind === 'wallet' ? String(await addCustomer(store, payer)) : 'bench'
-  const { nodes, stop } = await sharingInstances(url, kind, NODES)
+  const { instances, stop } = await sharingInstances(url, kind, INSTANCES)
   const waits: number[] = []
   const sums: number[] = []
   let [given, refused] = [0, 0]
-  const users = nodes.map(({ shares }) => {
+  const users = instances.map(({ shares }) => {
     const held = { count: 0 }
     const share = shares.of(resource, () => held.count)
     if (kind.kind !== 'wallet') share.follow(LIMIT)
@@ -65,13 +65,13 @@ async function measure(kind: ShareKind, seconds: number): Promise<readonly Row[]
   for (let wanted = 0; performance.now() - begin < seconds * 1_000; await later(TICK_MS)) {
     const due = ((performance.now() - begin) / 1_000) * WANTED_PER_SECOND
     for (; wanted < due; wanted += 1) {
-      const user = users[wanted % NODES]
+      const user = users[wanted % INSTANCES]
       if (user !== undefined) uses.push(use(user))
     }
     sums.push(users.reduce((sum, { held }) => sum + held.count, 0))
   }
   const { user, system } = process.cpuUsage(cpu)
-  const statements = nodes.reduce((sum, node) => sum + node.statements(), 0)
+  const statements = instances.reduce((sum, instance) => sum + instance.statements(), 0)
   await Promise.all(uses)
   await stop()
   await store.close()
@@ -87,7 +87,7 @@ async function measure(kind: ShareKind, seconds: number): Promise<readonly Row[]
     [`${title}used on average`, mean.toFixed(0), mean > LIMIT * 0.9],
     [`${title}given, refused`, `${given}, ${refused}`, true],
     [`${title}wait p50, p99`, `${at(0.5)}, ${at(0.99)} ms`, true],
-    [`${title}statements a second of a node`, (statements / seconds / NODES).toFixed(0), true],
+    [`${title}statements a second of a node`, (statements / seconds / INSTANCES).toFixed(0), true],
     [
       `${title}CPU of this process, for each that asks`,
       `${((user + system) / times.length).toFixed(0)} µs`,

@@ -368,7 +368,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   expect(complaints).toEqual([])
 })
 
-test('nodes that do not answer are named over every screen, until they answer again', async () => {
+test('instances that do not answer are named over every screen, until they answer again', async () => {
   const { page, complaints } = await signedIn()
   await page.route('**/metrics/telemetry', async (route) => {
     const response = await route.fetch()

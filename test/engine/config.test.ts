@@ -49,7 +49,7 @@ const twoServers = 'drachtio://:cymru@10.0.0.1:9022, drachtio://:other@sip-2.exa
 const withTls = 'drachtios://:cymru@sip.example:9023,drachtios://:other@[::1]:9023/?ca=/etc/ca.pem'
 
 const right: [string, string, (config: Config) => unknown, unknown][] = [
-  ['NODE_SIP_URI', uri, ({ node }) => node.sipUri, uri],
+  ['NODE_SIP_URI', uri, ({ instance }) => instance.sipUri, uri],
   ['SIP_LISTEN', 'udp/[::1]:5062, tcp/a.example:0', listeners, ['udp ::1 5062', 'tcp a.example 0']],
   ['SIP_LISTEN', 'tcp/[::1],ws/192.0.2.1', listeners, ['tcp ::1 5060', 'ws 192.0.2.1 80']],
   [
@@ -268,7 +268,7 @@ test.each([
   [{ HEP_SERVER: 'homer', DRACHTIO_URL }, 'is "homer" beside DRACHTIO_URL; allowed is one of them'],
   [{ DRACHTIO_LISTEN }, 'is "127.0.0.1:9022"; DRACHTIO_SECRET must be set with it'],
   [{ DRACHTIO_LISTEN, DRACHTIO_SECRET: 'x', DRACHTIO_URL }, 'allowed is one of them'],
-  // Nodes could not reach the phones of each other.
+  // Instances could not reach the phones of each other.
   [
     { DATABASE_URL, DRACHTIO_URL },
     /^DRACHTIO_URL is set beside DATABASE_URL; .*Unset DRACHTIO_URL/,
@@ -290,15 +290,15 @@ test.each([
   },
 )
 
-test('the settings of a node in GUIDE.md are right, for the program and for a shell', () => {
+test('the settings of an instance in GUIDE.md are right, for the program and for a shell', () => {
   const guide = readFileSync('GUIDE.md', 'utf8')
   const [, file = ''] = /```ini\n(# \.env of [\s\S]*?)\n```/.exec(guide) ?? []
   const text = file.replace('SECRET_KEY=', `SECRET_KEY=${'A'.repeat(43)}`)
-  const ofNode = parseEnv(text)
-  expect(readConfig(ofNode)).toMatchObject({ databaseUrl: ofNode['DATABASE_URL'] })
+  const ofInstance = parseEnv(text)
+  expect(readConfig(ofInstance)).toMatchObject({ databaseUrl: ofInstance['DATABASE_URL'] })
   const shell = spawnSync('sh', ['-c', `set -a\n${text}\nprintf %s "$DATABASE_URL"`])
-  expect(shell.stdout.toString()).toBe(ofNode['DATABASE_URL'])
-  expect(ofNode['DATABASE_URL']).toContain('?sslmode=verify-full&sslrootcert=')
+  expect(shell.stdout.toString()).toBe(ofInstance['DATABASE_URL'])
+  expect(ofInstance['DATABASE_URL']).toContain('?sslmode=verify-full&sslrootcert=')
 })
 
 test('the file of hooks sees the environment without our secrets', () => {

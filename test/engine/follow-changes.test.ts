@@ -1,6 +1,6 @@
 /**
- * Several nodes on one PostgreSQL: an edit costs each of them the rows that it has changed, however
- * many there are.
+ * Several instances on one PostgreSQL: an edit costs each of them the rows that it has changed,
+ * however many there are.
  */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Ocs } from '../../engine/charging/ocs.ts'
@@ -37,8 +37,8 @@ const many = [
    SELECT 1, 'r' || n, '49' || n, 'extension', 'x1', 1, 1 FROM ${series}`,
 ]
 
-describe.runIf(hasPostgres)('an edit on another node', () => {
-  async function node() {
+describe.runIf(hasPostgres)('an edit on another instance', () => {
+  async function instance() {
     const { url, open } = await sharedDatabase()
     const other = await open()
     for (const sql of many) await runSql(other, sql)
@@ -83,8 +83,8 @@ describe.runIf(hasPostgres)('an edit on another node', () => {
     return { other, ocs, routing, directory, read }
   }
 
-  test('makes a node read the rows that it has changed, and not the tables', async () => {
-    const { other, ocs, routing, directory, read } = await node()
+  test('makes an instance read the rows that it has changed, and not the tables', async () => {
+    const { other, ocs, routing, directory, read } = await instance()
     expect(read.rows).toBeGreaterThan(4 * MANY)
     read.rows = 0
     await runSql(other, 'UPDATE customer SET credit_limit_micros = 7000000 WHERE id = 5')

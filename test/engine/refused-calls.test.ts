@@ -86,15 +86,15 @@ describe.each(eachDatabase)('refused calls on $database', ({ open }) => {
 })
 
 test.runIf(hasPostgres)(
-  'several nodes count in one row, and none of their counts is lost',
+  'several instances count in one row, and none of their counts is lost',
   async () => {
     const { open } = await sharedDatabase()
-    const nodes = [counting(await open()), counting(await open()), counting(await open())]
+    const instances = [counting(await open()), counting(await open()), counting(await open())]
     for (let round = 0; round < 20; round += 1) {
-      for (const { refused } of nodes) refused.unknownSource('192.0.2.1')
-      await Promise.all(nodes.map(({ refused }) => refused.flush()))
+      for (const { refused } of instances) refused.unknownSource('192.0.2.1')
+      await Promise.all(instances.map(({ refused }) => refused.flush()))
     }
-    expect(await nodes[0]?.rows()).toEqual([
+    expect(await instances[0]?.rows()).toEqual([
       { minute: startedAt, reason: 'unknown_source', calls: 60 },
     ])
   },

@@ -19,7 +19,7 @@ function noting(store: Store) {
       store,
       wallNow: time.now,
       schedule: time.schedule,
-      node: name,
+      instance: name,
       log: (_level, message) => void logged.push(message),
     })
   const changes = noter('a')
@@ -30,7 +30,7 @@ function noting(store: Store) {
 }
 
 describe.each(eachDatabase)('changes of state on $database', ({ open }) => {
-  test('a node is down since the first change of its outage, on whichever node it was seen', async () => {
+  test('a node is down since the first change of its outage, on whichever instance it was seen', async () => {
     const { time, changes, note, noter, since, store } = noting(await open())
     const other = noter('b')
     note(up)

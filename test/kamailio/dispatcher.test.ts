@@ -1,4 +1,4 @@
-/** Kamailio's dispatcher before two nodes on one database, set up by kamailio.cfg. */
+/** Kamailio's dispatcher before two instances on one database, set up by kamailio.cfg. */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
@@ -18,14 +18,14 @@ interface Places {
   /** The port from which the calls of the carrier are sent. */
   readonly carrierPort: number
   readonly folder: string
-  readonly nodes: readonly TollgateProcess[]
+  readonly instances: readonly TollgateProcess[]
 }
 
 /** The configuration with the places of this test. */
-function configurationFor({ port, carrierPort, folder, nodes }: Places): string {
+function configurationFor({ port, carrierPort, folder, instances }: Places): string {
   const file = readFileSync('test/kamailio/kamailio.cfg', 'utf8')
   const list = join(folder, 'dispatcher.list')
-  writeFileSync(list, nodes.map(({ sipPort }) => `1 sip:127.0.0.1:${sipPort}\n`).join(''))
+  writeFileSync(list, instances.map(({ sipPort }) => `1 sip:127.0.0.1:${sipPort}\n`).join(''))
   const addresses = join(folder, 'address.list')
   writeFileSync(addresses, '1 127.0.0.1\n')
   const settings = 'debug=1\nlog_stderror=yes\nchildren=1\nauto_aliases=no\nloadmodule "xlog.so"'
@@ -36,13 +36,13 @@ function configurationFor({ port, carrierPort, folder, nodes }: Places): string 
       .replace('/etc/kamailio/dispatcher.list', list)
       .replace('/etc/kamailio/address.list', addresses)
       .replace('\nloadmodule', `\n${settings}\nloadmodule`)
-      // A node that stands still for a moment is not one that was killed.
+      // An instance that stands still for a moment is not one that was killed.
       .replace('"fr_timer", 2000', '"fr_timer", 6000')
   )
 }
 
 describe.runIf(hasPostgres)('the dispatcher', () => {
-  test('calls of known addresses take turns over the nodes, and the carrier pays; none fails after one is killed', async () => {
+  test('calls of known addresses take turns over the instances, and the carrier pays; none fails after one is killed', async () => {
     const { url, drop } = await freshDatabase()
     onTestFinished(drop)
     const database = new PostgresStatements({ url, connections: 1 })
@@ -65,16 +65,16 @@ describe.runIf(hasPostgres)('the dispatcher', () => {
     const start = async (name: string): Promise<TollgateProcess> => {
       const settings = { ...environment, NODE_NAME: name }
       const tollgate = await TollgateProcess.start(
-        // More than the nodes lease: none waits for what the other one has.
+        // More than the instances lease: none waits for what the other one has.
         { ...seedFor([pbx.port], { balance: '1000.00' }), carriers: [front] },
         settings,
       )
       onTestFinished(() => tollgate.stop())
       return tollgate
     }
-    const nodes = [await start('sbc-1'), await start('sbc-2')]
+    const instances = [await start('sbc-1'), await start('sbc-2')]
     const kamailio = await Kamailio.start({
-      configuration: (port, folder) => configurationFor({ port, carrierPort, folder, nodes }),
+      configuration: (port, folder) => configurationFor({ port, carrierPort, folder, instances }),
     })
     onTestFinished(() => kamailio.stop())
     const call = (calls: number) =>
@@ -83,7 +83,7 @@ describe.runIf(hasPostgres)('the dispatcher', () => {
       const count = "SELECT count(*)::float8 AS n FROM cdr WHERE disposition = 'ANSWERED'"
       return (await database.prepare<{ n: number }>(count).get([]))?.n ?? 0
     }
-    const token = await nodes[0]?.createKey('--name', 'metrics', '--scopes', '*')
+    const token = await instances[0]?.createKey('--name', 'metrics', '--scopes', '*')
     const began = async (tollgate: TollgateProcess): Promise<number> => {
       const response = await fetch(`http://127.0.0.1:${tollgate.apiPort}/metrics`, {
         headers: { Authorization: `Bearer ${token}` },
@@ -97,11 +97,11 @@ describe.runIf(hasPostgres)('the dispatcher', () => {
     expect(await callWith('inbound/unknown-source.xml', kamailio.port, stranger)).toEqual(clean)
     expect(await call(10)).toEqual(clean)
     await eventually(async () => expect(await answered()).toBe(10))
-    expect(nodes[0]?.wallet('paying').debits).toBe(10)
-    await eventually(async () => expect(await Promise.all(nodes.map(began))).toEqual([5, 5]))
-    await nodes[0]?.kill()
+    expect(instances[0]?.wallet('paying').debits).toBe(10)
+    await eventually(async () => expect(await Promise.all(instances.map(began))).toEqual([5, 5]))
+    await instances[0]?.kill()
     expect(await call(10)).toEqual(clean)
     await eventually(async () => expect(await answered()).toBe(20))
-    expect(nodes[1]?.faults).toEqual([])
+    expect(instances[1]?.faults).toEqual([])
   })
 })

@@ -31,7 +31,7 @@ test('the demo prints one line per call record, and Ctrl-C ends it without a tra
 const hasPostgres = findPostgres() !== undefined || process.env['CI'] === 'true'
 
 test.runIf(hasPostgres)(
-  'with --nodes 3 the demo has three nodes on one PostgreSQL, calls go through each, and Ctrl-C ends them all',
+  'with --nodes 3 the demo has three instances on one PostgreSQL, calls go through each, and Ctrl-C ends them all',
   async () => {
     const program = startProgram(['demo', '--nodes', '3'])
     const [, password = ''] = /password (\S+)/.exec(await program.line(/^created user admin/)) ?? []
@@ -72,7 +72,7 @@ test.runIf(hasPostgres)(
   },
 )
 
-test('nodes of a demo end with it, also when it is killed', { timeout: 60_000 }, async () => {
+test('instances of a demo end with it, also when it is killed', { timeout: 60_000 }, async () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-ends-'))
   const owner = spawn('sleep', ['60'])
   const child = spawn('sleep', ['60'])

@@ -1,6 +1,6 @@
 /**
- * A standby takes over from the PostgreSQL server of a node that lives, without what was committed
- * last.
+ * A standby takes over from the PostgreSQL server of an instance that lives, without what was
+ * committed last.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -76,7 +76,7 @@ async function call({ node, tollgate }: Awaited<ReturnType<typeof startNode>>): 
 }
 
 describe.runIf(programs !== undefined || process.env['CI'] === 'true')('failover', () => {
-  test('a standby that takes over without the last commits gets the calls that it lacks, each once, and the node serves meanwhile', async () => {
+  test('a standby that takes over without the last commits gets the calls that it lacks, each once, and the instance serves meanwhile', async () => {
     const { primary, standby, url } = await startServers()
     const world = await startNode(url)
     const database = new PostgresStatements({ url, connections: 1 })

@@ -17,15 +17,15 @@ describe.runIf(hasPostgres)('the instance of a ringing phone is killed', () => {
   }, 120_000)
 
   async function start(name: string, url: string): Promise<TollgateProcess> {
-    const node = await TollgateProcess.start(twoPhones, {
+    const instance = await TollgateProcess.start(twoPhones, {
       ...patientInstances,
       DATABASE_URL: url,
       SECRET_KEY,
       NODE_NAME: name,
       TRUSTED_SOURCES: '192.0.2.0/24',
     })
-    closers.push(() => node.stop())
-    return node
+    closers.push(() => instance.stop())
+    return instance
   }
 
   async function register(tollgate: TollgateProcess, user: string): Promise<DigestPhone> {

@@ -22,13 +22,13 @@ interface Answer {
   readonly data?: unknown
 }
 
-describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two nodes', () => {
+describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two instances', () => {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-nodes-'))
   let postgres: TemporaryPostgres
   let database: PostgresStatements
   let proxy: PostgresProxy
   let callee: SipPeer
-  let nodes: readonly TollgateProcess[] = []
+  let instances: readonly TollgateProcess[] = []
   let token: string
 
   beforeAll(async () => {
@@ -51,14 +51,14 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     const started: TollgateProcess[] = []
     for (const own of [first, second])
       started.push(await TollgateProcess.start(seed, { ...patientInstances, SECRET_KEY, ...own }))
-    nodes = started
+    instances = started
     token = await at(0).createKey('--name', 'crm', '--kind', 'pbx', '--scopes', '*')
-    // A node that cannot ask the others admits a sixteenth.
+    // An instance that cannot ask the others admits a sixteenth.
     await database.execute('UPDATE application_key SET rate_limit_rpm = 60000')
   }, 120_000)
   afterAll(async () => {
-    for (const each of nodes) each.signal('SIGCONT')
-    for (const each of nodes) await each.stop()
+    for (const each of instances) each.signal('SIGCONT')
+    for (const each of instances) await each.stop()
     callee.close()
     proxy.close()
     await database.close()
@@ -68,7 +68,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
   afterEach(() => proxy.mend())
 
   const at = (index: number): TollgateProcess => {
-    const found = nodes[index]
+    const found = instances[index]
     if (found === undefined) throw new Error(`there is no node ${index}`)
     return found
   }
@@ -103,7 +103,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
    * to hang up.
    */
   const talk = async (index: number): Promise<() => Promise<void>> => {
-    // A node that has started again asks in a dialog whether its party is still there.
+    // An instance that has started again asks in a dialog whether its party is still there.
     const isNew = (message: PeerMessage): boolean =>
       message.method === 'INVITE' && !message.get('To').includes(';tag=')
     const isRinging = (): boolean => callee.inbox.some((message) => isNew(message))
@@ -146,7 +146,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     expect(wallet).toEqual({ balance_micros: cents(1_000) - cost, ledger: cents(1_000) - cost })
   }
 
-  const isNode = (name: string, expected: object): Promise<void> =>
+  const isInstance = (name: string, expected: object): Promise<void> =>
     eventually(async () => {
       const { data } = await ask(name === 'sbc-1' ? 1 : 0, '/api/v1/nodes')
       const found = (data as readonly { readonly name: string }[]).find(
@@ -157,7 +157,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
 
   test('each lists both, and what differs in their settings is told in the log and at /readyz', async () => {
     for (const name of ['sbc-1', 'sbc-2'])
-      await isNode(name, { state: 'serving', epoch: 1, differing_settings: ['EXIT_CODES'] })
+      await isInstance(name, { state: 'serving', epoch: 1, differing_settings: ['EXIT_CODES'] })
     const line = at(1).log.find((each) => each.includes('must be the same on all nodes'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({
       level: 'warn',
@@ -197,7 +197,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     })
   })
 
-  test('a call through either is paid from the same wallet, once; both say which node has it', async () => {
+  test('a call through either is paid from the same wallet, once; both say which instance has it', async () => {
     for (const [index, instance] of ['sbc-1', 'sbc-2'].entries()) {
       const hangUp = await talk(index)
       for (const asked of [0, 1]) {
@@ -207,10 +207,10 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
       await hangUp()
     }
     await booksAreRight()
-    expect(nodes.flatMap(({ faults }) => faults)).toEqual([])
+    expect(instances.flatMap(({ faults }) => faults)).toEqual([])
   })
 
-  test('a customer has as many calls at once as it may have, on both nodes together', async () => {
+  test('a customer has as many calls at once as it may have, on both instances together', async () => {
     const { data } = await ask(0, '/api/v1/customers')
     const payer = (data as { id: number; name: string }[]).find(({ name }) => name === 'paying')
     const allow = async (limit: number): Promise<void> => {
@@ -234,7 +234,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
 
   test('a restart of PostgreSQL ends no call and loses no record; writes get 503 meanwhile', async () => {
     const ends = [await talk(0), await talk(1)]
-    // A key that a node knows is good there while the server is away.
+    // A key that an instance knows is good there while the server is away.
     for (const index of [0, 1]) expect((await ask(index, '/api/v1/nodes')).status).toBe(200)
     await postgres.stop()
     for (const hangUp of ends) await hangUp()
@@ -244,12 +244,12 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     expect(await ask(1, '/readyz')).toMatchObject({ data: { database: 'unavailable' } })
     await postgres.start()
     await booksAreRight()
-    for (const name of ['sbc-1', 'sbc-2']) await isNode(name, { state: 'serving', epoch: 1 })
+    for (const name of ['sbc-1', 'sbc-2']) await isInstance(name, { state: 'serving', epoch: 1 })
     for (const index of [0, 1]) await (await talk(index))()
     await booksAreRight()
   })
 
-  test('a call outlives kill -9 of its node; one that starts while the server is away waits for it, and SIGTERM ends the wait', async () => {
+  test('a call outlives kill -9 of its instance; one that starts while the server is away waits for it, and SIGTERM ends the wait', async () => {
     const hangUp = await talk(0)
     await at(0).kill()
     proxy.cut()
@@ -271,7 +271,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     proxy.mend()
     await restarted
     await hangUp()
-    await isNode('sbc-1', { state: 'serving', epoch: 2 })
+    await isInstance('sbc-1', { state: 'serving', epoch: 2 })
     await booksAreRight()
   })
 
@@ -281,13 +281,13 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two node
     await expect(third).rejects.toThrow('did not start')
   })
 
-  test('a node that was paused for longer than its shares last is fenced: no new call, a clear answer, its live calls end in order', async () => {
+  test('an instance that was paused for longer than its shares last is fenced: no new call, a clear answer, its live calls end in order', async () => {
     const hangUp = await talk(1)
     at(1).signal('SIGSTOP')
     await database.execute(
       "UPDATE node SET heartbeat_at = heartbeat_at - 200000 WHERE name = 'sbc-2'",
     )
-    await isNode('sbc-2', { epoch: 2, state: 'stopped' })
+    await isInstance('sbc-2', { epoch: 2, state: 'stopped' })
     at(1).signal('SIGCONT')
     await eventually(async () =>
       expect(await ask(1, '/readyz')).toMatchObject({ status: 503, code: 'node_fenced' }),

@@ -25,18 +25,18 @@ describe.runIf(hasPostgres)('instances whose clocks are odd', () => {
   async function start(seed: object, ...own: readonly Record<string, string>[]) {
     const { url, drop } = await freshDatabase()
     closers.push(drop)
-    const nodes: TollgateProcess[] = []
+    const instances: TollgateProcess[] = []
     for (const [index, each] of own.entries()) {
       const settings = { DATABASE_URL: url, SECRET_KEY, NODE_NAME: `sbc-${index + 1}`, ...each }
-      const node = await TollgateProcess.start(seed, {
+      const instance = await TollgateProcess.start(seed, {
         ...patientInstances,
         NODE_OPTIONS,
         ...settings,
       })
-      closers.push(() => node.stop())
-      nodes.push(node)
+      closers.push(() => instance.stop())
+      instances.push(instance)
     }
-    const [one, two] = nodes
+    const [one, two] = instances
     if (one === undefined || two === undefined) throw new Error('two instances are needed')
     return [one, two] as const
   }

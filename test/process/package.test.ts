@@ -4,7 +4,15 @@
  */
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { join, resolve } from 'node:path'
 import { Webhook } from 'standardwebhooks'
 import { beforeAll, expect, onTestFinished, test } from 'vitest'
@@ -234,7 +242,49 @@ export const event = verifyWebhook({ body: '', headers: new Headers(), secret: '
     ['node'],
     Object.fromEntries(env.map((text, at) => [`${at}.mts`, text])),
   )
+  // The types of drachtio-srf are not part of the package.
+  const hooks = readdirSync('examples/hooks').filter((name) => name !== 'announcement.ts')
+  const texts = hooks.map((name) => readFileSync(join('examples/hooks', name), 'utf8'))
+  check(
+    'examples',
+    ['es2023'],
+    ['node'],
+    Object.fromEntries(texts.map((text, at) => [`${at}.mts`, text])),
+  )
   check('page', ['es2022', 'dom', 'dom.iterable'], [], { 'use.mts': use })
+})
+
+test('GUIDE: a hook is tested by its types and by Vitest, in a folder with the package alone', () => {
+  const [, section = ''] = readFileSync('GUIDE.md', 'utf8').split(
+    '\n## Ask your code about every call\n',
+  )
+  const [hooks = '', tests = ''] = [...section.matchAll(/```ts\n([\s\S]*?)```/g)].map(
+    ([, block = '']) => block,
+  )
+  const at = join(place, 'hooks')
+  const config = {
+    compilerOptions: {
+      noEmit: true,
+      strict: true,
+      module: 'nodenext',
+      target: 'es2023',
+      types: [],
+      skipLibCheck: true,
+      allowImportingTsExtensions: true,
+    },
+  }
+  const files = { 'hooks.ts': hooks, 'hooks.test.ts': tests, 'package.json': '{"type":"module"}' }
+  mkdirSync(at)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(at, name), text)
+  writeFileSync(join(at, 'tsconfig.json'), JSON.stringify(config))
+  symlinkSync(resolve('node_modules/vitest'), join(place, 'node_modules/vitest'))
+  execFileSync(process.execPath, [compiler, '-p', at], { stdio: 'pipe' })
+  const vitest = [join(place, 'node_modules/vitest/vitest.mjs'), 'run', '--root', at]
+  const printed = execFileSync(process.execPath, vitest, {
+    encoding: 'utf8',
+    env: { NO_COLOR: '1' },
+  })
+  expect(printed).toMatch(/Tests {2}2 passed/)
 })
 
 test('it holds what it needs, and no sources, tests or maps', () => {
@@ -245,6 +295,7 @@ test('it holds what it needs, and no sources, tests or maps', () => {
       'LICENSE',
       'README.md',
       'dist',
+      'examples',
       'node_modules',
       'package.json',
     ].toSorted(),
@@ -260,7 +311,7 @@ test('it holds what it needs, and no sources, tests or maps', () => {
     typeof each === 'string' ? [each] : Object.values(each),
   ))
     expect(statSync(join(installed, target)).isFile()).toBe(true)
-  expect(bytes).toBeLessThan(12_500_000)
+  expect(bytes).toBeLessThan(13_000_000)
 })
 
 test('its metadata let npm publish it with provenance, and other systems get their binaries', () => {

@@ -29,6 +29,8 @@ interface CaseOptions {
   readonly environment?: Record<string, string>
   /** Beside the usual ones. */
   readonly customers?: readonly object[]
+  /** Sections of the seed file in place of the usual ones, by the ports of the nodes. */
+  readonly seed?: (ports: readonly number[]) => Readonly<Record<string, readonly object[]>>
 }
 
 export async function startCase(options: CaseOptions): Promise<Case> {
@@ -39,7 +41,8 @@ export async function startCase(options: CaseOptions): Promise<Case> {
   for (const scenario of options.nodes) nodes.push(await SippNode.start(`nodes/${scenario}.xml`))
   const ports = nodes.map(({ port }) => port)
   const environment = { ...patientInstances, ...options.environment }
-  const tollgate = await TollgateProcess.start(seedFor(ports, options), environment)
+  const seed = { ...seedFor(ports, options), ...options.seed?.(ports) }
+  const tollgate = await TollgateProcess.start(seed, environment)
   onTestFinished(() => tollgate.stop())
   return { tollgate, nodes, uris: ports.map(uriOf) }
 }

@@ -89,6 +89,30 @@ test.each(['2', '3'])(
   },
 )
 
+test('while the file is loaded again no call goes past it', async () => {
+  const rig = await rigWith(ownConnection)
+  const node = await rig.node()
+  const first = rig.applications.candidate()?.run
+  let isTaken = false
+  const reloaded = rig.hooks.reload()
+  const passed: string[] = []
+  // The old thread takes calls until the new one does, and answers those for a while.
+  while (!isTaken) {
+    const { caller } = await place(rig, '1')
+    const isLast = rig.applications.candidate()?.run !== first
+    await Promise.race([
+      caller.next('486 INVITE'),
+      node.next('INVITE').then((invite) => {
+        passed.push(invite.text)
+        return node.reply(invite, 486, { tag: 'b' })
+      }),
+    ])
+    isTaken = isLast && rig.applications.candidate() !== undefined
+  }
+  await reloaded
+  expect(passed).toEqual([])
+})
+
 const connected = `
 const Srf = require('drachtio-srf')
 const srf = new Srf()

@@ -187,7 +187,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
   const ocs = new Ocs({ store, journal, unknownCaller, log, ...clocks })
   const records: CallRecord[] = []
   const engine = createEngine({
-    node: { name: 'one' },
+    instance: { name: 'one' },
     config,
     store,
     ...clocks,
@@ -249,7 +249,7 @@ async function callOnce(
   const uri = `sip:${to}@${isFromPhone ? domain : `${address}:${listener.port}`}`
   const leg = { ...peer.leg(uri), from: `<sip:${from}@${at}>;tag=${randomUUID()}` }
   const simulate = (callId = leg.callId) =>
-    engine.simulate({ source, from, to, callId, at: undefined })
+    engine.simulate({ source, from, to, callId, at: undefined, tenantId: null })
   const before = [engine.telemetry(), ocs.stats()]
   const simulation = await simulate()
   expect(await simulate()).toEqual(simulation)

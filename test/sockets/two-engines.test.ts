@@ -1,6 +1,7 @@
 /**
- * Two whole engines on one database, as nodes of one installation: a phone registers at the one,
- * with its password, and is called at the other. Real sockets; each node has an address of its own.
+ * Two whole engines on one database, as instances of one installation: a phone registers at the
+ * one, with its password, and is called at the other. Real sockets; each instance has an address of
+ * its own.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { setTimeout as pause } from 'node:timers/promises'
@@ -28,13 +29,13 @@ const schedule = (work: () => void, delayMs: number): (() => void) => {
   return () => stop.abort()
 }
 
-/** Where the others send to node a, and from where it says that its own requests come. */
+/** Where the others send to instance a, and from where it says that its own requests come. */
 interface Told {
   readonly at?: string
   readonly from?: readonly string[]
 }
 
-async function startNode(
+async function startInstance(
   self: Name,
   store: LocalStore,
   ports: Record<Name, number>,
@@ -69,11 +70,11 @@ async function startNode(
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const engine = createEngine({
     config: readConfig({ SIP_LISTEN: listen.join(','), PROBE_INTERVAL_MS: '600000' }),
-    node: { name: self },
+    instance: { name: self },
     installation: {
       self,
       key: Buffer.alloc(32, 1),
-      nodes: () =>
+      instances: () =>
         (['a', 'b'] as const).map((name) => ({
           name,
           isAlive: true,
@@ -105,17 +106,17 @@ async function startNode(
   return { engine, records, asked, listenerOf }
 }
 
-/** Phone 102 has registered at node b, and node a has read that. */
+/** Phone 102 has registered at instance b, and instance a has read that. */
 async function installation(protocol: 'udp' | 'tcp', told?: Told) {
   const store = emptyStore()
   onTestFinished(() => store.close())
   await seedFile(store, JSON.stringify(twoPhones), Date.now())
   const ports = { a: await freePort(), b: await freePort() }
-  const a = await startNode('a', store, ports, told)
-  const b = await startNode('b', store, ports, told)
-  const phoneOf = async (user: string, node: typeof a, by: 'udp' | 'tcp') => {
+  const a = await startInstance('a', store, ports, told)
+  const b = await startInstance('b', store, ports, told)
+  const phoneOf = async (user: string, instance: typeof a, by: 'udp' | 'tcp') => {
     const account = { user, domain, password: passwordOf(user) }
-    const phone = await DigestPhone.open(node.listenerOf(by), account)
+    const phone = await DigestPhone.open(instance.listenerOf(by), account)
     onTestFinished(() => phone.close())
     return phone
   }
@@ -127,7 +128,7 @@ async function installation(protocol: 'udp' | 'tcp', told?: Told) {
 }
 
 test.each(['udp', 'tcp'] as const)(
-  'a phone behind NAT by %s at one node is called at the other, which alone has a record of it',
+  'a phone behind NAT by %s at one instance is called at the other, which alone has a record of it',
   async (protocol) => {
     const { a, b, called, caller } = await installation(protocol)
     const leg = await caller.call('102')
@@ -154,9 +155,9 @@ test.each([
   ['and that has told it, is taken', [addresses.a], 'INVITE'],
   ['and has not told it, is refused', [], 'none'],
 ] as const)(
-  'a request of a node that comes from another address than its URI has, %s',
+  'a request of an instance that comes from another address than its URI has, %s',
   async (_, from, expected) => {
-    // The system sends from the first address, and the others reach the node by the second.
+    // The system sends from the first address, and the others reach the instance by the second.
     const { b, called, caller } = await installation('udp', { at: '127.0.0.4', from })
     const leg = await caller.call('102')
     if (expected === 'none') {

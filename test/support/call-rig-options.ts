@@ -67,7 +67,7 @@ export interface CallRigOptions {
   readonly readToken?: SipServerOptions['readToken']
   /** The rules by which Contact and Record-Route are followed. Default: all are. */
   readonly ways?: Omit<DialogWayDeps, 'calls'>
-  /** The other nodes of the installation. Default: there are none. */
+  /** The other instances of the installation. Default: there are none. */
   readonly otherInstances?: TransferInstances
   /** Whether calls of the last run can still be charged. Default: they can. */
   readonly canResume?: boolean

@@ -214,7 +214,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     wallNow: time.wallNow,
     deadlines,
     charging,
-    nodeName: 'sbc-1',
+    instanceName: 'sbc-1',
     whyClosed: () => answers.unserved,
     findsEndedLegs: true,
     onEvent: (event) => void events.push(event),

@@ -134,7 +134,7 @@ export async function openControl({
     log: () => undefined,
     resolve: () => Promise.resolve([]),
     allowPrivate: false,
-    node: { name: 'a' },
+    instance: { name: 'a' },
   })
   const timers = realTimers()
   const ocs = await Ocs.open({
@@ -154,7 +154,7 @@ export async function openControl({
     engine,
     webhooks,
     ocs,
-    nodes: onlyInstance(steadyNow),
+    instances: onlyInstance(steadyNow),
     reports: openReports({ store, now: steadyNow, log: () => undefined }),
     rateImports: openRateImports({
       store,

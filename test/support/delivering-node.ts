@@ -1,4 +1,4 @@
-/** A node that writes and delivers webhooks in virtual time. */
+/** An instance that writes and delivers webhooks in virtual time. */
 import { Deliverer } from '../../control/webhooks/deliverer.ts'
 import { DeliveryStore } from '../../control/webhooks/delivery-store.ts'
 import { EndpointStore } from '../../control/webhooks/endpoint-store.ts'
@@ -10,7 +10,7 @@ import { start } from './books.ts'
 import type { ManualTime } from './manual-time.ts'
 
 interface Options {
-  readonly node: string
+  readonly instance: string
   readonly longestSleepMs: number
   readonly allowPrivate?: boolean
   readonly afterGone?: () => void
@@ -18,10 +18,10 @@ interface Options {
   readonly send: (url: string, id: string, at: number) => Promise<SendResult>
 }
 
-export function deliveringNode(
+export function deliveringInstance(
   store: Store,
   time: ManualTime,
-  { node, longestSleepMs, allowPrivate = false, afterGone = () => undefined, send }: Options,
+  { instance, longestSleepMs, allowPrivate = false, afterGone = () => undefined, send }: Options,
 ) {
   const { now, schedule } = time
   const clocks = { now, steadyNow: now }
@@ -32,7 +32,7 @@ export function deliveringNode(
   }
   const deliverer = new Deliverer({
     ...clocks,
-    node,
+    instance,
     longestSleepMs,
     allowPrivate,
     afterGone,
@@ -45,7 +45,7 @@ export function deliveringNode(
     log: () => undefined,
   })
   const onWrite = () => deliverer.wake()
-  const randomBytes = (size: number) => Buffer.alloc(size, node)
+  const randomBytes = (size: number) => Buffer.alloc(size, instance)
   const outbox = new WebhookOutbox({ ...clocks, store, onWrite, randomBytes })
   return { endpoints, deliveries, deliverer, outbox }
 }

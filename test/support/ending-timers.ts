@@ -1,4 +1,4 @@
-/** Real timers of one node: they end with it, as those of a process that is killed. */
+/** Real timers of one instance: they end with it, as those of a process that is killed. */
 import type { Schedule } from '../../schema/clock.ts'
 
 export class EndingTimers {

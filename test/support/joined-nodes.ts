@@ -1,5 +1,5 @@
 /**
- * Several nodes of one installation: one database, an engine and an API each, joined by HTTP in
+ * Several instances of one installation: one database, an engine and an API each, joined by HTTP in
  * memory.
  */
 import { Agent, type ClientRequestArgs, type Server } from 'node:http'
@@ -19,7 +19,7 @@ import { connectionTo, served, type ServedApp } from './in-memory-http.ts'
 import { ManualTime } from './manual-time.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'
 
-/** How a node is for the others. */
+/** How an instance is for the others. */
 type Link = 'up' | 'refused' | 'silent'
 
 export interface JoinedInstance {
@@ -35,7 +35,7 @@ export interface JoinedInstance {
   link: Link
   /** Whether its heartbeat says that it lives. */
   isAlive: boolean
-  /** Raw requests that other nodes have sent to it. */
+  /** Raw requests that other instances have sent to it. */
   readonly received: string[]
   request(path: string, options?: RequestOptions): Promise<Answer>
 }
@@ -43,13 +43,13 @@ export interface JoinedInstance {
 export interface JoinedInstances {
   readonly control: TestControl
   readonly time: ManualTime
-  readonly nodes: readonly JoinedInstance[]
+  readonly instances: readonly JoinedInstance[]
   /** Lets time pass until `answer` is there; resolves with it and with how long it took. */
   after<T>(answer: Promise<T>): Promise<{ readonly answer: T; readonly tookMs: number }>
 }
 
 interface JoinOptions {
-  /** Differs from the key of the other nodes. */
+  /** Differs from the key of the other instances. */
   readonly keyOf?: (name: string) => Buffer
   readonly depsOf?: (name: string, engine: TestEngine) => Partial<ControlDeps>
   readonly control?: TestControl
@@ -61,8 +61,8 @@ export async function joinInstances(
 ): Promise<JoinedInstances> {
   const control = given.control ?? (await openControl())
   const time = new ManualTime(startOfTime)
-  const nodes: JoinedInstance[] = []
-  const agent = new MemoryAgent(nodes)
+  const instances: JoinedInstance[] = []
+  const agent = new MemoryAgent(instances)
   for (const [index, name] of names.entries()) {
     const events = new EventLog(() => time.now() + index)
     const engine = testEngine(events)
@@ -74,7 +74,7 @@ export async function joinInstances(
       key: keyOf(name),
       agent,
       peers: () =>
-        nodes
+        instances
           .filter((other) => other.name !== name)
           .map((other) => ({
             name: other.name,
@@ -86,7 +86,7 @@ export async function joinInstances(
     const made = createControl(deps, { connectionsPerAddress: 4_096 })
     const { app: api, server } = made.api
     const app = served(api, server)
-    nodes.push({
+    instances.push({
       name,
       engine,
       events,
@@ -104,13 +104,13 @@ export async function joinInstances(
   return {
     control,
     time,
-    nodes,
+    instances,
     async after(answer) {
       const start = time.now()
       const progress = { isThere: false }
       const watched = answer.finally(() => (progress.isThere = true))
       void watched.catch(() => undefined)
-      // Nodes that answer do so without time: only when nothing moves does it pass. A database
+      // Instances that answer do so without time: only when nothing moves does it pass. A database
       // server takes real time.
       for (let turns = 0, since = performance.now(); !progress.isThere; turns += 1) {
         await turn()
@@ -135,28 +135,28 @@ export const sharedKey = Buffer.alloc(32, 7)
 
 const turn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve))
 
-/** Finds the server of a node by its host name. */
+/** Finds the server of an instance by its host name. */
 class MemoryAgent extends Agent {
-  readonly #nodes: readonly JoinedInstance[]
+  readonly #instances: readonly JoinedInstance[]
 
-  constructor(nodes: readonly JoinedInstance[]) {
+  constructor(instances: readonly JoinedInstance[]) {
     super()
-    this.#nodes = nodes
+    this.#instances = instances
   }
 
   override createConnection({ host }: ClientRequestArgs): Duplex {
-    const index = this.#nodes.findIndex(({ name }) => `${name}.test` === host)
-    const node = this.#nodes[index]
-    if (node === undefined || node.link === 'refused') {
+    const index = this.#instances.findIndex(({ name }) => `${name}.test` === host)
+    const instance = this.#instances[index]
+    if (instance === undefined || instance.link === 'refused') {
       const [client] = duplexPair()
       process.nextTick(() => client.destroy(new Error('connect ECONNREFUSED')))
       return client
     }
-    if (node.link === 'silent') return duplexPair()[0]
-    const connection = connectionTo(node.server, `10.0.0.${index + 1}`)
+    if (instance.link === 'silent') return duplexPair()[0]
+    const connection = connectionTo(instance.server, `10.0.0.${index + 1}`)
     const write = connection.write.bind(connection) as (chunk: unknown, ...rest: never[]) => boolean
     connection.write = (chunk: unknown, ...rest: never[]) => {
-      node.received.push(String(chunk))
+      instance.received.push(String(chunk))
       return write(chunk, ...rest)
     }
     return connection

@@ -208,27 +208,36 @@ export async function openDoors(
   }
 
   /** The verdict of `simulate_call` on a call of extension 101. */
-  async function simulated(to: string, hooks?: HookSources): Promise<Verdict> {
+  async function simulated(
+    to: string,
+    hooks?: HookSources,
+    tenantId: number | null = null,
+  ): Promise<Verdict> {
     const source = { kind: 'extension', extension: '101', domain } as const
-    const { verdict, payment, candidates, hook, calledNumber } =
-      (await simulate(
-        { source, from: '101', to, callId: undefined, at: undefined },
-        {
-          ...deps,
-          routing,
-          filter,
-          wallNow: control.now,
-          ownHost: () => 'sbc.example',
-          dispatcher: { ...deps.dispatcher, foreseen: () => [], selection: () => [] },
-          calls: open,
-          foresee: (asked) => ocs.foresee(asked),
-          log: () => undefined,
-          hooks: hooks && { ...hooks, records: { ...hooks.records, ...named } },
-        },
-      )) ?? {}
+    const {
+      verdict,
+      payment,
+      candidates,
+      hooks: asked,
+      calledNumber,
+    } = (await simulate(
+      { source, from: '101', to, callId: undefined, at: undefined, tenantId },
+      {
+        ...deps,
+        routing,
+        filter,
+        wallNow: control.now,
+        ownHost: () => 'sbc.example',
+        dispatcher: { ...deps.dispatcher, foreseen: () => [], selection: () => [] },
+        calls: open,
+        foresee: (asked) => ocs.foresee(asked),
+        log: () => undefined,
+        hooks: hooks && { ...hooks, records: { ...hooks.records, ...named } },
+      },
+    )) ?? {}
     const numbers = candidates?.map(({ number }) => number)
     const names = candidates?.map(({ name }) => name)
-    return { verdict, payment, numbers, ...(hooks && { hook, names, calledNumber }) }
+    return { verdict, payment, numbers, ...(hooks && { asked, names, calledNumber }) }
   }
 
   const token = await control.key({ rate_limit_rpm: 100_000 })

@@ -24,8 +24,8 @@ export async function programDatabase(
 }
 
 /**
- * The settings of a database that is gone after the test; `path`: of a file, or of those that a
- * node has beside one on a server.
+ * The settings of a database that is gone after the test; `path`: of a file, or of those that an
+ * instance has beside one on a server.
  */
 export async function settingsOfDatabase(path: string): Promise<Record<string, string>> {
   const { settings, drop } = await programDatabase({})

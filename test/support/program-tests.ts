@@ -3,8 +3,8 @@
  * PostgreSQL as well.
  */
 /**
- * Paths, and what the database makes different. What several nodes do is tried on a server of their
- * own.
+ * Paths, and what the database makes different. What several instances do is tried on a server of
+ * their own.
  */
 export const onBothDatabases: Readonly<Record<string, string>> = {
   'test/process/denials.test.ts': 'each reason is stored, and read again after a restart',

@@ -1,6 +1,6 @@
 /**
- * One node on a database in which other nodes have `elsewhere` of everything: it answers when the
- * test says so.
+ * One instance on a database in which other instances have `elsewhere` of everything: it answers
+ * when the test says so.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ShareKind } from '../../engine/shares/instance-share.ts'
@@ -20,7 +20,7 @@ interface Asked {
 
 export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
   const time = new ManualTime(0)
-  const node = { isHolding: true }
+  const instance = { isHolding: true }
   /** The money of each wallet in the database. */
   const database = { bound: 0, elsewhere, isThere: false }
   const amounts = new Map<string, number>()
@@ -67,7 +67,7 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
     members: {
       name: 'a',
       process: '2',
-      canHold: () => node.isHolding,
+      canHold: () => instance.isHolding,
       size: () => 1,
       gone: () => [],
       notices: { on: () => () => undefined, notify: () => undefined },
@@ -75,12 +75,12 @@ export function shareDatabase(elsewhere = 0, kind: ShareKind = limitShares) {
   })
   return {
     shares,
-    node,
+    instance,
     time,
     database,
     amounts,
     done,
-    /** Settlement has committed a debit; returns what tells this node of it. */
+    /** Settlement has committed a debit; returns what tells this instance of it. */
     debit: (resource: string, spent: number): (() => void) => {
       database.bound -= spent
       const left = store(resource, Math.max(0, (amounts.get(resource) ?? 0) - spent))

@@ -64,7 +64,7 @@ export class Notices {
   }
 }
 
-export interface Node {
+export interface ChargingInstance {
   readonly name: string
   readonly ocs: Ocs
   readonly limits: InstanceShares
@@ -86,9 +86,9 @@ export class SharedWallets {
   readonly #drop: () => Promise<void>
   readonly #close: () => Promise<void>
   readonly #notices: Notices
-  readonly #nodes = new Map<string, Node>()
+  readonly #instances = new Map<string, ChargingInstance>()
   readonly #journals = new Map<string, MemoryFile>()
-  /** Nodes that are taken for dead. */
+  /** Instances that are taken for dead. */
   gone: readonly InstanceIdentity[] = []
   #epoch = 0
   #processes = 0
@@ -121,10 +121,10 @@ export class SharedWallets {
   }
 
   /** A process; one of the same name takes over the journal of the one before. */
-  async node(
+  async instance(
     name: string,
     more: { url?: string; events?: EventSink; failMode?: 'closed' | 'open' } = {},
-  ): Promise<Node> {
+  ): Promise<ChargingInstance> {
     const { url = this.url, events, failMode = 'closed' } = more
     const store = await openStore(url, { ...noSecrets, now: start, connections: 5 })
     const timers = new EndingTimers()
@@ -140,12 +140,12 @@ export class SharedWallets {
     this.#epoch += 1
     const identity = { name, epoch: this.#epoch }
     await this.#register(identity)
-    const node = { isAlive: true }
+    const instance = { isAlive: true }
     const members: ShareMembers = {
       name,
       process: `${this.#processes}`,
-      canHold: () => node.isAlive,
-      size: () => Math.max(1, this.#nodes.size),
+      canHold: () => instance.isAlive,
+      size: () => Math.max(1, this.#instances.size),
       notices: this.#notices,
       gone: () => this.gone,
     }
@@ -164,10 +164,10 @@ export class SharedWallets {
     })
     const end = async () => {
       timers.end()
-      this.#nodes.delete(name)
+      this.#instances.delete(name)
       await store.close()
     }
-    const made: Node = Object.assign(node, {
+    const made: ChargingInstance = Object.assign(instance, {
       name,
       process: members.process,
       ocs,
@@ -182,7 +182,7 @@ export class SharedWallets {
         await end()
       },
     })
-    this.#nodes.set(name, made)
+    this.#instances.set(name, made)
     return made
   }
 
@@ -197,7 +197,7 @@ export class SharedWallets {
       .run([name, epoch])
   }
 
-  /** Others have fenced this node, and are told that nothing goes on which it has granted. */
+  /** Others have fenced this instance, and are told that nothing goes on which it has granted. */
   async lose(name: string): Promise<void> {
     const lost = this.store.statements.prepare<InstanceIdentity>(
       `UPDATE node SET epoch = epoch + 1, state = 'stopped', heartbeat_at = 0 WHERE name = $1
@@ -207,7 +207,7 @@ export class SharedWallets {
   }
 
   async close(): Promise<void> {
-    for (const node of [...this.#nodes.values()]) await node.stop()
+    for (const instance of [...this.#instances.values()]) await instance.stop()
     await this.#close()
     await this.#drop()
   }
@@ -274,27 +274,31 @@ export async function sharedWallet(terms: Partial<Insertable<CustomerTable>> = {
   return {
     shared,
     customerId,
-    topUp: ({ ocs }: Node, micros: number) => topUp(ocs, customerId, micros),
+    topUp: ({ ocs }: ChargingInstance, micros: number) => topUp(ocs, customerId, micros),
     /**
-     * The connections of the node are there: a busy machine may take longer for them than a call
-     * waits.
+     * The connections of the instance are there: a busy machine may take longer for them than a
+     * call waits.
      */
-    async node(name: string, options: Parameters<SharedWallets['node']>[1] = {}): Promise<Node> {
-      const node = await shared.node(name, options)
-      const connect = () => node.store.statements.prepare('SELECT pg_sleep(0.02)').all([])
+    async instance(
+      name: string,
+      options: Parameters<SharedWallets['instance']>[1] = {},
+    ): Promise<ChargingInstance> {
+      const instance = await shared.instance(name, options)
+      const connect = () => instance.store.statements.prepare('SELECT pg_sleep(0.02)').all([])
       await Promise.all([connect(), connect(), connect(), connect()])
-      return node
+      return instance
     },
     async proxy(): Promise<PostgresProxy> {
       const proxy = await postgresProxy(shared.url)
       proxies.push(proxy)
       return proxy
     },
-    authorize: ({ ocs }: Node, uuid: string) => ocs.authorize(question(uuid, '1555')),
-    answer: ({ ocs }: Node, uuid: string) => ocs.answered(openCall(uuid, Date.now(), of), '{}'),
+    authorize: ({ ocs }: ChargingInstance, uuid: string) => ocs.authorize(question(uuid, '1555')),
+    answer: ({ ocs }: ChargingInstance, uuid: string) =>
+      ocs.answered(openCall(uuid, Date.now(), of), '{}'),
     call: (uuid: string, billsec: number, more: Partial<CallRecord> = {}) =>
       endedCall(uuid, billsec, { ...of, ...more }),
-    move: ({ ocs }: Node, amountMicros: number, ref: string) =>
+    move: ({ ocs }: ChargingInstance, amountMicros: number, ref: string) =>
       ocs.move({ customerId, kind: 'adjust', amountMicros, ref, actor: 'test', note: null }),
     wallet: async () => (await shared.wallets())[0],
     costs: async () => (await shared.records()).map((record) => record.cost_micros),

@@ -1,4 +1,4 @@
-/** Nodes of one PostgreSQL database that share something, each with connections of its own. */
+/** Instances of one PostgreSQL database that share something, each with connections of its own. */
 import { InstanceShares } from '../../engine/shares/instance-shares.ts'
 import type { ShareKind } from '../../engine/shares/instance-share.ts'
 import type { Schedule } from '../../schema/clock.ts'
@@ -11,12 +11,12 @@ export const noSecrets = {
 
 interface SharingInstance {
   readonly shares: InstanceShares
-  /** How often the node has asked the database. */
+  /** How often the instance has asked the database. */
   readonly statements: () => number
 }
 
 export interface SharingInstances {
-  readonly nodes: readonly SharingInstance[]
+  readonly instances: readonly SharingInstance[]
   stop(): Promise<void>
 }
 
@@ -60,7 +60,10 @@ export async function sharingInstances(
     return { shares, statements: () => statements, stop }
   }
   const nodes = await Promise.all(Array.from({ length: count }, (_, n) => open(`node ${n}`)))
-  return { nodes, stop: async () => void (await Promise.all(nodes.map((node) => node.stop()))) }
+  return {
+    instances: nodes,
+    stop: async () => void (await Promise.all(nodes.map((instance) => instance.stop()))),
+  }
 }
 
 const withTimers: Schedule = (work, delayMs) => {

@@ -54,7 +54,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
         candidates: [],
         order: 'fixed',
         setId: null,
-        hook: null,
+        hooks: [],
         passedOver: [],
       }),
     recordings: {

@@ -1,7 +1,7 @@
 /**
- * Two nodes of one installation on one network, in memory unless a phone comes by TCP: calls begin
- * at `a`, and phones have registered at `b`. Each is call control on its own SIP server; both see
- * the same bindings.
+ * Two instances of one installation on one network, in memory unless a phone comes by TCP: calls
+ * begin at `a`, and phones have registered at `b`. Each is call control on its own SIP server; both
+ * see the same bindings.
  */
 import type { Binding } from '../../engine/registrar/bindings.ts'
 import { TransferInstances } from '../../engine/call/transfer/other-instances.ts'
@@ -36,7 +36,7 @@ export interface TwoInstances {
   phone(): Promise<SipPeer>
   /** The same by TCP. */
   phoneByTcp(): Promise<SipPeer>
-  /** Extension 101 at node a calls 102. */
+  /** Extension 101 at instance a calls 102. */
   dial(offer?: string): Promise<{ caller: SipPeer; leg: Leg }>
   stop(): Promise<void>
 }
@@ -50,7 +50,7 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
       ({
         sip: { host: '127.0.0.1', port: ports.get(name) ?? 0, protocol: 'udp' },
         addresses: ['127.0.0.1'],
-        isAlive: name === self || nodes.isAlive,
+        isAlive: name === self || instances.isAlive,
       }) as const
     const common = {
       self,
@@ -76,7 +76,7 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
     const peers = {
       find,
       get alive() {
-        return nodes.isAlive ? ['a', 'b'] : [self]
+        return instances.isAlive ? ['a', 'b'] : [self]
       },
     }
     return new TransferInstances({ ...common, peers, onInstanceAt: () => undefined })
@@ -112,13 +112,13 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
       userAgent: '',
       registeredAt: 0,
       expiresAt: Number.MAX_SAFE_INTEGER,
-      node: 'b',
+      holder: 'b',
       source: { protocol: peer.protocol, address: '127.0.0.1', port },
     })
     return peer
   }
 
-  const nodes: TwoInstances = {
+  const instances: TwoInstances = {
     a,
     b,
     hopAtB,
@@ -152,7 +152,7 @@ export async function startTwoInstances({ withTcp = false } = {}): Promise<TwoIn
       await b.stop()
     },
   }
-  return nodes
+  return instances
 }
 
 /** The route set of the party that was called (RFC 3261 §12.1.1). */
@@ -167,24 +167,24 @@ export interface TalkAcross {
   readonly invite: PeerMessage
 }
 
-/** Both talk, and node a has the call. */
+/** Both talk, and instance a has the call. */
 export async function talkAcross(
-  nodes: TwoInstances,
-  phoneOf: Promise<SipPeer> = nodes.phone(),
+  instances: TwoInstances,
+  phoneOf: Promise<SipPeer> = instances.phone(),
 ): Promise<TalkAcross> {
   const phone = await phoneOf
-  const { caller, leg } = await nodes.dial()
+  const { caller, leg } = await instances.dial()
   const invite = await phone.next('INVITE')
   phone.reply(invite, 200, { tag: 'b', body: sdp('answer'), headers: recordRoutes(invite) })
   caller.learn(leg, await caller.next('200 INVITE'))
   caller.request('ACK', leg)
   await phone.next('ACK')
-  await nodes.a.until(() => nodes.a.calls.list()[0]?.state === 'ACTIVE')
+  await instances.a.until(() => instances.a.calls.list()[0]?.state === 'ACTIVE')
   const phoneLeg = { ...phone.calledLeg(invite, 'b'), routes: invite.all('Record-Route') }
   return { caller, leg, phone, phoneLeg, invite }
 }
 
-/** Node a has the record of the call, and node b has never heard of one. */
+/** Instance a has the record of the call, and instance b has never heard of one. */
 export async function recordAtA({ a, b }: TwoInstances): Promise<CallRecord> {
   const record = await a.record()
   await b.settle()

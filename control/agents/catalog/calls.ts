@@ -89,7 +89,7 @@ const placeOf = ({ start_stamp, call_uuid }: Place): string => `${start_stamp} $
 
 const byPlace = (one: Place, other: Place): number => (placeOf(one) < placeOf(other) ? -1 : 1)
 
-/** A node of an older version writes states in upper case. */
+/** An instance of an older version writes states in upper case. */
 const listedCall = liveCall.extend({ state: z.string().toLowerCase().pipe(z.enum(liveStates)) })
 const listed = z.object({
   calls: z.array(listedCall).max(MAX_ROWS),
@@ -97,7 +97,7 @@ const listed = z.object({
   complete: z.boolean().default(true),
 })
 
-/** Each node runs the tool for itself. */
+/** Each instance runs the tool for itself. */
 async function listsOfPeers(
   peers: PeerRequests,
   input: { readonly state?: string | undefined; readonly limit: number; readonly cursor?: string },

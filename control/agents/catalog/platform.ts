@@ -198,10 +198,10 @@ export const listInstances = defineTool({
   scopes: ['metrics:read'],
   input: z.strictObject(pageInput(MAX_ROWS, MAX_ROWS)),
   output: z.object({ instances: z.array(instance), ...pageOutput }),
-  run: (page, { nodes, principal: { tenantId } }) => {
+  run: (page, { instances, principal: { tenantId } }) => {
     if (tenantId !== null)
       throw new ApiError(403, 'forbidden', 'Instances are shown to keys of the platform')
-    const all = nodes.list()
+    const all = instances.list()
     const listed = cut(all, page)
     return {
       ...endOfPage(page, listed.length, all.length),
@@ -214,7 +214,7 @@ export const listInstances = defineTool({
         heartbeat_at: timeToText(heartbeatAt),
         is_this: isThis,
         clock_difference_seconds: clockSecondsOf(rest),
-        differing_settings: [...(nodes.differingSettings.get(rest.name) ?? [])],
+        differing_settings: [...(instances.differingSettings.get(rest.name) ?? [])],
       })),
     }
   },

@@ -36,7 +36,7 @@ export interface ToolDeps
   extends
     Pick<
       Platform,
-      'store' | 'engine' | 'nodes' | 'ocs' | 'settings' | 'now' | 'steadyNow' | 'randomBytes'
+      'store' | 'engine' | 'instances' | 'ocs' | 'settings' | 'now' | 'steadyNow' | 'randomBytes'
     >,
     WithReports {
   readonly kinds: Kinds
@@ -56,7 +56,7 @@ export interface ToolDeps
  */
 export interface ToolUse extends ToolDeps {
   readonly principal: Principal
-  /** The other nodes of the installation; undefined: there is none to ask. */
+  /** The other instances of the installation; undefined: there is none to ask. */
   readonly peers?: PeerRequests | undefined
   /** All tools, for the one that describes them. */
   readonly listings: () => readonly ToolListing[]
@@ -83,7 +83,7 @@ export interface ToolSpec<I extends z.ZodObject, O extends z.ZodObject> {
   /** Tells a language model what the tool does, when to use it, and what comes next. */
   readonly description: string
   readonly effect: Effect
-  /** The call of input `call_uuid` may be on another node, which then runs the tool. */
+  /** The call of input `call_uuid` may be on another instance, which then runs the tool. */
   readonly isAboutCall?: true
   /** The result has no text that a client has given or stored: it is not cleaned. */
   readonly isOwnText?: true

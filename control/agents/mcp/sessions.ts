@@ -1,7 +1,7 @@
 /**
  * Sessions of the protocols of 2025 (Streamable HTTP, Session Management). A session is only what
- * its client has subscribed to: each request is answered for itself, on any node, whether it names
- * a session or not.
+ * its client has subscribed to: each request is answered for itself, on any instance, whether it
+ * names a session or not.
  */
 import type { Store } from '../../../schema/storage/store.ts'
 import { all, execute, first } from '../../../schema/sql/query.ts'
@@ -72,8 +72,8 @@ export class McpSessions {
   }
 
   /**
-   * The stream of this name takes the place of any other one of the session, on whichever node that
-   * is.
+   * The stream of this name takes the place of any other one of the session, on whichever instance
+   * that is.
    */
   async read(id: string, reader: string): Promise<void> {
     const update = this.#store.db.updateTable('mcp_session').set({ reader })

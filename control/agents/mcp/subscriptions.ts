@@ -2,7 +2,7 @@
  * Streams that say that a resource has changed, so that the client reads it again: those of
  * `subscriptions/listen` (MCP of 2026-07-28), and those of sessions. Each stream covers the rows
  * that its credential sees. The resources are polled, because nodes, anomalies and proposals change
- * on any node of the platform.
+ * on any instance.
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { ServerEvent, ServerEventBus } from '@modelcontextprotocol/server'

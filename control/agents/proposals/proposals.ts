@@ -246,7 +246,7 @@ export class Proposals {
 
   /**
    * Ends expired proposals, and notes the outcome of changes whose process has ended before it
-   * could. Called periodically, on every node.
+   * could. Called periodically, on every instance.
    */
   async tick(): Promise<void> {
     const { store, now } = this.#deps
@@ -412,8 +412,8 @@ export interface Proposable {
   /**
    * Changes nothing. Throws an `ApiError` where the tool would refuse.
    *
-   * @param peers the other nodes, one of which may have the target of the change; undefined: this
-   * process is alone.
+   * @param peers the other instances, one of which may have the target of the change; undefined:
+   * this process is alone.
    */
   readonly plan: (
     given: Arguments,
@@ -437,7 +437,7 @@ export interface Decider {
   readonly via: 'api' | 'link'
   readonly address: string
   readonly correlationId: string
-  /** The other nodes of the installation; undefined: there is none to ask. */
+  /** The other instances of the installation; undefined: there is none to ask. */
   readonly peers: PeerRequests | undefined
 }
 

@@ -81,7 +81,10 @@ const trunksQuery = z.strictObject({
 const activityQuery = z.strictObject({ ...periodQuery, limit: limitUpTo(100, 20) })
 
 interface CauseDeps
-  extends Pick<Platform, 'store' | 'engine' | 'now' | 'ocs' | 'nodes'>, WithOthers, WithReports {
+  extends
+    Pick<Platform, 'store' | 'engine' | 'now' | 'ocs' | 'instances'>,
+    WithOthers,
+    WithReports {
   readonly keys: Pick<KeyStore, 'byUuid'>
 }
 

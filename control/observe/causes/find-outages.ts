@@ -31,21 +31,21 @@ export async function findOutages(
 }
 
 /** Instances whose machine has another time than the database server. Of the platform alone. */
-function clockFindings({ nodes, tenantId }: AnomalyDeps, { from, before }: Span) {
+function clockFindings({ instances, tenantId }: AnomalyDeps, { from, before }: Span) {
   if (tenantId !== null) return []
-  return nodes.list().flatMap((node): readonly Finding[] => {
-    const seconds = clockSecondsOf(node)
-    if (seconds === 0 || node.state === 'stopped') return []
+  return instances.list().flatMap((instance): readonly Finding[] => {
+    const seconds = clockSecondsOf(instance)
+    if (seconds === 0 || instance.state === 'stopped') return []
     const side = seconds > 0 ? 'ahead of' : 'behind'
     return [
       {
         kind: 'node',
         severity: 'high',
-        subject: `instance ${node.name}`,
+        subject: `instance ${instance.name}`,
         what:
-          `The clock of instance ${node.name} is ${Math.abs(seconds)} s ${side} the database ` +
+          `The clock of instance ${instance.name} is ${Math.abs(seconds)} s ${side} the database ` +
           'server.',
-        firstAt: Math.max(from, Math.min(node.startedAt, before - 1)),
+        firstAt: Math.max(from, Math.min(instance.startedAt, before - 1)),
         lastAt: before - 1,
         figures: { clock_difference_seconds: seconds },
         evidence: [],
@@ -93,8 +93,7 @@ interface Outages {
 }
 
 /**
- * How often each was found out of service; a node of the platform that sees the same counts for
- * itself.
+ * How often each was found out of service; an instance that sees the same counts for itself.
  */
 async function outagesOf(
   { store, tenantId }: AnomalyDeps,

@@ -164,7 +164,7 @@ export interface AnomalyDeps {
   readonly store: Store
   readonly reports: Pick<Reports, 'findUnusual'>
   readonly engine: EnginePort
-  readonly nodes: Pick<InstancesPort, 'list'>
+  readonly instances: Pick<InstancesPort, 'list'>
   /** Undefined: another system charges. */
   readonly ocs: Pick<OcsPort, 'balanceOf'> | undefined
   readonly peers?: PeerRequests | undefined

@@ -56,7 +56,7 @@ export function changesBetween(
 }
 
 export interface OutageStart {
-  /** Milliseconds UTC of the first change of this outage, on any node of the platform. */
+  /** Milliseconds UTC of the first change of this outage, on any instance. */
   readonly at: number
   readonly reason: string
   readonly cause: Row['cause']

@@ -1,6 +1,6 @@
 /**
- * The events of this node as other nodes follow them: one line each, and an empty one while nothing
- * happens.
+ * The events of this instance as other instances follow them: one line each, and an empty one while
+ * nothing happens.
  */
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
@@ -17,7 +17,7 @@ import type { PeerEvents } from './peer-events.ts'
 import type { PeerLog } from './peer-log.ts'
 
 /**
- * More nodes than that are no installation; each has one, and a second one while it is started
+ * More instances than that are no installation; each has one, and a second one while it is started
  * anew.
  */
 const MAX_FOLLOWERS = 256
@@ -106,19 +106,22 @@ export class EventFeed {
 const encoder = new TextEncoder()
 const encode = (text: string): Uint8Array => encoder.encode(text)
 
-/** The events of the other nodes that a returning reader has missed. */
+/** The events of the other instances that a returning reader has missed. */
 export interface MissedEvents {
   readonly position: EventPosition
-  /** Every node of the position could be asked. */
+  /** Every instance of the position could be asked. */
   readonly isComplete: boolean
   /**
    * The events of a log that the reader lacks, up to the last one sent to the other readers. No
    * `await` may follow before these are sent.
    */
-  of(node: string, log: PeerLog): { readonly events: readonly SharedEvent[]; isComplete: boolean }
+  of(
+    instance: string,
+    log: PeerLog,
+  ): { readonly events: readonly SharedEvent[]; isComplete: boolean }
 }
 
-/** The id of this node's log in a position, which may be of a time when it was alone. */
+/** The id of this instance's log in a position, which may be of a time when it was alone. */
 export const ownPosition = (position: EventPosition, self: string): string | undefined =>
   position.get(self) ?? position.get(ONLY_INSTANCE)
 
@@ -134,7 +137,7 @@ export async function missedOf(
 ): Promise<MissedEvents> {
   const position = parsePosition(lastId)
   const parts = new Map<string, LogPart>()
-  // The node itself is asked for events that are older than the log here.
+  // The instance itself is asked for events that are older than the log here.
   const older = [...peers.logs()].filter(([name, log]) => isOlder(position.get(name), log))
   if (older.length > 0)
     for (const [name, part] of await peers.parts(position, tenantId)) parts.set(name, part)
@@ -143,10 +146,10 @@ export async function missedOf(
     (name) => name === ONLY_INSTANCE || name === peers.self || known.has(name),
   )
   const own = ownPosition(position, peers.self)
-  const byNode = new Map([...position].filter(([name]) => name !== ONLY_INSTANCE))
-  if (own !== undefined) byNode.set(peers.self, own)
+  const byInstance = new Map([...position].filter(([name]) => name !== ONLY_INSTANCE))
+  if (own !== undefined) byInstance.set(peers.self, own)
   return {
-    position: byNode,
+    position: byInstance,
     isComplete,
     of: (name, log) => missing(position.get(name), log, parts.get(name)),
   }
@@ -176,7 +179,7 @@ const isOlder = (id: string | undefined, log: PeerLog): boolean => {
   return id !== undefined && (sequence === undefined || sequence < log.first - 1)
 }
 
-/** Undefined: another numbering, of an earlier run of the node. */
+/** Undefined: another numbering, of an earlier run of the instance. */
 function sequenceIn(id: string | undefined, { epoch, last }: PeerLog): number | undefined {
   const [start, text = ''] = (id ?? '').split('-')
   return start === epoch && Number(text) <= last ? Number(text) : undefined

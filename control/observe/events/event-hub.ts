@@ -1,7 +1,7 @@
 /**
- * Sends the engine's events, and those of the other nodes, to many readers. Events are collected
- * for a moment and written once per tenant. A reader that does not keep up is disconnected: it must
- * not delay calls.
+ * Sends the engine's events, and those of the other instances, to many readers. Events are
+ * collected for a moment and written once per tenant. A reader that does not keep up is
+ * disconnected: it must not delay calls.
  */
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
@@ -57,7 +57,7 @@ interface Reader extends ReaderOwner {
   isGreeted: boolean
 }
 
-/** How long the nodes are followed after the last reader has left. */
+/** How long the instances are followed after the last reader has left. */
 const LINGER_MS = 30_000
 
 interface LogEvents {
@@ -356,7 +356,7 @@ export class EventHub {
 const hello = 'retry: 2000\n: welcome\n\n'
 const gapText = 'event: stream.gap\ndata: {}\n\n'
 
-/** Tells a reader the nodes whose events do not come now. */
+/** Tells a reader the instances whose events do not come now. */
 const partialText = (unreachable: readonly string[]): string =>
   `event: stream.partial\ndata: ${JSON.stringify({ unreachable_nodes: unreachable })}\n\n`
 

@@ -120,7 +120,7 @@ export function eventRoutes(
     describeRoute({
       id: 'watchEvents',
       tag: 'Calls',
-      nodes: 'all',
+      instances: 'all',
       summary:
         'Stream events of calls, nodes and phones (server-sent events), or list them as JSON',
       answer: either(
@@ -170,8 +170,8 @@ export function eventRoutes(
 const LISTED = 1_000
 
 /**
- * The events after `after`; all stored events of nodes that it does not name. Oldest first by the
- * clocks of the nodes.
+ * The events after `after`; all stored events of instances that it does not name. Oldest first by
+ * the clocks of the instances.
  */
 async function listOfAll(
   peers: PeerRequests,
@@ -203,12 +203,12 @@ async function listOfAll(
     })
     .slice(-LISTED)
   for (const [name, { last }] of parts) reached.set(name, idOf.get(name)?.(last) ?? '')
-  // The reader's position for a node that did not answer stays where it was.
+  // The reader's position for an instance that did not answer stays where it was.
   const unreachable = [...position].filter(([name]) => name !== ONLY_INSTANCE && !reached.has(name))
   return { events: listed, last_event_id: positionText(new Map([...unreachable, ...reached])) }
 }
 
-/** Answers what other nodes ask for themselves. Stands in front of every route. */
+/** Answers what other instances ask for themselves. Stands in front of every route. */
 interface QuestionDeps {
   readonly engine: Pick<EnginePort, 'calls' | 'events'>
   readonly ocs: (PriceSource & Pick<OcsPort, 'callsUnder'>) | undefined

@@ -123,31 +123,31 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
 }
 
 /**
- * Where a reader of events is. One node's log is named by an id, `<epoch>-<sequence>`. With several
- * nodes an id has one for each of them, `<node>/<id>,<node>/<id>`, so that a reader goes on at any
- * node, behind what it has of each.
+ * Where a reader of events is. One instance's log is named by an id, `<epoch>-<sequence>`. With
+ * several instances an id has one for each of them, `<node>/<id>,<node>/<id>`, so that a reader
+ * goes on at any instance, behind what it has of each.
  */
 
-/** The id of the last event by node. */
+/** The id of the last event by instance. */
 export type EventPosition = ReadonlyMap<string, string>
 
-/** Instead of a node: the id is that of an installation with one. */
+/** Instead of an instance: the id is that of an installation with one. */
 export const ONLY_INSTANCE = ''
 
-/** Longer ids are none of ours: 64 nodes. */
+/** Longer ids are none of ours: 64 instances. */
 export const MAX_ID_LENGTH = 6_000
 
 export const positionText = (position: EventPosition): string =>
-  [...position].map(([node, id]) => `${encodeURIComponent(node)}/${id}`).join(',')
+  [...position].map(([instance, id]) => `${encodeURIComponent(instance)}/${id}`).join(',')
 
-/** Leaves unreadable parts out: their nodes count as unknown to the reader. */
+/** Leaves unreadable parts out: their instances count as unknown to the reader. */
 export function parsePosition(text: string): EventPosition {
   if (text.length > MAX_ID_LENGTH) return new Map()
   if (!text.includes('/')) return new Map([[ONLY_INSTANCE, text]])
   const parts = text.split(',').flatMap((part): [string, string][] => {
-    const [, node = '', id = ''] =
+    const [, instance = '', id = ''] =
       /^([\w.~!*'()%-]{1,200})\/([0-9a-z]{1,12}-\d{1,15})$/.exec(part) ?? []
-    const name = decoded(node)
+    const name = decoded(instance)
     return name === undefined || name === '' ? [] : [[name, id]]
   })
   return new Map(parts)
@@ -161,7 +161,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** Events between nodes: as the API shows them, with what it takes to pass them on. */
+/** Events between instances: as the API shows them, with what it takes to pass them on. */
 const sequence = z.int().min(0)
 
 export const sharedEvent = z.strictObject({
@@ -175,8 +175,8 @@ export const sharedEvent = z.strictObject({
 })
 
 /**
- * An event of a node. Only the node of a call knows its price, so the node of the event makes
- * `data`.
+ * An event of an instance. Only the instance of a call knows its price, so the instance of the
+ * event makes `data`.
  */
 export type SharedEvent = z.output<typeof sharedEvent>
 

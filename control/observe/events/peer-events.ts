@@ -1,4 +1,4 @@
-/** Follows the events of the other nodes, while this one has readers. */
+/** Follows the events of the other instances, while this one has readers. */
 import { parseJson } from '../../http/body.ts'
 import type { Peer } from '../../instances/membership.ts'
 import { bodyOf } from '../../instances/instance-client.ts'
@@ -6,10 +6,10 @@ import type { OtherInstances } from '../../instances/other-instances.ts'
 import { feedHead, type LogPart, logPart, type EventPosition, sharedEvent } from './event-view.ts'
 import { PeerLog } from './peer-log.ts'
 
-/** A node sends something each second. */
+/** An instance sends something each second. */
 const SILENT_MS = 3_000
 const RETRY_MS = 1_000
-/** How long a new reader waits for nodes that are not followed yet. */
+/** How long a new reader waits for instances that are not followed yet. */
 const READY_MS = 800
 /** One line. */
 const MAX_LINE = 262_144
@@ -23,11 +23,11 @@ interface FollowedInstance {
   retryAt: number
 }
 
-/** Is notified of the events and the state of the followed nodes. */
+/** Is notified of the events and the state of the followed instances. */
 export interface PeerEventsListener {
   onEvents(): void
-  /** Events of this node may be missing. */
-  onGap(node: string): void
+  /** Events of this instance may be missing. */
+  onGap(instance: string): void
   /** `unreachable` is another list than before. */
   onReachability(): void
 }
@@ -55,7 +55,7 @@ export class PeerEvents {
     return this.#others.self
   }
 
-  /** Yields the logs by node: all that were ever followed since `start`. */
+  /** Yields the logs by instance: all that were ever followed since `start`. */
   *logs(): Iterable<readonly [string, PeerLog]> {
     for (const [name, { log }] of this.#followed) if (log.epoch !== undefined) yield [name, log]
   }
@@ -72,7 +72,7 @@ export class PeerEvents {
     this.#settle()
   }
 
-  /** Names of nodes that are not followed now, dead ones included. */
+  /** Names of instances that are not followed now, dead ones included. */
   unreachable(): readonly string[] {
     return this.#others
       .peers()
@@ -80,7 +80,7 @@ export class PeerEvents {
       .filter((name) => this.#followed.get(name)?.state !== 'connected')
   }
 
-  /** Resolves when every node that is alive is followed, or did not answer in time. */
+  /** Resolves when every instance that is alive is followed, or did not answer in time. */
   async ready(): Promise<void> {
     if (!this.#isConnecting()) return
     await new Promise<void>((resolve) => {
@@ -94,7 +94,7 @@ export class PeerEvents {
     })
   }
 
-  /** The stored events of each node after a position, for a tenant (null: all tenants). */
+  /** The stored events of each instance after a position, for a tenant (null: all tenants). */
   async parts(
     position: EventPosition,
     tenantId: number | null,
@@ -114,7 +114,7 @@ export class PeerEvents {
   }
 
   /**
-   * Follows new nodes, gives up silent ones, forgets those that are gone. Called as often as
+   * Follows new instances, gives up silent ones, forgets those that are gone. Called as often as
    * readers are written to.
    */
   tick(): void {
@@ -181,7 +181,7 @@ export class PeerEvents {
     if (wasConnected) this.#listener?.onReachability()
   }
 
-  /** False: it is no line of a node. */
+  /** False: it is no line of an instance. */
   #take(peer: Peer, followed: FollowedInstance, line: string): boolean {
     if (line === '') return true
     const parsed = parseJson(line)

@@ -1,13 +1,14 @@
 import type { SharedEvent } from './event-view.ts'
 
 /**
- * Stored events of each node, for readers that reconnect. Older ones are requested from the node.
+ * Stored events of each instance, for readers that reconnect. Older ones are requested from the
+ * instance.
  */
 const MAX_EVENTS = 5_000
 
-/** The events of another node since this one follows it. */
+/** The events of another instance since this one follows it. */
 export class PeerLog {
-  /** Epoch of the numbering; undefined: the node was never followed. */
+  /** Epoch of the numbering; undefined: the instance was never followed. */
   epoch: string | undefined
   /** The last event that readers were sent, or that came before the first of them. */
   seen = 0

@@ -7,13 +7,14 @@ import { type Recording, RecordingStore } from '../../calls/recording-store.ts'
 const RECORDINGS_BATCH = 1_000
 
 /**
- * A node whose disk had the file has not come back for so long: its row is removed by another one.
+ * An instance whose disk had the file has not come back for so long: its row is removed by another
+ * one.
  */
 const LOST_DAYS = 30
 
 export interface RecordingRetentionDeps {
   readonly store: Store
-  /** Other nodes have recordings in the same database. */
+  /** Other instances have recordings in the same database. */
   readonly hasOthers?: boolean
   readonly config: {
     /** Undefined: calls are not recorded. */

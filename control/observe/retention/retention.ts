@@ -157,7 +157,7 @@ export class Retention {
     })
   }
 
-  /** Skips the work while another node does it. */
+  /** Skips the work while another instance does it. */
   async #alone(work: () => Promise<number>): Promise<number> {
     const done = await onOneInstance(this.#deps.store, 'retention', work)
     return done.kind === 'done' ? done.result : 0

@@ -328,7 +328,7 @@ const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
 type Members = Pick<InstancesPort, 'list' | 'differingSettings'>
 
 /**
- * The nodes that share the database, as this one hears of them: it reports those that answer no
+ * The instances that share the database, as this one hears of them: it reports those that answer no
  * more.
  */
 const memberMetrics = (members: Members): readonly Metric[] => [
@@ -346,7 +346,9 @@ const memberMetrics = (members: Members): readonly Metric[] => [
     'tollgate_platform_node_clock_difference_seconds',
     'How far the clock of each node is ahead of the database server; 0 within two seconds.',
     () =>
-      members.list().map((node) => ({ value: clockSecondsOf(node), labels: { name: node.name } })),
+      members
+        .list()
+        .map((instance) => ({ value: clockSecondsOf(instance), labels: { name: instance.name } })),
   ),
   gauge(
     'tollgate_platform_node_differing_settings',

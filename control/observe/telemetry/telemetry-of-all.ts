@@ -1,6 +1,6 @@
 /**
- * The telemetry of all nodes as one view: totals are sums, and what is about a process is listed by
- * node.
+ * The telemetry of all instances as one view: totals are sums, and what is about a process is
+ * listed by instance.
  */
 import type { z } from 'zod'
 import { moneyToDecimal } from '../../../schema/columns.ts'
@@ -17,7 +17,7 @@ const target = '/api/v1/metrics/telemetry'
 
 type ViewsByInstance<View> = readonly (readonly [string, View])[]
 
-/** Each node answers for itself, to the same principal. */
+/** Each instance answers for itself, to the same principal. */
 async function ofOthers<S extends z.ZodType>(
   peers: PeerRequests,
   schema: S,
@@ -65,7 +65,7 @@ export async function tenantTelemetryOfAll(
   }
 }
 
-/** States and latencies are those that this node sees; calls are those of all. */
+/** States and latencies are those that this instance sees; calls are those of all. */
 function nodesOf<View extends Pick<TelemetryView, 'nodes'>>(
   own: TelemetryView['nodes'],
   others: ViewsByInstance<View>,
@@ -100,7 +100,7 @@ function callsOf(all: readonly Calls[]): Calls {
   }
 }
 
-/** Nodes of one version have the same buckets. */
+/** Instances of one version have the same buckets. */
 function delaysOf(all: readonly Calls['post_dial_delay'][]): Calls['post_dial_delay'] {
   const count = sumOf(all, (delays) => delays.count)
   const sum = sumOf(all, (delays) => delays.sum_ms)

@@ -43,7 +43,7 @@ const getTelemetryRoute = ({ telemetry, others }: TelemetryRoutesDeps) =>
     describeRoute({
       id: 'getTelemetry',
       tag: 'System',
-      nodes: 'all',
+      instances: 'all',
       summary: 'Get telemetry. A tenant credential sees its own calls and nodes.',
       answer: data(
         z.union([
@@ -117,7 +117,7 @@ const getNodeHistoryRoute = ({ telemetry }: TelemetryRoutesDeps) =>
  */
 export const metricsRoute = (
   telemetry: Pick<Telemetry, 'read'>,
-  nodes: Pick<InstancesPort, 'list' | 'differingSettings'>,
+  instances: Pick<InstancesPort, 'list' | 'differingSettings'>,
   certificates: Platform['certificates'],
 ) =>
   new Hono<ControlEnv>().get(
@@ -131,6 +131,6 @@ export const metricsRoute = (
     requiresGlobal('metrics:read'),
     async (c) => {
       c.header('Content-Type', 'text/plain; version=0.0.4; charset=utf-8')
-      return c.body(await prometheusText(await telemetry.read(), nodes, certificates?.()))
+      return c.body(await prometheusText(await telemetry.read(), instances, certificates?.()))
     },
   )

@@ -26,7 +26,7 @@ import { ApiRequests } from './api-requests.ts'
 
 type TelemetryDeps = Pick<
   Platform,
-  'store' | 'engine' | 'nodes' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay'
+  'store' | 'engine' | 'instances' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay'
 > & { readonly webhooks: Webhooks }
 
 /** Names of the engine's figures that have their own place in the view. */
@@ -89,7 +89,7 @@ export class Telemetry {
   }
 
   async read(): Promise<TelemetryView> {
-    const { engine, nodes, ocs, now, steadyNow } = this.#deps
+    const { engine, instances, ocs, now, steadyNow } = this.#deps
     const [outbox, database] = await Promise.all([this.#outbox(), this.#database()])
     const figures = engine.telemetry()
     const lag = this.#recent.loopLag()
@@ -97,10 +97,10 @@ export class Telemetry {
       at: timeToText(now()),
       uptime_seconds: (steadyNow() - this.#startedAt) / 1_000,
       this_node: {
-        name: nodes.identity.name,
-        epoch: nodes.identity.epoch,
-        condition: nodes.condition,
-        heartbeat_age_seconds: nodes.heartbeatAgeMs / 1_000,
+        name: instances.identity.name,
+        epoch: instances.identity.epoch,
+        condition: instances.condition,
+        heartbeat_age_seconds: instances.heartbeatAgeMs / 1_000,
       },
       calls: this.#calls(figures),
       nodes: nodesOf(engine.dispatcher.status()),

@@ -13,9 +13,11 @@ import { isPrivateHeader } from './private-headers.ts'
 /**
  * Where `call` has come from, in which the application calls: a phone or a node calls as if it had
  * dialled; for any other call its payer calls. Undefined: in none; the number in From names the
- * payer.
+ * payer. `ended`: in one that is over, so nobody is known who pays: its caller has written From.
  */
-export function applicationOrigin(call: LiveCall | undefined): Origin {
+export function applicationOrigin(call: LiveCall | 'ended' | undefined): Origin {
+  if (call === 'ended')
+    return { kind: 'application', tenantId: null, customerId: null, mayNamePayer: false }
   const { origin, account } = call ?? {}
   if (origin?.kind === 'extension' || origin?.kind === 'node') return origin
   const tenantOfCarrier = origin?.kind === 'carrier' ? origin.tenantId : null

@@ -57,7 +57,7 @@ export function startAttempt(
     reason: '',
     result: undefined,
     candidate: purpose === 'source' ? candidate : undefined,
-    ...throughNode(candidate),
+    ...throughInstance(candidate),
   }
   dialing.attempts.push(attempt)
   if (attempt.phone !== undefined) watchHolder(ctx, attempt)
@@ -75,8 +75,8 @@ export function startAttempt(
   })
 }
 
-/** Another node of ours, if the candidate is called through it. */
-function throughNode(candidate: Callee): Pick<InviteAttempt, 'holder' | 'holderRun' | 'phone'> {
+/** Another instance, if the candidate is called through it. */
+function throughInstance(candidate: Callee): Pick<InviteAttempt, 'holder' | 'holderRun' | 'phone'> {
   if (!('holder' in candidate) || candidate.holder === undefined) return {}
   const { holder } = candidate
   if (candidate.kind !== 'phone') return { holder }
@@ -84,7 +84,9 @@ function throughNode(candidate: Callee): Pick<InviteAttempt, 'holder' | 'holderR
   return { holder, holderRun, phone: { domain, extension } }
 }
 
-/** While a phone rings through a node of ours, it is asked so often whether that is still there. */
+/**
+ * While a phone rings through another instance, it is asked so often whether that is still there.
+ */
 const HOLDER_CHECK_MS = 1_000
 
 function watchHolder({ commands, now }: StepContext, { legId }: InviteAttempt): void {

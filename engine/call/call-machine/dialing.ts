@@ -218,7 +218,7 @@ function ringPhones(
   if (phones.length === 0) groupEnded(ctx, call)
 }
 
-/** A node of ours answers 100 by itself, and waits for the phone. */
+/** Another instance answers 100 by itself, and waits for the phone. */
 const firstResponseMs = ({ holder }: PhoneCandidate): number | undefined =>
   holder === undefined ? PHONE_TIMEOUT_MS : undefined
 
@@ -313,12 +313,12 @@ export function forwardDecided(
   if (call.dialing === dialing) groupEnded(ctx, call)
 }
 
-/** After so many lost nodes the phones of a call are not looked for again. */
+/** After so many lost instances the phones of a call are not looked for again. */
 const MAX_SEARCHES = 3
 
 /**
- * Nothing comes back through the node of ours through which the phone is called: the phones are
- * called where they are now, or the attempt has failed.
+ * Nothing comes back through the instance through which the phone is called: the phones are called
+ * where they are now, or the attempt has failed.
  */
 export function lostHolder(ctx: StepContext, call: Call, attempt: InviteAttempt): void {
   const { dialing } = call
@@ -415,7 +415,7 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
   return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)
 }
 
-/** Supervisors, calls between nodes of ours, and applications go where no route leads. */
+/** Supervisors, calls between instances, and applications go where no route leads. */
 const isOurOwn = ({ kind }: CallDestination): boolean =>
   kind === 'spy' || kind === 'listener' || kind === 'other-node' || kind === 'application'
 
@@ -447,7 +447,10 @@ export function attemptDecided(ctx: StepContext, call: Call, failover: boolean |
   return (failover ?? goesOn) ? tryNext(ctx, call) : exhausted(ctx, call, dialing.last)
 }
 
-/** Whether this node does not have the dialog that is to be replaced: another node may have it. */
+/**
+ * Whether this instance does not have the dialog that is to be replaced: another instance may have
+ * it.
+ */
 const isUnknownThere = (current: CallDestination | undefined, result: AttemptResult): boolean =>
   current?.kind === 'other-node' && result.kind === 'rejected' && result.status === 481
 

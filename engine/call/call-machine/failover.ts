@@ -74,7 +74,7 @@ const unavailable: AttemptResult & Rejected = {
 }
 
 /**
- * A phone was called through a node of ours that is gone. Anything that another phone says counts
+ * A phone was called through another instance that is gone. Anything that another phone says counts
  * more.
  */
 export const holderLost: AttemptResult & Rejected = {
@@ -85,7 +85,7 @@ export const holderLost: AttemptResult & Rejected = {
   isFinal: true,
 }
 
-/** RFC 5626 §5.3: the node or proxy that had the connection of the phone has lost it. */
+/** RFC 5626 §5.3: the instance or proxy that had the connection of the phone has lost it. */
 const FLOW_FAILED = 430
 
 /** The result of an extension, when all of its phones are done. */
@@ -119,8 +119,8 @@ export function bestOf(results: readonly AttemptResult[]): AttemptResult {
 }
 
 /**
- * A phone that needs TLS, and one at another node that a message is too large for. No phone learns
- * where gateways are.
+ * A phone that needs TLS, and one at another instance that a message is too large for. No phone
+ * learns where gateways are.
  */
 const isShownToCaller: ReadonlySet<number> = new Set([480, 513])
 

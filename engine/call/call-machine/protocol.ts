@@ -24,7 +24,7 @@ import type { Direction } from '../../../schema/contracts/field-values.ts'
 export type Timer =
   /** An attempt waits for a first response, or for the answer. */
   | { readonly kind: 'attempt'; readonly legId: string }
-  /** Whether the node of ours that rings the phone is still there. */
+  /** Whether the instance that rings the phone is still there. */
   | { readonly kind: 'holder'; readonly legId: string }
   /** All phones of an extension have rung long enough. */
   | { readonly kind: 'ring'; readonly callUuid: string }
@@ -68,8 +68,8 @@ export type MachineEvent =
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
   /**
-   * The node of ours through which a phone is called is gone, or has started anew: nothing comes
-   * back through it.
+   * The instance through which a phone is called is gone, or has started anew: nothing comes back
+   * through it.
    */
   | { readonly type: 'holderLost'; readonly legId: string }
   /** The worker of the application that is asked is gone. */
@@ -284,7 +284,7 @@ export type CallCommand =
       readonly destination: LimitedDestination
     }
   | { readonly type: 'probe'; readonly legId: string; readonly uri: string }
-  /** Another node of the installation does not respond. */
+  /** Another instance of the installation does not respond. */
   | { readonly type: 'instanceSilent'; readonly name: string }
   | { readonly type: 'checkHolder'; readonly legId: string; readonly holder: HolderRun }
   | {

@@ -68,6 +68,8 @@ export interface HookNote {
   readonly decision?: HookDecisions[keyof HookDecisions]
   /** Why it has failed, or what of its decision has no effect. */
   readonly failed?: string
+  /** The tenant whose webhook it is; absent: the code is the platform's. */
+  readonly tenantId?: number | null
   /** How the call goes on after a failure. */
   readonly fallback?: HookFallback
 }
@@ -121,7 +123,7 @@ export type AttemptResult =
   /** The end of the call has the reason. */
   | { readonly kind: 'stopped' }
 
-/** One run of another node of ours. */
+/** One run of another instance. */
 export interface HolderRun {
   readonly name: string
   /** Undefined: it is not known which one. */
@@ -145,9 +147,9 @@ export interface InviteAttempt {
   /** The descriptions before the answer: one for each early dialog. */
   early?: readonly EarlyDialog[]
   result?: AttemptResult | undefined
-  /** The node of ours to which the INVITE goes. */
+  /** The instance to which the INVITE goes. */
   readonly holder?: string | undefined
-  /** The run of that node which has the call; absent: it is not known. */
+  /** The run of that instance which has the call; absent: it is not known. */
   readonly holderRun?: number | undefined
   /** The phone of an extension that is called through it. */
   readonly phone?: { readonly domain: string; readonly extension: string } | undefined
@@ -192,7 +194,7 @@ export interface Dialing {
   last: End
   /** The best result of an extension's phones, while its voicemail is tried. */
   beforeVoicemail?: AttemptResult | undefined
-  /** The phones are looked for again, as a node is lost through which one was called. */
+  /** The phones are looked for again, as an instance is lost through which one was called. */
   isAskingPhones?: boolean | undefined
   /** How often they were. */
   searches?: number
@@ -216,7 +218,7 @@ export interface Answering {
 
 export interface Call {
   start: CallStart
-  /** The node of Tollgate that has it. */
+  /** The instance that has it. */
   readonly instance: string
   /**
    * Added to a time of the call it gives milliseconds UTC, by the machine's clock when the call
@@ -462,7 +464,7 @@ export interface Transfer {
 
 /** All live calls, their legs and what connects them. */
 export interface World {
-  /** The node of Tollgate that has them. */
+  /** The instance that has them. */
   readonly instance: string
   readonly calls: ReleasingMap<string, Call>
   readonly legs: ReleasingMap<string, Leg>

@@ -39,10 +39,10 @@ export interface PhoneCandidate {
   /** Undefined: by the routes, or else the Request-URI. */
   readonly nextHop: string | undefined
   /**
-   * If `routes` lead to another node of ours: the address to which that node forwards the request.
+   * If `routes` lead to another instance: the address to which that instance forwards the request.
    */
   readonly lastHop?: string
-  /** The name of that node, and its run. */
+  /** The name of that instance, and its run. */
   readonly holder?: string
   readonly holderRun?: number
   readonly extension: string
@@ -87,16 +87,18 @@ export interface SpyCandidate {
   readonly tenantId: number | null
 }
 
-/** Another node of the installation, which has a call of which a party is replaced (RFC 3891). */
+/**
+ * Another instance of the installation, which has a call of which a party is replaced (RFC 3891).
+ */
 export interface OtherInstanceCandidate {
   readonly kind: 'other-node'
-  /** The address for requests of other nodes, without a user. */
+  /** The address for requests of other instances, without a user. */
   readonly uri: string
-  /** The name of the node. */
+  /** The name of the instance. */
   readonly holder: string
   /** The dialog that is replaced. */
   readonly replaces: string
-  /** Proves to the node who has asked for the transfer. */
+  /** Proves to the instance who has asked for the transfer. */
   readonly token: string
 }
 
@@ -348,7 +350,7 @@ function withoutReliability(headers: Headers): void {
 }
 
 // Withholds INVITEs: to a carrier without a price, for `sips:` without TLS, and too large ones for
-// another node.
+// another instance.
 
 /** The carrier at whose gateway a request with this next hop would arrive; undefined: at none. */
 export type GatewayBehind = (uri: string, sender: Sender) => string | undefined
@@ -443,9 +445,9 @@ function isByTls(hop: string): boolean {
 }
 
 /**
- * For messages between nodes. All of their calls share a few connections, and a message that the
- * other node cannot read ends such a connection (64 kB, to which each node adds headers of its
- * own).
+ * For messages between instances. All of their calls share a few connections, and a message that
+ * the other instance cannot read ends such a connection (64 kB, to which each instance adds headers
+ * of its own).
  */
 const MAX_BYTES = 16_384
 /** Counts bytes only if the number of characters comes near the limit. */

@@ -93,19 +93,24 @@ export class CallHooks {
     const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { kind: 'goes_on', invite, effects: { notes: [] } }
     if (answer.kind === 'failed') return this.#failed(invite, { hook, ...answer })
-    const { decision, by, fallback } = answer
+    const { decision, by, tenantId: decider, fallback } = answer
     const { records } = this.#sources
-    const reach = reachOf(invite, answer.tenantId, records, this.#deps)
+    const reach = reachOf(invite, decider, records, this.#deps)
     const decided = decisionOn(invite, decision, reach)
     if (decided.kind === 'wrong')
-      return this.#failed(invite, { hook, by, why: decided.why, fallback })
+      return this.#failed(invite, { hook, by, why: decided.why, tenantId: decider, fallback })
     const notes = [this.#note({ hook, by, decision })]
     if (decided.kind === 'refused') {
       const end = refusalOf(decided.refusal)
       return { kind: 'refused', end, effects: { ...decided.effects, notes } }
     }
     if (decision.record === true && !this.#sources.canRecord())
-      notes.push(this.#note({ hook, by, failed: NOT_RECORDED, fallback: 'continue' }))
+      notes.push(
+        this.#note({
+          ...{ hook, by, failed: NOT_RECORDED, fallback: 'continue' },
+          ...(decider !== null && { tenantId: decider }),
+        }),
+      )
     return { kind: 'goes_on', invite: decided.invite, effects: { ...decided.effects, notes } }
   }
 
@@ -116,15 +121,18 @@ export class CallHooks {
       : { kind: 'goes_on', invite, effects }
   }
 
-  /** Asks about a route. Undefined: no hook is asked about it. */
+  /**
+   * Asks about a route. Undefined: no hook is asked about it. `isSimulated`: no call follows.
+   */
   route(
     { start }: Pick<LiveCall, 'start'>,
     route: Route,
     calledNumber: string,
+    isSimulated = false,
   ): Promise<HookedRoute> | undefined {
     const isAsked = this.#sources.port.has('onRoute') && !isOfSupervisor(start)
     return isAsked && route.kind === 'candidates'
-      ? this.#askRoute(start, route, calledNumber)
+      ? this.#askRoute(start, route, calledNumber, isSimulated)
       : undefined
   }
 
@@ -132,11 +140,13 @@ export class CallHooks {
     { callUuid, callerNumber: from }: LiveCall['start'],
     route: Route & { readonly kind: 'candidates' },
     to: string,
+    isSimulated: boolean,
   ): Promise<HookedRoute> {
     const { direction, candidates } = route
     const hook = 'onRoute'
     const facts = candidates.map(candidateFacts)
-    const answer = await this.#ask(hook, { callUuid, from, to, direction, candidates: facts })
+    const asked = { callUuid, from, to, direction, candidates: facts }
+    const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { route, notes: [] }
     const refusedBy = (end: CallRefusal): Route => ({ kind: 'refused', direction, end })
     const failed = (failure: Failure): HookedRoute => ({
@@ -158,11 +168,16 @@ export class CallHooks {
   }
 
   /** Asks about the next destination. Undefined: the hook says nothing. */
-  async attempt(call: LiveCall, attempt: FailedAttempt): Promise<HookedAttempt> {
+  async attempt(
+    call: Pick<LiveCall, 'start'>,
+    attempt: FailedAttempt,
+    isSimulated = false,
+  ): Promise<HookedAttempt> {
     const { callUuid, calledNumber: to } = call.start
     const hook = 'onAttemptFailed'
     const answer = await this.#ask(hook, {
       callUuid,
+      ...(isSimulated && { isSimulated }),
       to,
       candidate: candidateFacts(attempt.destination),
       status: attempt.status,
@@ -207,9 +222,9 @@ export class CallHooks {
     return { at: this.#deps.now(), what: 'hook', ...note }
   }
 
-  #noteFailure({ hook, by, why, fallback }: Failure, callUuid: string): Note {
+  #noteFailure({ hook, by, why, tenantId, fallback }: Failure, callUuid: string): Note {
     this.#deps.log('warn', 'a hook has failed', { callUuid, hook, by, why, fallback })
-    return this.#note({ hook, by, failed: why, fallback })
+    return this.#note({ hook, by, failed: why, fallback, ...(tenantId != null && { tenantId }) })
   }
 
   #hookFailed(): CallRefusal {
@@ -221,6 +236,7 @@ interface Failure {
   readonly hook: DecidingHook
   readonly by: string
   readonly why: string
+  readonly tenantId?: number | null
   readonly fallback: HookFallback
 }
 

@@ -30,7 +30,10 @@ export interface CallStart {
   readonly sourceAddress: string
   /** The call began here: no INVITE was received. */
   readonly isOurs?: boolean
-  /** The call connects another node to a call of this node, and that node records the audio. */
+  /**
+   * The call connects another instance to a call of this instance, and that instance records the
+   * audio.
+   */
   readonly isRecordedElsewhere?: boolean
   /** The run of the application that calls. */
   readonly applicationRun?: number | undefined

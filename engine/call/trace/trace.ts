@@ -84,8 +84,10 @@ function readNote(note: Note): TraceEntry {
     case 'transfer':
       return { kind: 'decision', at, what, detail: { ...note.transfer } }
     case 'hook': {
-      const { hook, by, decision = null, failed = null, fallback = null } = note
-      return { kind: 'decision', at, what, detail: { hook, by, decision, failed, fallback } }
+      const { hook, by, decision = null, failed = null, fallback = null, tenantId } = note
+      const owner = tenantId != null && { tenantId }
+      const detail = { hook, by, decision, failed, fallback, ...owner }
+      return { kind: 'decision', at, what, detail }
     }
     case 'routed':
     default: {
@@ -152,9 +154,13 @@ function readMessage({ at, payload }: LoggedMessage, legs: readonly string[]): T
   return [{ kind: 'message', at, direction, leg, transport, address, text }]
 }
 
-/** A digest response can be guessed at, and an SDES key opens the media. */
+/**
+ * A digest response can be guessed at, an SDES key opens the media, and the headers between us and
+ * an application prove who it is.
+ */
 const withoutSecrets = (text: string): string =>
   text
+    .replace(/^(x-tollgate-[a-z]+):[^\r\n]*/gim, '$1: (not shown)')
     .replace(/^((?:proxy-)?authorization):[^\r\n]*/gim, '$1: (not shown)')
     .replace(/^(a=crypto:\d+ \S+ inline:)[^\r\n]*/gim, '$1(not shown)')
 

@@ -62,7 +62,7 @@ const extensionIdentity = (origin: ExtensionOrigin): Identity => ({
 export const isSame = (one: Identity, other: Identity): boolean =>
   partyKeyOf(one) === partyKeyOf(other)
 
-/** A text that identifies the party, the same on every node. */
+/** A text that identifies the party, the same on every instance. */
 export function partyKeyOf({ origin, number }: Identity): string {
   switch (origin.kind) {
     case 'extension':

@@ -1,6 +1,6 @@
 /**
- * Attended transfers across the nodes of the installation: which nodes may have a dialog, and
- * requests of other nodes.
+ * Attended transfers across the instances of the installation: which instances may have a dialog,
+ * and requests of other instances.
  */
 import { headerNamed, parseReplaces, type Replaces } from '../../../schema/sip/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -14,34 +14,34 @@ import { TRANSFER_TOKEN } from '../sip-headers.ts'
 import { TransferTokens } from './transfer-tokens.ts'
 
 export interface OtherInstancesDeps {
-  /** The name of this node. */
+  /** The name of this instance. */
   readonly self: string
-  /** 32 bytes that all nodes of the installation have, and nothing else. */
+  /** 32 bytes that all instances of the installation have, and nothing else. */
   readonly key: Buffer
   readonly peers: {
     find(name: string): PeerInstance | undefined
-    /** The names of the nodes that are alive, including this one. */
+    /** The names of the instances that are alive, including this one. */
     readonly alive: readonly string[]
   }
-  /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
+  /** Milliseconds UTC, by the clock of the machine: other instances have another steady one. */
   readonly wallNow: () => number
-  /** Whether this node records the call at the moment. */
+  /** Whether this instance records the call at the moment. */
   readonly isRecording: (callUuid: string) => boolean
   /** A token was forged, too old, or came from a wrong address. */
   readonly onRefused: (source: BindingSource) => void
-  /** A valid token has come from this address: it is the address of a node. */
+  /** A valid token has come from this address: it is the address of an instance. */
   readonly onInstanceAt: (address: string) => void
   readonly log: Log
 }
 
-/** The request of another node to replace a party of a call of this node. */
+/** The request of another instance to replace a party of a call of this instance. */
 export interface ReplacementRequest {
   readonly replaces: Replaces
-  /** Who has both calls, as that node knows it. */
+  /** Who has both calls, as that instance knows it. */
   readonly party: string
   /** How many transfers, one after the other, have led to it. */
   readonly transfersBefore: number
-  /** That node records the two parties from now on. */
+  /** That instance records the two parties from now on. */
   readonly isRecorded: boolean
 }
 
@@ -51,9 +51,9 @@ interface TransferFacts extends Pick<ReplacementRequest, 'party' | 'transfersBef
   readonly callUuid: string
 }
 
-/** Nodes are tried one after the other: a token is valid while the others refuse. */
+/** Instances are tried one after the other: a token is valid while the others refuse. */
 const LIFETIME_MS = 60_000
-/** The most by which the clocks of two nodes may differ. */
+/** The most by which the clocks of two instances may differ. */
 const MAX_SKEW_MS = 30_000
 
 export class TransferInstances {
@@ -65,7 +65,7 @@ export class TransferInstances {
     this.#tokens = new TransferTokens(deps.key)
   }
 
-  /** The nodes that may have this dialog of a party. */
+  /** The instances that may have this dialog of a party. */
   candidates(
     replaces: Replaces,
     { party, transfersBefore, callUuid }: TransferFacts,
@@ -101,16 +101,16 @@ export class TransferInstances {
     return 'refused'
   }
 
-  #isFrom(node: string, { sourceAddress }: SipRequest): boolean {
-    const { addresses = [] } = this.#deps.peers.find(node) ?? {}
+  #isFrom(instance: string, { sourceAddress }: SipRequest): boolean {
+    const { addresses = [] } = this.#deps.peers.find(instance) ?? {}
     return addresses.includes(canonicalAddress(sourceAddress))
   }
 
-  #isFresh({ issuer: node, issuedAt }: { readonly issuer: string; readonly issuedAt: number }) {
+  #isFresh({ issuer, issuedAt }: { readonly issuer: string; readonly issuedAt: number }) {
     const ageMs = this.#deps.wallNow() - issuedAt
     if (ageMs >= -MAX_SKEW_MS && ageMs <= LIFETIME_MS + MAX_SKEW_MS) return true
     const message = 'the token of another node is too old: compare the clocks'
-    this.#deps.log('warn', message, { node, ageMs })
+    this.#deps.log('warn', message, { node: issuer, ageMs })
     return false
   }
 }

@@ -59,7 +59,7 @@ export function takeRefer(
   })
 }
 
-/** The other call of the transferor may be on another node. */
+/** The other call of the transferor may be on another instance. */
 function attend(transfer: AttendedTransfer, deps: CallDeps): void {
   if (!isKnownHere(transfer.replaces, deps) && attendAtOtherInstance(transfer, deps)) return
   deps.dispatch(attended(transfer, deps))
@@ -127,10 +127,11 @@ function semiAttended(
 }
 
 /**
- * An attended transfer whose other call another node has (RFC 5589 §7.3): this node calls that one
- * for the transferee, with Replaces, and there the transferee takes the place of the transferor.
- * Each of the two calls keeps its record and its account on its node. The call between the nodes
- * has a record of its own on both, and is free, because it calls no destination.
+ * An attended transfer whose other call another instance has (RFC 5589 §7.3): this instance calls
+ * that one for the transferee, with Replaces, and there the transferee takes the place of the
+ * transferor. Each of the two calls keeps its record and its account on its instance. The call
+ * between the instances has a record of its own on both, and is free, because it calls no
+ * destination.
  */
 export interface AttendedTransfer {
   readonly transferor: LiveLeg
@@ -140,7 +141,7 @@ export interface AttendedTransfer {
   readonly replaces: Replaces
 }
 
-/** False: there is no other node that could have the dialog. */
+/** False: there is no other instance that could have the dialog. */
 function attendAtOtherInstance(transfer: AttendedTransfer, deps: CallDeps): boolean {
   const { transferor, transferee, target, payer, replaces } = transfer
   const { callUuid: itsUuid } = transferee

@@ -74,9 +74,10 @@ function tenantOf({ callUuid, side }: LiveLeg, deps: CallDeps): number | null {
   return origin?.kind === 'extension' ? origin.tenantId : null
 }
 
-// INVITE with Replaces (RFC 3891) of another node, by which it finishes an attended transfer: its
-// caller takes the place of the transferor in a call of this node. As on one node, both calls must
-// have the same party, and neither charges anything for it. A refused INVITE has no record.
+// INVITE with Replaces (RFC 3891) of another instance, by which it finishes an attended transfer:
+// its caller takes the place of the transferor in a call of this instance. As on one instance, both
+// calls must have the same party, and neither charges anything for it. A refused INVITE has no
+// record.
 
 export function replaceForOtherInstance(
   request: ReceivedRequest,
@@ -143,7 +144,8 @@ function callerToReplace(call: LiveCall, { party }: ReplacementRequest): Replace
 }
 
 /**
- * Begins the call of the other node: its caller is the other node, its callee the party that stays.
+ * Begins the call of the other instance: its caller is the other instance, its callee the party
+ * that stays.
  */
 function begin(
   request: ReceivedRequest,

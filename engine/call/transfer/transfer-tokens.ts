@@ -1,8 +1,8 @@
 /**
- * The token proves to another node who has asked for an attended transfer between calls of two
- * nodes. Only nodes can read and write tokens: they are encrypted and authenticated with a key that
- * is derived from SECRET_KEY, and bound to the node that reads them and to the dialog that is
- * replaced.
+ * The token proves to another instance who has asked for an attended transfer between calls of two
+ * instances. Only instances can read and write tokens: they are encrypted and authenticated with a
+ * key that is derived from SECRET_KEY, and bound to the instance that reads them and to the dialog
+ * that is replaced.
  */
 import { hkdfSync } from 'node:crypto'
 import { SecretBox } from '../../../schema/secrets/secret-box.ts'
@@ -11,16 +11,16 @@ import type { Replaces } from '../../../schema/sip/index.ts'
 export interface TransferToken {
   /** Who has both calls, as `partyKeyOf` names it. */
   readonly party: string
-  /** The node that has made it. */
+  /** The instance that has made it. */
   readonly issuer: string
   /** Milliseconds UTC. */
   readonly issuedAt: number
   /**
    * How many transfers, one after the other, have led to it: a loop of machines may lead across
-   * nodes.
+   * instances.
    */
   readonly transfersBefore: number
-  /** That node records the call of the transferee, and so the two parties from now on. */
+  /** That instance records the call of the transferee, and so the two parties from now on. */
   readonly isRecorded: boolean
 }
 
@@ -34,12 +34,12 @@ const SEALED = 'enc1:'
 export class TransferTokens {
   readonly #box: SecretBox
 
-  /** @param key 32 bytes that all nodes of the installation have, and nothing else. */
+  /** @param key 32 bytes that all instances of the installation have, and nothing else. */
   constructor(key: Buffer) {
     this.#box = new SecretBox(Buffer.from(hkdfSync('sha256', key, '', PURPOSE, 32)))
   }
 
-  /** @param holder the node that reads it. */
+  /** @param holder the instance that reads it. */
   write(token: TransferToken, holder: string, replaces: Replaces): string {
     const { party, issuer, issuedAt, transfersBefore, isRecorded } = token
     const fields: Fields = [party, issuer, issuedAt, transfersBefore, isRecorded]
@@ -64,7 +64,7 @@ type Fields = readonly [
   issuer: string,
   issuedAt: number,
   transfersBefore: number,
-  /** Absent: a node of an earlier version has written it. */
+  /** Absent: an instance of an earlier version has written it. */
   isRecorded?: boolean,
 ]
 

@@ -70,7 +70,7 @@ export interface Short {
   readonly payer: Customer
   /** 0: no money is to be obtained. */
   readonly amountMicros: number
-  /** Its start counts. False: other nodes are to be asked for room. */
+  /** Its start counts. False: other instances are to be asked for room. */
   readonly isCounted: boolean
   /** Caps on which so much is to be obtained; absent: enough is held. */
   readonly capped?: { readonly meters: readonly Meter[]; readonly amountMicros: number }
@@ -80,7 +80,7 @@ export interface Short {
 export interface DecidedBy {
   readonly funds: FundsSource
   readonly counting?: Counting
-  /** Room for the call, of other nodes, too. Absent: they may be asked for it. */
+  /** Room for the call, of other instances, too. Absent: they may be asked for it. */
   readonly held?: HeldSlots
   readonly caps?: CapsBy
 }

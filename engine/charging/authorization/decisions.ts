@@ -50,7 +50,7 @@ export class Decisions {
     return Object.fromEntries(this.#verdicts)
   }
 
-  /** Decides at once, unless the database is asked for money, or other nodes for room. */
+  /** Decides at once, unless the database is asked for money, or other instances for room. */
   authorize(request: AuthorizationRequest): Authorization | Promise<Authorization> {
     const isRepeated = this.#isKnown(request)
     const decision = this.#decide(request, 'ask', 'ask')

@@ -20,7 +20,7 @@ interface CustomersDeps {
   readonly store: Store
   /** Milliseconds by the steady clock. */
   readonly now: () => number
-  /** Present where other nodes draw from the same wallets and limits. */
+  /** Present where other instances draw from the same wallets and limits. */
   readonly shared?: SharedWith | undefined
 }
 

@@ -18,7 +18,7 @@ export interface CdrOutboxDeps {
   readonly store: Store
   readonly writes: WriteQueue
   /** `NODE_NAME`. */
-  readonly node: string
+  readonly instance: string
   /** Milliseconds by the steady clock (schema/clock.ts). */
   readonly now: () => number
   readonly schedule: Schedule
@@ -67,7 +67,7 @@ export class CdrOutbox {
   }
 
   /**
-   * Sends the reports again that the last run of this node had taken. Its clock may have been
+   * Sends the reports again that the last run of this instance had taken. Its clock may have been
    * ahead: reports do not wait for its times. Nothing is taken before: its claim would be released
    * with theirs.
    */
@@ -92,9 +92,9 @@ export class CdrOutbox {
     this.#cancelWakeUp?.()
   }
 
-  /** Lets others take what this node has taken. */
+  /** Lets others take what this instance has taken. */
   async release(): Promise<void> {
-    await this.#statements.release.run({ node: this.#deps.node })
+    await this.#statements.release.run({ instance: this.#deps.instance })
   }
 
   /**
@@ -121,7 +121,7 @@ export class CdrOutbox {
     const room = (this.#silences > 0 ? 1 : maxInFlight) - this.#inFlight.size
     if (room <= 0) return
     const now = this.#deps.now()
-    const claim = { node: this.#deps.node, now, until: now + CLAIM_MS }
+    const claim = { instance: this.#deps.instance, now, until: now + CLAIM_MS }
     const rows = await this.#statements.take(claim, room, this.#inFlight)
     for (const row of rows) {
       this.#inFlight.add(row.call_uuid)
@@ -324,8 +324,8 @@ export function outboxStatements(store: Store) {
             .where('cost_micros', '<>', 0),
         ),
     ),
-    release: prepare(store, (db, param: Param<{ node: string }>) =>
-      db.updateTable('cdr_outbox').set(unclaimed).where('claimed_by', '=', param('node')),
+    release: prepare(store, (db, param: Param<{ instance: string }>) =>
+      db.updateTable('cdr_outbox').set(unclaimed).where('claimed_by', '=', param('instance')),
     ),
   }
 }

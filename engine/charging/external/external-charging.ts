@@ -34,7 +34,7 @@ export interface ExternalChargingDeps {
   /** Present where another server may take over without what this one has committed last. */
   readonly keeping?: EndRetention | undefined
   /** `NODE_NAME`. */
-  readonly node: string
+  readonly instance: string
   readonly url: string
   readonly token: string | undefined
   readonly timeoutMs: number

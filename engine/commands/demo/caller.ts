@@ -9,12 +9,12 @@ const shortestTalkMs = 1_000
 const longestTalkMs = 4_000
 
 /**
- * Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. The nodes
- * of the platform take turns; calls through each come from a number of their own.
+ * Places a call every second to numbers 15550200 to 15550209, and hangs up after a while. The
+ * instances take turns; calls through each come from a number of their own.
  */
 export function placeCalls(
   client: UserAgent,
-  nodes: readonly { readonly sipPort: number }[],
+  instances: readonly { readonly sipPort: number }[],
   context: CommandContext,
 ): () => void {
   let calls = 0
@@ -31,8 +31,8 @@ export function placeCalls(
     conversations.add(hangUp)
   }
   const place = () => {
-    const turn = calls % nodes.length
-    const uri = `sip:1555020${calls % 10}@127.0.0.1:${nodes[turn]?.sipPort ?? 5060}`
+    const turn = calls % instances.length
+    const uri = `sip:1555020${calls % 10}@127.0.0.1:${instances[turn]?.sipPort ?? 5060}`
     const headers = { From: `<sip:${callerNumber(turn)}@localhost>` }
     calls += 1
     client.invite(

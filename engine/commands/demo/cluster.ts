@@ -1,5 +1,5 @@
 /**
- * `tollgate demo --nodes N`: nodes that share a temporary PostgreSQL server, with demo calls
+ * `tollgate demo --nodes N`: instances that share a temporary PostgreSQL server, with demo calls
  * through all of them.
  */
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs'
@@ -16,18 +16,18 @@ import { callerNumber, demoSeed } from './demo-data.ts'
 import {
   findPostgres,
   type InstanceProcess,
-  startNode,
+  startInstance,
   TemporaryPostgres,
 } from './temporary-postgres.ts'
 import { reportCalls } from './report.ts'
 
-const MAX_NODES = 9
+const MAX_INSTANCES = 9
 
 /** @throws {WrongUsage} it is no such number. */
 export function instanceCountOf(text: string): number {
   const count = Number(text)
-  if (Number.isInteger(count) && count >= 2 && count <= MAX_NODES) return count
-  throw new WrongUsage(`--nodes ${text}: allowed is a number from 2 to ${MAX_NODES}`)
+  if (Number.isInteger(count) && count >= 2 && count <= MAX_INSTANCES) return count
+  throw new WrongUsage(`--nodes ${text}: allowed is a number from 2 to ${MAX_INSTANCES}`)
 }
 
 const install =
@@ -118,40 +118,41 @@ async function startCluster(
   }
   const startOne = async (name: string, index: number): Promise<InstanceProcess> => {
     const environment = { ...shared, ...addressesOf(index, context) }
-    const node = await startNode({ name, folder }, environment, context)
-    closers.push(() => node.stop())
-    return node
+    const instance = await startInstance({ name, folder }, environment, context)
+    closers.push(() => instance.stop())
+    return instance
   }
   // The first makes the user that may sign in.
   const first = await startOne(names[0] ?? 'demo-1', 0)
   const others = await Promise.all(names.slice(1).map((name, index) => startOne(name, index + 1)))
-  const nodes = [first, ...others]
-  printSummary(nodes, postgres.url, context)
+  const instances = [first, ...others]
+  printSummary(instances, postgres.url, context)
   const stopReport = reportCalls(store, context, (caller) => {
     const index = names.findIndex((_, each) => callerNumber(each) === caller)
     return names[index]
   })
   closers.push(async () => {
-    await Promise.all(nodes.map((node) => node.stop()))
+    await Promise.all(instances.map((instance) => instance.stop()))
     await stopReport()
   })
-  closers.push(placeCalls(phone.client, nodes, context))
-  const ends = nodes.map(async (node) => {
-    const how = await node.ended
-    context.print(`demo: node ${node.name} has ended: ${how}`)
+  closers.push(placeCalls(phone.client, instances, context))
+  const ends = instances.map(async (instance) => {
+    const how = await instance.ended
+    context.print(`demo: node ${instance.name} has ended: ${how}`)
   })
   return { allEnded: Promise.all(ends) }
 }
 
 function printSummary(
-  nodes: readonly InstanceProcess[],
+  instances: readonly InstanceProcess[],
   url: string,
   context: CommandContext,
 ): void {
   context.print(
-    `demo: ${nodes.length} nodes, three PBX nodes and callers; database ${url}; Ctrl-C stops it`,
+    `demo: ${instances.length} nodes, three PBX nodes and callers; ` +
+      `database ${url}; Ctrl-C stops it`,
   )
-  for (const [index, { name, pid, api, sipPort }] of nodes.entries())
+  for (const [index, { name, pid, api, sipPort }] of instances.entries())
     context.print(
       `demo: node ${name}: process ${pid}, SIP 127.0.0.1:${sipPort}, calls of ` +
         `${callerNumber(index)}, console http://${api}/`,

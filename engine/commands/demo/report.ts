@@ -5,20 +5,20 @@ import type { CommandContext } from '../command.ts'
 
 const POLL_MS = 200
 /**
- * Several nodes store records at the same time: one with a lower number may be seen after a higher
- * one.
+ * Several instances store records at the same time: one with a lower number may be seen after a
+ * higher one.
  */
 const LATE = 100
 
 /**
  * Prints a line for each call record as it is stored, until the returned function is called.
  *
- * @param nodeOf the node of the platform that has calls of this number; undefined: there is one.
+ * @param instanceOf the instance that has calls of this number; undefined: there is one.
  */
 export function reportCalls(
   store: Store,
   context: CommandContext,
-  nodeOf: (caller: string) => string | undefined = () => undefined,
+  instanceOf: (caller: string) => string | undefined = () => undefined,
 ): () => Promise<void> {
   let last = 0
   let printed = new Set<number>()
@@ -27,8 +27,8 @@ export function reportCalls(
       last = Math.max(last, call.id)
       if (printed.has(call.id)) continue
       printed.add(call.id)
-      const node = nodeOf(call.caller)
-      context.print(node === undefined ? lineOf(call) : `${lineOf(call)}  by ${node}`)
+      const instance = instanceOf(call.caller)
+      context.print(instance === undefined ? lineOf(call) : `${lineOf(call)}  by ${instance}`)
     }
     printed = new Set([...printed].filter((id) => id > last - LATE))
   }

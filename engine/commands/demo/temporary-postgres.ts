@@ -179,7 +179,7 @@ export function endWith(
   spawn('sh', ['-c', script, 'sh', ...words], { detached: true, stdio: 'ignore' }).unref()
 }
 
-/** One node of a demo with several: a process of this program that serves. */
+/** One instance of a demo with several: a process of this program that serves. */
 export interface InstanceProcess {
   readonly name: string
   readonly pid: number
@@ -188,12 +188,12 @@ export interface InstanceProcess {
   readonly sipPort: number
   /** Resolves with how it has ended. */
   readonly ended: Promise<string>
-  /** The live calls of the node may finish for a moment. */
+  /** The live calls of the instance may finish for a moment. */
   stop(): Promise<void>
 }
 
 /** Resolves when it serves. @throws {Error} it has ended before. */
-export async function startNode(
+export async function startInstance(
   { name, folder }: { readonly name: string; readonly folder: string },
   environment: Readonly<Record<string, string | undefined>>,
   context: Pick<CommandContext, 'pid' | 'print'>,
@@ -201,7 +201,7 @@ export async function startNode(
   const { execPath, execArgv, argv } = process
   const child = spawn(execPath, [...execArgv, resolve(argv[1] ?? ''), 'serve'], {
     env: { ...environment, NODE_NAME: name, DATABASE_PATH: join(folder, `${name}.db`) },
-    // In another folder the node would read the `.env` of an installation.
+    // In another folder the instance would read the `.env` of an installation.
     cwd: folder,
     // It has a session of its own: Ctrl-C is for the demo, which stops the calls first.
     detached: true,

@@ -102,7 +102,10 @@ export class AskedWebhook {
     const outcome = await this.#timed(call).finally(end)
     if (outcome.kind === 'failed') return this.#failed(outcome)
     this.#breaker.succeeded()
-    if (key !== undefined) this.#cache?.keep(key, outcome.answer, outcome.bytes, steadyNow())
+    // The receiver may say something else of a simulation.
+    const isKept = call.isSimulated !== true
+    if (isKept && key !== undefined)
+      this.#cache?.keep(key, outcome.answer, outcome.bytes, steadyNow())
     return this.#given(outcome.answer)
   }
 
@@ -206,7 +209,9 @@ export class AskedWebhook {
 
   #failure(why: string): Answer {
     this.#figures.failed += 1
-    return { kind: 'failed', by: this.name, why, fallback: this.record.fallback }
+    const { tenantId, fallback } = this.record
+    const owner = tenantId !== null && { tenantId }
+    return { kind: 'failed', by: this.name, why, ...owner, fallback }
   }
 }
 

@@ -24,7 +24,10 @@ interface RecordedCalls {
   list(): readonly ActiveCall[]
   /** The recording setting of the extensions of its parties. */
   wishOf(callUuid: string): CallRecording
-  /** The call connects another node to a call of this node, and that node records the audio. */
+  /**
+   * The call connects another instance to a call of this instance, and that instance records the
+   * audio.
+   */
   isRecordedElsewhere(callUuid: string): boolean
   /** Undefined: no leg of this call. */
   sideOf(callUuid: string, legId: string): 'caller' | 'callee' | undefined
@@ -75,7 +78,7 @@ export class Recorder {
   readonly #recordings = new Map<string, Recording>()
   readonly #bySession = new Map<string, Recording>()
   readonly #tone = beepWav()
-  /** Live calls that are recorded, also as part of another recording, or by another node. */
+  /** Live calls that are recorded, also as part of another recording, or by another instance. */
   readonly #captured = new Set<string>()
 
   constructor(deps: RecorderDeps) {

@@ -260,7 +260,7 @@ export type ExtensionAt = (
 /**
  * The recording setting of a call, known when its destination is dialled. The call of a supervisor
  * is never recorded: the supervised parties may have chosen not to be recorded. A call that another
- * node records is not recorded twice.
+ * instance records is not recorded twice.
  */
 export function recordingWish(
   call: Pick<LiveCall, 'start' | 'origin' | 'destination' | 'dialing' | 'isToBeRecorded'>,

@@ -1,8 +1,8 @@
 /**
- * Flow tokens (RFC 5626 §5.1): data about a phone that a node sends to another one, or to itself,
- * in a Route. Only nodes can read and make one: it is encrypted and authenticated with a key that
- * is derived from SECRET_KEY. Each is bound to the node that reads it, and to the phone's Contact
- * or to the Call-ID. Pure.
+ * Flow tokens (RFC 5626 §5.1): data about a phone that an instance sends to another one, or to
+ * itself, in a Route. Only instances can read and make one: it is encrypted and authenticated with
+ * a key that is derived from SECRET_KEY. Each is bound to the instance that reads it, and to the
+ * phone's Contact or to the Call-ID. Pure.
  */
 import { hkdfSync } from 'node:crypto'
 import { SecretBox } from '../../../schema/secrets/secret-box.ts'
@@ -15,38 +15,39 @@ export interface Home {
 }
 
 /**
- * Asks the node that holds the flow of a phone to send it a request. For the phone's Contact alone.
+ * Asks the instance that holds the flow of a phone to send it a request. For the phone's Contact
+ * alone.
  */
 export interface CallToken extends Home {
   readonly kind: 'call'
-  /** The node that has made it: no other one may use it. */
+  /** The instance that has made it: no other one may use it. */
   readonly issuer: string
   /** Milliseconds UTC. */
   readonly issuedAt: number
 }
 
-/** Requests of the node in a dialog, on their way to the phone. For one Call-ID. */
+/** Requests of the instance in a dialog, on their way to the phone. For one Call-ID. */
 export interface ToPhoneToken extends Home {
   readonly kind: 'to-phone'
-  /** The node that has the other side of the dialog. */
-  readonly node: string
+  /** The instance that has the other side of the dialog. */
+  readonly instance: string
   /** The flow of the phone when the dialog began. */
   readonly flow: BindingSource
 }
 
-/** Requests of the phone in that dialog, on their way to the node. For one Call-ID. */
+/** Requests of the phone in that dialog, on their way to the instance. For one Call-ID. */
 export interface ToInstanceToken extends Home {
-  readonly kind: 'to-node'
-  readonly node: string
+  readonly kind: 'to-instance'
+  readonly instance: string
   /** Address of the phone when the dialog began. */
   readonly address: string
 }
 
 export type FlowToken = CallToken | ToPhoneToken | ToInstanceToken
 
-/** The node and the request that a token is bound to. */
+/** The instance and the request that a token is bound to. */
 export interface TokenUse {
-  /** The node that reads it. */
+  /** The instance that reads it. */
   readonly holder: string
   readonly uri: string
   readonly callId: string
@@ -62,7 +63,7 @@ type TokenScope = keyof typeof prefixes
 export class FlowTokens {
   readonly #box: SecretBox
 
-  /** @param key 32 bytes that all nodes of the installation have, and nothing else. */
+  /** @param key 32 bytes that all instances of the installation have, and nothing else. */
   constructor(key: Buffer) {
     this.#box = new SecretBox(Buffer.from(hkdfSync('sha256', key, '', PURPOSE, 32)))
   }
@@ -121,11 +122,11 @@ function fieldsOf(token: FlowToken): Fields {
       return ['c', domain, extension, token.issuer, token.issuedAt]
     case 'to-phone': {
       const { protocol, address, port } = token.flow
-      return ['p', domain, extension, token.node, protocol, address, port]
+      return ['p', domain, extension, token.instance, protocol, address, port]
     }
-    case 'to-node':
+    case 'to-instance':
     default:
-      return ['n', domain, extension, token.node, token.address]
+      return ['n', domain, extension, token.instance, token.address]
   }
 }
 
@@ -137,10 +138,10 @@ function tokenOf(fields: Fields): FlowToken {
       return { kind: 'call', domain, extension, issuer: fields[3], issuedAt: fields[4] }
     case 'p': {
       const flow = { protocol: fields[4], address: fields[5], port: fields[6] }
-      return { kind: 'to-phone', domain, extension, node: fields[3], flow }
+      return { kind: 'to-phone', domain, extension, instance: fields[3], flow }
     }
     case 'n':
     default:
-      return { kind: 'to-node', domain, extension, node: fields[3], address: fields[4] }
+      return { kind: 'to-instance', domain, extension, instance: fields[3], address: fields[4] }
   }
 }

@@ -4,39 +4,39 @@ import { sipTarget } from '../../../schema/net/sip-target.ts'
 import type { PeerInstance } from './phone-hop.ts'
 import { canonicalAddress } from '../../../schema/net/ip-address.ts'
 
-/** The installation that a process is a node of. */
+/** The installation that a process is an instance of. */
 export interface Installation {
-  /** The name of this node. */
+  /** The name of this instance. */
   readonly self: string
-  /** 32 bytes that all nodes have, and nothing else. */
+  /** 32 bytes that all instances have, and nothing else. */
   readonly key: Buffer
-  readonly nodes: () => readonly KnownInstance[]
+  readonly instances: () => readonly KnownInstance[]
 }
 
-/** A node in the registry of the installation. */
+/** An instance in the registry of the installation. */
 export interface KnownInstance {
   /** `NODE_NAME` */
   readonly name: string
-  /** A SIP URI without a user, by which other nodes reach it; null: by none. */
+  /** A SIP URI without a user, by which other instances reach it; null: by none. */
   readonly sipUri: string | null
   /**
    * Addresses that its requests may come from, besides that of its SIP URI; some may be unreachable
-   * for other nodes.
+   * for other instances.
    */
   readonly addresses: readonly string[]
   /** Its heartbeat is recent. */
   readonly isAlive: boolean
-  /** Milliseconds UTC, by one clock for all nodes. */
+  /** Milliseconds UTC, by one clock for all instances. */
   readonly heartbeatAt: number
   /** Grows with each start. Absent: it is not known. */
   readonly epoch?: number
 }
 
 export interface PeerInstancesDeps {
-  /** The name of this node. */
+  /** The name of this instance. */
   readonly self: string
-  /** All nodes, this one too. From memory. */
-  readonly nodes: () => readonly KnownInstance[]
+  /** All instances, this one too. From memory. */
+  readonly instances: () => readonly KnownInstance[]
   /** Milliseconds by the steady clock. */
   readonly now: () => number
   readonly hosts: {
@@ -48,25 +48,25 @@ export interface PeerInstancesDeps {
   readonly log: Log
 }
 
-/** A node that did not answer, and its heartbeat at that time. */
+/** An instance that did not answer, and its heartbeat at that time. */
 interface Suspicion {
   readonly heartbeatAt: number
   readonly until: number
 }
 
-/** Every packet of a stranger asks whether it comes from a node. */
+/** Every packet of a stranger asks whether it comes from an instance. */
 const REFRESH_MS = 500
 /**
- * A node may have died after a heartbeat that is read here later: one of so much later proves that
- * it lives.
+ * An instance may have died after a heartbeat that is read here later: one of so much later proves
+ * that it lives.
  */
 const PROOF_MS = 2_500
 /**
- * After so long a suspected node is tried again: without the database server there are no
+ * After so long a suspected instance is tried again: without the database server there are no
  * heartbeats.
  */
 const SUSPECT_MS = 10_000
-/** A token proves for so long that its source is a node. */
+/** A token proves for so long that its source is an instance. */
 const PROVEN_MS = 600_000
 const DEFAULT_PORTS = { udp: 5_060, tcp: 5_060, tls: 5_061 } as const
 
@@ -76,13 +76,13 @@ export class PeerInstances {
   #version = -1
   #watched = ''
   #byName: ReadonlyMap<string, PeerInstance> = new Map<string, PeerInstance>()
-  /** Addresses of the SIP URIs of other nodes. */
+  /** Addresses of the SIP URIs of other instances. */
   #addresses: ReadonlySet<string> = new Set<string>()
-  /** Addresses of the SIP URI of this node that no other node announces. */
+  /** Addresses of the SIP URI of this instance that no other instance announces. */
   #own: ReadonlySet<string> = new Set<string>()
   /** Number of instances that announce an address, besides those of SIP URIs. */
   #announced: ReadonlyMap<string, number> = new Map<string, number>()
-  /** Announced addresses that have sent a token, and until when that proves a node. */
+  /** Announced addresses that have sent a token, and until when that proves an instance. */
   readonly #provenUntil = new Map<string, number>()
   readonly #suspects = new Map<string, Suspicion>()
 
@@ -90,18 +90,18 @@ export class PeerInstances {
     this.#deps = deps
   }
 
-  /** Undefined: there is no such node, or it has no usable SIP URI. */
+  /** Undefined: there is no such instance, or it has no usable SIP URI. */
   find(name: string): PeerInstance | undefined {
     this.#follow()
     return this.#byName.get(name)
   }
 
   /**
-   * Whether only requests of a node come from this address: that of another node's SIP URI, or one
-   * that a node announces and from where it has shown a token lately. A machine announces addresses
-   * of containers and tunnels, too, by which strangers may come here; and an address that several
-   * nodes announce identifies none. This node sends itself nothing: a request from its own address
-   * was sent, or passed on, by another program of the machine.
+   * Whether only requests of an instance come from this address: that of another instance's SIP
+   * URI, or one that an instance announces and from where it has shown a token lately. A machine
+   * announces addresses of containers and tunnels, too, by which strangers may come here; and an
+   * address that several instances announce identifies none. This instance sends itself nothing: a
+   * request from its own address was sent, or passed on, by another program of the machine.
    */
   has(address: string): boolean {
     this.#follow()
@@ -113,8 +113,8 @@ export class PeerInstances {
   }
 
   /**
-   * Whether a node announces this address; that of our own SIP URI counts only if another node
-   * announces it, too.
+   * Whether an instance announces this address; that of our own SIP URI counts only if another
+   * instance announces it, too.
    */
   isAnnounced(address: string): boolean {
     this.#follow()
@@ -122,7 +122,7 @@ export class PeerInstances {
     return this.#addresses.has(source) || (this.#announced.has(source) && !this.#own.has(source))
   }
 
-  /** A token that only a node can have made has come from this address. */
+  /** A token that only an instance can have made has come from this address. */
   noteToken(address: string): void {
     this.#follow()
     const source = canonicalAddress(address)
@@ -136,19 +136,19 @@ export class PeerInstances {
   }
 
   /**
-   * Whether this run of a node is over, or silent for so long that it may be dead. That it did not
-   * answer one request does not count: what it has passed on may go on.
+   * Whether this run of an instance is over, or silent for so long that it may be dead. That it did
+   * not answer one request does not count: what it has passed on may go on.
    */
   isLost(name: string, run: number | undefined): boolean {
-    const known = this.#deps.nodes().find((node) => node.name === name)
+    const known = this.#deps.instances().find((instance) => instance.name === name)
     if (known?.isAlive !== true) return true
     return run !== undefined && known.epoch !== undefined && known.epoch !== run
   }
 
   /** A request to it was not answered: it counts as gone until a heartbeat proves that it lives. */
   suspect(name: string): void {
-    const { nodes, now, log } = this.#deps
-    const known = nodes().find((node) => node.name === name)
+    const { instances, now, log } = this.#deps
+    const known = instances().find((instance) => instance.name === name)
     if (known === undefined) return
     if (!this.#suspects.has(name))
       log('warn', 'a node does not answer: its phones are not called until it answers again', {
@@ -169,12 +169,12 @@ export class PeerInstances {
   }
 
   #follow(): void {
-    const { self, nodes, hosts, now } = this.#deps
+    const { self, instances, hosts, now } = this.#deps
     if (now() - this.#readAt < REFRESH_MS && hosts.version === this.#version) return
-    const places = nodes().flatMap((node) => {
-      const sip = placeOf(node.sipUri)
-      const isAlive = node.isAlive && !this.#isSuspect(node)
-      return sip === undefined ? [] : [{ ...node, isAlive, sip }]
+    const places = instances().flatMap((instance) => {
+      const sip = placeOf(instance.sipUri)
+      const isAlive = instance.isAlive && !this.#isSuspect(instance)
+      return sip === undefined ? [] : [{ ...instance, isAlive, sip }]
     })
     const names = places.map(({ sip }) => sip.host)
     if (names.join() !== this.#watched) hosts.watch('nodes', names)

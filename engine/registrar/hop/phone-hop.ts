@@ -1,14 +1,14 @@
 /**
- * Phones across nodes. A phone behind NAT, or on a stream, is reached only from the node that holds
- * its flow. Another node sends requests for it there, with a flow token as Route, and the holder
- * forwards them as an edge proxy does (RFC 5626 §5.3). The node that sends has authorized the call,
- * and charges and records it; the holder does none of it.
+ * Phones across instances. A phone behind NAT, or on a stream, is reached only from the instance
+ * that holds its flow. Another instance sends requests for it there, with a flow token as Route,
+ * and the holder forwards them as an edge proxy does (RFC 5626 §5.3). The instance that sends has
+ * authorized the call, and charges and records it; the holder does none of it.
  *
  * A stranger, or a phone, gains nothing by a token that it has seen. The token of a call is never
  * shown to a phone; it lives for a minute, leads to one Contact, and is taken from the address of
- * the node alone that has made it. Those in a dialog lead to that node's SIP port or to that phone,
- * whatever else the request says, and only for one Call-ID. Tokens of dialogs have no end: a route
- * set never changes (RFC 3261 §12.2), and the longest call must be able to end.
+ * the instance alone that has made it. Those in a dialog lead to that instance's SIP port or to
+ * that phone, whatever else the request says, and only for one Call-ID. Tokens of dialogs have no
+ * end: a route set never changes (RFC 3261 §12.2), and the longest call must be able to end.
  */
 import { hostPort } from '../../../schema/sip/index.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -29,9 +29,9 @@ import {
   type ToPhoneToken,
 } from './flow-token.ts'
 
-/** A node as the others see it. */
+/** An instance as the others see it. */
 export interface PeerInstance {
-  /** The SIP address for requests of other nodes. */
+  /** The SIP address for requests of other instances. */
   readonly sip: {
     /** IPv6 without brackets. */
     readonly host: string
@@ -47,19 +47,19 @@ export interface PeerInstance {
 }
 
 export interface PhoneHopDeps {
-  /** The name of this node. */
+  /** The name of this instance. */
   readonly self: string
-  /** Undefined: there is no such node, or it cannot be reached. */
+  /** Undefined: there is no such instance, or it cannot be reached. */
   readonly peer: (name: string) => PeerInstance | undefined
-  /** 32 bytes that all nodes of the installation have, and nothing else. */
+  /** 32 bytes that all instances of the installation have, and nothing else. */
   readonly key: Buffer
-  /** Milliseconds UTC, by the clock of the machine: other nodes have another steady one. */
+  /** Milliseconds UTC, by the clock of the machine: other instances have another steady one. */
   readonly wallNow: () => number
   /** Living ones. */
   readonly bindingsOf: (home: Home) => readonly Binding[]
   /** A token is forged, too old, or comes from where it must not. */
   readonly onRefused: (source: BindingSource) => void
-  /** A token that only a node can have, and no phone, has come from this address. */
+  /** A token that only an instance can have, and no phone, has come from this address. */
   readonly onToken: (address: string) => void
   readonly log: Log
 }
@@ -91,7 +91,7 @@ const LIFETIME_MS = 60_000
 /** Difference that the clocks of two instances may have. */
 const MAX_SKEW_MS = 30_000
 
-/** As a node waits for phones of its own. */
+/** As an instance waits for phones of its own. */
 const PHONE_TIMEOUT_MS = 4_000
 
 /** Requests that are sent to phones outside dialogs. */
@@ -109,19 +109,19 @@ export class PhoneHop {
 
   /** Whether a phone can be called from here. */
   isReachable(binding: Binding): boolean {
-    const { node: holder, path } = binding
+    const { holder, path } = binding
     if (holder === this.#deps.self || path.length > 0 || isReachedByContact(binding)) return true
     return this.#deps.peer(holder)?.isAlive === true
   }
 
   /**
-   * How a phone is called from here; undefined: not at all, for the node that holds its flow is
+   * How a phone is called from here; undefined: not at all, for the instance that holds its flow is
    * gone.
    */
   targetOf(binding: Binding, home: Home): ContactTarget | undefined {
     const target = targetOf(binding)
-    const { node: holder, contact: uri, path } = binding
-    // RFC 3327: the flow is that of a proxy, which every node reaches by its address.
+    const { holder, contact: uri, path } = binding
+    // RFC 3327: the flow is that of a proxy, which every instance reaches by its address.
     if (holder === this.#deps.self || path.length > 0) return target
     const peer = this.#deps.peer(holder)
     if (peer?.isAlive !== true) return isReachedByContact(binding) ? target : undefined
@@ -163,7 +163,7 @@ export class PhoneHop {
         return this.#begin(token, request)
       case 'to-phone':
         return this.#toPhone(token, request)
-      case 'to-node':
+      case 'to-instance':
       default:
         return this.#toInstance(token, request)
     }
@@ -191,42 +191,42 @@ export class PhoneHop {
     const nextHop = uriOf(flow)
     if (request.method !== 'INVITE') return { kind: 'forwarded', nextHop }
     const use = { holder: this.#deps.self, uri: '', callId: request.callId }
-    const dialog = { domain, extension, node: issuer }
+    const dialog = { domain, extension, instance: issuer }
     const { address } = flow
     const toCallee = this.#tokens.write({ kind: 'to-phone', ...dialog, flow }, use)
-    const toCaller = this.#tokens.write({ kind: 'to-node', ...dialog, address }, use)
+    const toCaller = this.#tokens.write({ kind: 'to-instance', ...dialog, address }, use)
     const recordRoute = { toCallee, toCaller }
     return { kind: 'forwarded', nextHop, recordRoute, patienceMs: PHONE_TIMEOUT_MS }
   }
 
   /** A phone that has registered again is reached by its new flow. */
   #toPhone(token: ToPhoneToken, request: HopRequest): HopVerdict | undefined {
-    if (!request.isInDialog || !this.#isFrom(token.node, request)) return undefined
+    if (!request.isInDialog || !this.#isFrom(token.instance, request)) return undefined
     return { kind: 'forwarded', nextHop: uriOf(this.#flowOf(token, request.uri) ?? token.flow) }
   }
 
   /**
-   * From the address of the phone when the dialog began, or where it has registered since. A node
-   * without a heartbeat may go on with its calls: it gets the request all the same.
+   * From the address of the phone when the dialog began, or where it has registered since. An
+   * instance without a heartbeat may go on with its calls: it gets the request all the same.
    */
   #toInstance(token: ToInstanceToken, request: HopRequest): HopVerdict | undefined {
     if (!request.isInDialog) return undefined
     const source = canonicalAddress(request.sourceAddress)
     const isThere = ({ source: { address } }: Binding): boolean => address === source
     if (token.address !== source && !this.#deps.bindingsOf(token).some(isThere)) return undefined
-    const peer = this.#deps.peer(token.node)
+    const peer = this.#deps.peer(token.instance)
     return peer ? { kind: 'forwarded', nextHop: uriOfPeer(peer) } : noSuchCall
   }
 
   #flowOf(home: Home, contact: string): BindingSource | undefined {
     const held = this.#deps
       .bindingsOf(home)
-      .find((binding) => binding.contact === contact && binding.node === this.#deps.self)
+      .find((binding) => binding.contact === contact && binding.holder === this.#deps.self)
     return held?.path.length === 0 ? held.source : undefined
   }
 
-  #isFrom(node: string, { sourceAddress }: HopRequest): boolean {
-    return this.#deps.peer(node)?.addresses.includes(canonicalAddress(sourceAddress)) === true
+  #isFrom(instance: string, { sourceAddress }: HopRequest): boolean {
+    return this.#deps.peer(instance)?.addresses.includes(canonicalAddress(sourceAddress)) === true
   }
 
   /** The ACK of a refusal has the Route of its request (RFC 3261 §17.1.1.3), and goes nowhere. */

@@ -1,5 +1,5 @@
 /**
- * Settings of the database, its nodes, what they share (limits, money and bans), and notices of
+ * Settings of the database, its instances, what they share (limits, money and bans), and notices of
  * changes.
  */
 export const sql = `
@@ -75,7 +75,7 @@ CREATE TABLE change_counter (
 CREATE INDEX change_counter_age ON change_counter (changed_at);
 `
 
-/** Changed rows of one statement that nodes are told; with more, they read the whole table. */
+/** Changed rows of one statement that instances are told; with more, they read the whole table. */
 const MAX_DETAILS = 100
 
 export const forServer = `
@@ -199,14 +199,14 @@ BEGIN
 END $$;
 `
 
-/** A trigger that notifies nodes when the table, or one of `columns`, has changed. */
+/** A trigger that notifies instances when the table, or one of `columns`, has changed. */
 export const noteAnyChange = (table: string, columns?: string): string => `
 CREATE TRIGGER note_change AFTER INSERT OR DELETE OR UPDATE${columns === undefined ? '' : ` OF ${columns}`}
   ON "${table}" FOR EACH STATEMENT EXECUTE FUNCTION note_change();`
 
 /**
- * A trigger that notifies nodes of the values of `column` in the changed rows, so that they read
- * only these.
+ * A trigger that notifies instances of the values of `column` in the changed rows, so that they
+ * read only these.
  */
 export const noteEachRow = (table: string, column: string): string => `
 CREATE TRIGGER note_insert AFTER INSERT ON ${table} REFERENCING NEW TABLE AS changed

@@ -172,7 +172,7 @@ const minute = 60_000
 
 const anyRun: InstanceIdentity = { name: 'sbc-9', epoch: 1 }
 
-function nodeOn(store: Store, work: () => Promise<number> = async () => 201, run = anyRun) {
+function instanceOn(store: Store, work: () => Promise<number> = async () => 201, run = anyRun) {
   const clock = { now: 0 }
   const carried: string[] = []
   const idempotency = new Idempotency(store, () => clock.now, randomBytes, run)
@@ -198,15 +198,15 @@ function nodeOn(store: Store, work: () => Promise<number> = async () => 201, run
   return { clock, carried, idempotency, post }
 }
 
-describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
+describe.runIf(hasPostgres)('an Idempotency-Key at several instances', () => {
   const open = async (work?: () => Promise<number>) => {
     const database = await sharedDatabase()
     const store = await database.open()
     const claims = () => all(store, store.db.selectFrom('idempotent_claim').select('operation'))
-    return { here: nodeOn(store, work), there: nodeOn(await database.open(), work), claims }
+    return { here: instanceOn(store, work), there: instanceOn(await database.open(), work), claims }
   }
 
-  test('one node carries it out, the other one answers that it is in progress, then the same answer', async () => {
+  test('one instance carries it out, the other one answers that it is in progress, then the same answer', async () => {
     const [begun, end] = [deferred(), deferred()]
     const { here, there, claims } = await open(async () => {
       begun.resolve()
@@ -228,7 +228,7 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     expect([here.carried, there.carried, await claims()]).toEqual([['a'], [], []])
   })
 
-  test('of many at once at two nodes, one is carried out', async () => {
+  test('of many at once at two instances, one is carried out', async () => {
     const { here, there } = await open()
     const posts = Array.from({ length: 20 }, (_, n) => (n % 2 === 0 ? here : there).post())
     const answers = await Promise.all(posts)
@@ -239,17 +239,17 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
       )
   })
 
-  test.each([500, 429])('after %d, another node may carry it out', async (status) => {
+  test.each([500, 429])('after %d, another instance may carry it out', async (status) => {
     const results = [status, 201]
     const { here, there } = await open(async () => results.shift() ?? 500)
     expect((await here.post()).status).toBe(status)
     expect((await there.post()).status).toBe(201)
   })
 
-  test('what a node has begun when it dies is free after five minutes', async () => {
+  test('what an instance has begun when it dies is free after five minutes', async () => {
     const database = await sharedDatabase()
-    const dead = nodeOn(await database.open(), () => new Promise(() => undefined))
-    const alive = nodeOn(await database.open())
+    const dead = instanceOn(await database.open(), () => new Promise(() => undefined))
+    const alive = instanceOn(await database.open())
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
     expect((await alive.post()).status).toBe(409)
@@ -257,14 +257,14 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     expect((await alive.post()).status).toBe(201)
   })
 
-  test('starts of other nodes, and of one with another disk that takes its name, do not end it', async () => {
+  test('starts of other instances, and of one with another disk that takes its name, do not end it', async () => {
     const database = await sharedDatabase()
     const store = await database.open()
     const start = (name: string, installId: string): Promise<InstanceIdentity> =>
       registerInstance(store, { name, installId, address: '', version: '' })
     const run = await start('sbc-1', 'disk 1')
-    const dead = nodeOn(await database.open(), () => new Promise(() => undefined), run)
-    const alive = nodeOn(store, undefined, await start('sbc-2', 'disk 2'))
+    const dead = instanceOn(await database.open(), () => new Promise(() => undefined), run)
+    const alive = instanceOn(store, undefined, await start('sbc-2', 'disk 2'))
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
     await start('sbc-2', 'disk 2')
@@ -274,18 +274,18 @@ describe.runIf(hasPostgres)('an Idempotency-Key at several nodes', () => {
     expect((await alive.post()).status).toBe(409)
   })
 
-  test('it is free at once when that node starts again on its disk, which shows that the run before is dead', async () => {
+  test('it is free at once when that instance starts again on its disk, which shows that the run before is dead', async () => {
     const database = await sharedDatabase()
     const store = await database.open()
-    const node = { name: 'sbc-1', installId: 'disk 1', address: '', version: '' }
-    const dead = nodeOn(
+    const instance = { name: 'sbc-1', installId: 'disk 1', address: '', version: '' }
+    const dead = instanceOn(
       await database.open(),
       () => new Promise(() => undefined),
-      await registerInstance(store, node),
+      await registerInstance(store, instance),
     )
     void dead.post()
     await expect.poll(() => dead.carried).toEqual(['a'])
-    const next = nodeOn(store, undefined, await registerInstance(store, node))
+    const next = instanceOn(store, undefined, await registerInstance(store, instance))
     expect((await next.post()).status).toBe(201)
     expect(next.carried).toEqual(['a'])
   })

@@ -5,7 +5,7 @@ import { requestShares } from '../../../engine/shares/instance-shares.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { shareDatabase } from '../../support/share-database.ts'
-import { requestNodes } from '../../support/request-nodes.ts'
+import { requestInstances } from '../../support/request-nodes.ts'
 import { eventually } from '../../support/waiting.ts'
 import { LoginGuard } from '../../../control/auth/login-guard.ts'
 
@@ -81,29 +81,29 @@ test('a raised limit is room at once', () => {
 
 const minute = 60_000
 
-describe.runIf(hasPostgres)('a window of several nodes', () => {
-  async function open(limit: number, nodes: number) {
+describe.runIf(hasPostgres)('a window of several instances', () => {
+  async function open(limit: number, instances: number) {
     const time = new ManualTime(0)
-    const opened = await requestNodes(nodes, time.now)
-    const windows = opened.map((node) => node.windows.open('key', '17', limit, minute))
+    const opened = await requestInstances(instances, time.now)
+    const windows = opened.map((instance) => instance.windows.open('key', '17', limit, minute))
     const admitted = async (requests: number, at = windows) => {
       const verdicts: Promise<boolean>[] = []
       for (let request = 0; request < requests; request += 1)
         for (const window of at) verdicts.push(Promise.resolve(window.admit(time.now())))
       return (await Promise.all(verdicts)).filter(Boolean).length
     }
-    const statements = () => opened.reduce((sum, node) => sum + node.statements(), 0)
+    const statements = () => opened.reduce((sum, instance) => sum + instance.statements(), 0)
     return { windows, admitted, statements, time }
   }
 
-  test('all nodes together admit the limit and no more, however many ask at once', async () => {
+  test('all instances together admit the limit and no more, however many ask at once', async () => {
     const { admitted, time } = await open(100, 3)
     expect(await admitted(200)).toBe(100)
     time.advance(30_000)
     expect(await admitted(10)).toBe(0)
   })
 
-  test('one node alone admits the whole limit, and another one what has left the window', async () => {
+  test('one instance alone admits the whole limit, and another one what has left the window', async () => {
     const { windows, admitted, time } = await open(100, 2)
     expect(await admitted(150, windows.slice(0, 1))).toBe(100)
     expect(await admitted(10, windows.slice(1))).toBe(0)
@@ -137,16 +137,16 @@ describe.runIf(hasPostgres)('a window of several nodes', () => {
   })
 })
 
-test('while the database does not answer, a node admits a sixteenth by itself, and no request waits for it twice', async () => {
-  const { shares, node, pass } = shareDatabase(0, requestShares)
-  node.isHolding = false
+test('while the database does not answer, an instance admits a sixteenth by itself, and no request waits for it twice', async () => {
+  const { shares, instance, pass } = shareDatabase(0, requestShares)
+  instance.isHolding = false
   const windows = new RequestWindows({ requestShares: shares, steadyNow: () => 0 })
   const window = windows.open('key', '17', 160, minute)
   const verdicts = Array.from({ length: 20 }, () => window.admit(0))
   expect(verdicts.filter((verdict) => verdict === true)).toHaveLength(10)
   expect(verdicts.every((verdict) => typeof verdict === 'boolean')).toBe(true)
   expect(window.remaining(0)).toBe(0)
-  node.isHolding = true
+  instance.isHolding = true
   const later = Promise.resolve(window.admit(0))
   await pass(100)
   expect(await later).toBe(true)
@@ -168,16 +168,16 @@ test('of many attempts at once, five learn that they failed', async () => {
   await guard.refuseLocked('ada', '192.0.2.1', 900_000)
 })
 
-describe.runIf(hasPostgres)('on several nodes', () => {
+describe.runIf(hasPostgres)('on several instances', () => {
   const open = async () => {
-    const [here, there] = (await requestNodes(2, () => 0)).map(
+    const [here, there] = (await requestInstances(2, () => 0)).map(
       ({ windows }) => new LoginGuard(windows),
     )
     if (here === undefined || there === undefined) throw new Error('two nodes')
     return [here, there] as const
   }
 
-  test('failures at all nodes together lock a pair of name and address at each of them', async () => {
+  test('failures at all instances together lock a pair of name and address at each of them', async () => {
     const [here, there] = await open()
     const told = await Promise.all(
       Array.from({ length: 20 }, (_, n) => attempt(n % 2 === 0 ? here : there)),
@@ -190,7 +190,7 @@ describe.runIf(hasPostgres)('on several nodes', () => {
     }
   })
 
-  test('a login that succeeds at one node begins the count anew at all', async () => {
+  test('a login that succeeds at one instance begins the count anew at all', async () => {
     const [here, there] = await open()
     for (let n = 0; n < 4; n += 1) await attempt(here)
     there.succeeded('ada', '192.0.2.1')

@@ -63,19 +63,19 @@ describe.each(eachDatabase)('sessions on $database', ({ open }) => {
   })
 })
 
-describe.runIf(hasPostgres)('sessions of several nodes', () => {
-  test('nodes that start at once make one signing secret: each takes the tokens of the others', async () => {
+describe.runIf(hasPostgres)('sessions of several instances', () => {
+  test('instances that start at once make one signing secret: each takes the tokens of the others', async () => {
     const { open } = await sharedDatabase()
-    const nodes = [sessionsOf(await open()), sessionsOf(await open()), sessionsOf(await open())]
-    await Promise.all(nodes.map(({ sessions }) => sessions.prepare()))
-    const [first] = nodes
+    const instances = [sessionsOf(await open()), sessionsOf(await open()), sessionsOf(await open())]
+    await Promise.all(instances.map(({ sessions }) => sessions.prepare()))
+    const [first] = instances
     if (first === undefined) throw new Error('no node')
     const token = await first.sessions.forUser(await addAda(first.users), 0)
-    for (const { sessions } of nodes)
+    for (const { sessions } of instances)
       expect(await sessions.verify(token, 1_000)).toMatchObject({ kind: 'accepted' })
   })
 
-  test('what ends a session on one node ends it on the others from the next request on', async () => {
+  test('what ends a session on one instance ends it on the others from the next request on', async () => {
     const { open } = await sharedDatabase()
     const [here, there] = [sessionsOf(await open()), sessionsOf(await open())]
     const user = await addAda(here.users)

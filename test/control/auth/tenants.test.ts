@@ -98,7 +98,7 @@ function counting({ store }: TestControl) {
   return { counted, store: aroundStatements(store, around) }
 }
 
-test('a known tenant is not read again until tenants change, or this node has heard of none for ten minutes', async () => {
+test('a known tenant is not read again until tenants change, or this instance has heard of none for ten minutes', async () => {
   const control = await opened()
   const { counted, store } = counting(control)
   const heard = { agoMs: 0 }

@@ -159,11 +159,11 @@ test('a token is accepted from memory for ten minutes after the database was hea
   expect(await verify()).toBe('accepted')
 })
 
-test('a node that has not heard of the database for ten minutes answers requests with a key with 503', async () => {
+test('an instance that has not heard of the database for ten minutes answers requests with a key with 503', async () => {
   const control = await openControl()
   const token = await control.key()
   expect((await control.request('/api/v1/health', { token })).status).toBe(200)
-  Object.defineProperty(control.deps.nodes, 'heartbeatAgeMs', { value: 600_000 })
+  Object.defineProperty(control.deps.instances, 'heartbeatAgeMs', { value: 600_000 })
   vi.spyOn(control.access.keys, 'candidates').mockRejectedValue(new DatabaseUnavailable('no'))
   const answer = await control.request('/api/v1/health', { token })
   expect([answer.status, answer.code]).toEqual([503, 'storage_unavailable'])
@@ -259,7 +259,7 @@ onSqlite('one process')(
   },
 )
 
-test('the requests of the last sixty minutes are counted, of all nodes and after a restart, and no others', async () => {
+test('the requests of the last sixty minutes are counted, of all instances and after a restart, and no others', async () => {
   const { ask, access, store, deps, now, tick } = await opened()
   const [one, other] = [access.usage, new KeyUsage(store, now)]
   const keyId = 1
@@ -273,7 +273,7 @@ test('the requests of the last sixty minutes are counted, of all nodes and after
   expect(await one.ofLastHour(keyId)).toBe(3)
   tick(minute)
   await access.tick()
-  // A node that starts now.
+  // An instance that starts now.
   expect(await new KeyUsage(store, deps.now).ofLastHour(keyId)).toBe(3)
   tick(28 * minute)
   expect(await one.ofLastHour(keyId)).toBe(2)

@@ -45,7 +45,7 @@ const answer: Simulation = {
   ],
   order: 'drawn',
   setId: null,
-  hook: null,
+  hooks: [],
   passedOver: [
     { kind: 'route', name: 'theirs', uri: null, tenantId: 2, why: 'other_caller' },
     { kind: 'node', name: 'sip:n', uri: 'sip:n', tenantId: 1, why: 'drained' },
@@ -227,7 +227,10 @@ test('the operator sees price and parts; another time is refused where it change
 })
 
 test('a simulation shows what a hook has done, marked as its doing', async () => {
-  const hook = { by: 'hooks.ts', decision: { set: 4 }, failed: null }
-  const { simulate } = await openSimulator({ hook })
-  expect((await simulate({ source: '203.0.113.7' })).data()).toMatchObject({ hook })
+  const hooks = [
+    { hook: 'onInvite', by: 'hooks.ts', decision: { set: 4 }, failed: null },
+    { hook: 'onRoute', by: 'hooks.ts', decision: null, failed: 'no table' },
+  ] as const
+  const { simulate } = await openSimulator({ hooks })
+  expect((await simulate({ source: '203.0.113.7' })).data()).toMatchObject({ hooks })
 })

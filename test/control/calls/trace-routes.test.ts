@@ -83,6 +83,28 @@ test('what carriers charge is shown to the platform, not to its tenants', async 
   expect((await shown(tenant))?.detail).toEqual({ direction: 'outbound' })
 })
 
+test("why the platform's own code has failed is told to the platform alone", async () => {
+  const control = await openControl()
+  await control.tenant('acme')
+  const failed = '/etc/tollgate/hooks.ts:3: connect ECONNREFUSED 10.0.0.5:80'
+  const asked = { kind: 'decision', at: startOfTime, what: 'hook' } as const
+  const detail = { hook: 'onInvite', by: 'hooks.ts', decision: null, failed }
+  const entries = [
+    { ...asked, detail },
+    { ...asked, detail: { ...detail, tenantId: 1 } },
+    { ...asked, detail: { ...detail, failed: null } },
+  ]
+  control.engine.trace = () => Promise.resolve({ ...trace, entries })
+  const told = async (token: string) => {
+    const answer = await control.request(path, { token })
+    const shown = answer.data<{ entries: { detail: { failed: string | null } }[] }>()
+    return shown.entries.map((entry) => entry.detail.failed)
+  }
+  const tenant = await control.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect(await told(await control.key())).toEqual([failed, failed, null])
+  expect(await told(tenant)).toEqual(['it has failed', failed, null])
+})
+
 const invite = [
   'REFER sip:x SIP/2.0',
   'From: <sip:a@x>;tag=fromTag',

@@ -192,23 +192,23 @@ test('the restart of a process that was killed while it made a change waits for 
   expect((await set(rig, 'inactive')).data<Made>()).toMatchObject({ changed: true })
 })
 
-describe.runIf(hasPostgres)('changes of several nodes', () => {
-  test('of all nodes one undoes a change whose time is over, once', async () => {
+describe.runIf(hasPostgres)('changes of several instances', () => {
+  test('of all instances one undoes a change whose time is over, once', async () => {
     const { open } = await sharedDatabase()
     const stores = [await open(), await open(), await open()]
     let now = 1_000_000
-    const [node, ...others] = stores.map((store) => processOn(store, () => now))
-    if (node === undefined) throw new Error('no node')
+    const [process, ...others] = stores.map((store) => processOn(store, () => now))
+    if (process === undefined) throw new Error('no node')
     const changes = 20
     const keys: string[] = []
-    for (let number = 1; number <= changes; number += 1) keys.push(await node.suspend(number))
+    for (let number = 1; number <= changes; number += 1) keys.push(await process.suspend(number))
     now += minute
-    await Promise.all([node, ...others].map(({ duties }) => duties.poll()))
-    await Promise.all([node, ...others].map(({ duties }) => duties.poll()))
-    for (const uuid of keys) expect((await node.keys.byUuid(uuid, null))?.suspendedAt).toBeNull()
-    const ended = await readColumn(node.store, 'SELECT state FROM change_entry')
+    await Promise.all([process, ...others].map(({ duties }) => duties.poll()))
+    await Promise.all([process, ...others].map(({ duties }) => duties.poll()))
+    for (const uuid of keys) expect((await process.keys.byUuid(uuid, null))?.suspendedAt).toBeNull()
+    const ended = await readColumn(process.store, 'SELECT state FROM change_entry')
     expect(ended).toEqual(keys.map(() => 'expired'))
-    const told = await readColumn<string>(node.store, 'SELECT change_id FROM audit_entry')
+    const told = await readColumn<string>(process.store, 'SELECT change_id FROM audit_entry')
     expect(told.toSorted()).toEqual(keys.toSorted())
   })
 })

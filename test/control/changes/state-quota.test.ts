@@ -138,18 +138,21 @@ describe.each(eachDatabase)('on $database', ({ open }) => {
   })
 })
 
-test.runIf(hasPostgres)('changes that several nodes enter at once are all counted', async () => {
-  const { open } = await sharedDatabase()
-  const nodes = [opened(await open()), opened(await open()), opened(await open())]
-  await Promise.all(
-    nodes.map(async ({ enter }, node) => {
-      for (const number of numbers(1, 8)) await enter(10 * node + number, 5_000)
-    }),
-  )
-  const [one] = nodes
-  expect(await one?.whole()).toHaveLength(10)
-  expect(await one?.counted()).toMatchObject({ bytes: 50_000 })
-})
+test.runIf(hasPostgres)(
+  'changes that several instances enter at once are all counted',
+  async () => {
+    const { open } = await sharedDatabase()
+    const instances = [opened(await open()), opened(await open()), opened(await open())]
+    await Promise.all(
+      instances.map(async ({ enter }, instance) => {
+        for (const number of numbers(1, 8)) await enter(10 * instance + number, 5_000)
+      }),
+    )
+    const [one] = instances
+    expect(await one?.whole()).toHaveLength(10)
+    expect(await one?.counted()).toMatchObject({ bytes: 50_000 })
+  },
+)
 
 test('undoing a change whose state has given way is refused with the reason, and the list says so', async () => {
   const rig = await openToolRig()

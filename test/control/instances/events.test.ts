@@ -11,14 +11,14 @@ interface Told {
   readonly data: { readonly set_id?: number; readonly unreachable_nodes?: readonly string[] }
 }
 
-/** Reads the stream of a node. */
+/** Reads the stream of an instance. */
 async function read(
   { after }: Pick<JoinedInstances, 'after'>,
-  node: JoinedInstance,
+  instance: JoinedInstance,
   token: string,
   lastId?: string,
 ) {
-  const response = await node.app.request('/api/v1/events', {
+  const response = await instance.app.request('/api/v1/events', {
     headers: {
       Authorization: `Bearer ${token}`,
       Accept: 'text/event-stream',
@@ -65,15 +65,21 @@ async function read(
 
 const sorted = (numbers: readonly number[]): number[] => numbers.toSorted((a, b) => a - b)
 
-const happens = (node: JoinedInstance, setId: number, tenantId: number | null = null) => {
-  node.events.add({ type: 'node.down', tenantId, setId, destination: 'sip:n', state: 'probing' })
+const happens = (instance: JoinedInstance, setId: number, tenantId: number | null = null) => {
+  instance.events.add({
+    type: 'node.down',
+    tenantId,
+    setId,
+    destination: 'sip:n',
+    state: 'probing',
+  })
 }
 
 async function three() {
   const joined = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const flush = (): void => {
-    for (const { feed, hub } of joined.nodes) {
+    for (const { feed, hub } of joined.instances) {
       feed.flush()
       hub.flush()
     }
@@ -81,7 +87,7 @@ async function three() {
   return { ...joined, a, b, c, flush, token: await joined.control.key() }
 }
 
-test('a reader at one node is told what happens on all of them, and nothing from before', async () => {
+test('a reader at one instance is told what happens on all of them, and nothing from before', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   happens(b, 1)
   const reader = await read(joined, a, token)
@@ -93,17 +99,17 @@ test('a reader at one node is told what happens on all of them, and nothing from
   expect(sorted(reader.sets())).toEqual([2, 3, 4])
 })
 
-test('a reader goes on at any node behind the last event that it has, of each node', async () => {
+test('a reader goes on at any instance behind the last event that it has, of each instance', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   const reader = await read(joined, a, token)
-  for (const [index, node] of [a, b, c, b].entries()) happens(node, index + 1)
+  for (const [index, instance] of [a, b, c, b].entries()) happens(instance, index + 1)
   flush()
   const told = await reader.until(4)
   await reader.close()
   const everything = reader.sets()
   for (const [index, { id }] of told.entries())
-    for (const node of [a, b, c]) {
-      const next = await read(joined, node, token, id)
+    for (const instance of [a, b, c]) {
+      const next = await read(joined, instance, token, id)
       const had = everything.slice(0, index + 1)
       await next.until(everything.length - had.length)
       expect(next.told.map(({ type }) => type)).not.toContain('stream.gap')
@@ -112,7 +118,7 @@ test('a reader goes on at any node behind the last event that it has, of each no
     }
 })
 
-test('hundreds of events of another node are listed, and told to a reader that goes on behind them', async () => {
+test('hundreds of events of another instance are listed, and told to a reader that goes on behind them', async () => {
   const { a, b, c, flush, token, ...joined } = await three()
   const reader = await read(joined, a, token)
   happens(b, 1)
@@ -132,7 +138,7 @@ test('hundreds of events of another node are listed, and told to a reader that g
   await next.close()
 })
 
-test('a tenant is told its own events only, of whichever node', async () => {
+test('a tenant is told its own events only, of whichever instance', async () => {
   const { a, b, c, flush, control, ...joined } = await three()
   const tenantId = await control.tenant('acme')
   const reader = await read(joined, a, await control.key({ tenant_slug: 'acme' }))
@@ -150,7 +156,7 @@ test('a tenant is told its own events only, of whichever node', async () => {
   expect(again.sets()).toEqual([5])
 })
 
-test('a node that is silent is named, and a gap is told when it is heard again', async () => {
+test('an instance that is silent is named, and a gap is told when it is heard again', async () => {
   const { a, b, c, flush, token, time, ...joined } = await three()
   b.link = 'silent'
   const reader = await read({ ...joined }, a, token)
@@ -200,7 +206,7 @@ test('an id of another run, or one that is no id, tells a gap', async () => {
   }
 })
 
-test('nodes are followed only while there are readers', async () => {
+test('instances are followed only while there are readers', async () => {
   const { a, b, token, time, flush, ...joined } = await three()
   expect(b.received).toEqual([])
   const reader = await read(joined, a, token)

@@ -23,7 +23,7 @@ const turn = (): Promise<void> => new Promise((resolve) => void setTimeout(resol
 
 const ignored = (): void => undefined
 
-/** Three nodes; the disk of `c` has the recording of a call. */
+/** Three instances; the disk of `c` has the recording of a call. */
 async function three() {
   const root = temporaryFolder()
   const control = await openControl()
@@ -34,7 +34,7 @@ async function three() {
       return { settings: { ...control.deps.settings, recordingsPath: join(root, name) } }
     },
   })
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const file = join(root, 'c', `${uuid}.wav`)
   writeFileSync(file, audio)
   const { store } = control
@@ -45,9 +45,9 @@ async function three() {
   }
   await add(uuid, audio.length)
   const token = await control.key()
-  const get = async (node: JoinedInstance, headers: Record<string, string> = {}) => {
+  const get = async (instance: JoinedInstance, headers: Record<string, string> = {}) => {
     const all = { authorization: `Bearer ${token}`, ...headers }
-    const response = await node.app.request(path, { headers: all })
+    const response = await instance.app.request(path, { headers: all })
     return { response, bytes: Buffer.from(await response.arrayBuffer()) }
   }
   const heard = async () => {
@@ -59,10 +59,10 @@ async function three() {
   return { ...joined, a, b, c, root, file, token, get, heard, add }
 }
 
-test('a recording is heard at every node, whole and in parts, and each hearing is audited once', async () => {
-  const { nodes, a, get, heard } = await three()
-  for (const node of nodes) {
-    const { response, bytes } = await get(node)
+test('a recording is heard at every instance, whole and in parts, and each hearing is audited once', async () => {
+  const { instances, a, get, heard } = await three()
+  for (const instance of instances) {
+    const { response, bytes } = await get(instance)
     expect(response.status).toBe(200)
     expect(bytes.equals(audio)).toBe(true)
     expect(Object.fromEntries(response.headers)).toMatchObject({
@@ -80,7 +80,7 @@ test('a recording is heard at every node, whole and in parts, and each hearing i
   expect(await heard()).toEqual(['GET 206', 'GET 200', 'GET 200', 'GET 200'])
 })
 
-test('while the node with the file does not answer the response is 503 and names it; a file that is gone is 404', async () => {
+test('while the instance with the file does not answer the response is 503 and names it; a file that is gone is 404', async () => {
   const { a, b, c, file, get, after } = await three()
   c.link = 'silent'
   const { response, bytes } = (await after(get(a))).answer
@@ -91,7 +91,7 @@ test('while the node with the file does not answer the response is 503 and names
   expect((await get(b)).response.status).toBe(404)
 })
 
-test('a node without the file that has no place for readers does not hide the one that has it', async () => {
+test('an instance without the file that has no place for readers does not hide the one that has it', async () => {
   const { a, b, root, token, get, add } = await three()
   // Large enough to be under way for as long as its readers do not read.
   const large = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c22'
@@ -110,14 +110,14 @@ test('a node without the file that has no place for readers does not hide the on
 test.each(['b', 'a'])(
   'readers of a recording of b that take nothing for a minute give up their places at %s',
   async (at) => {
-    const { nodes, root, token, time, add } = await three()
+    const { instances, root, token, time, add } = await three()
     const large = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c22'
     const bytes = Buffer.alloc(1_000_000)
     writeFileSync(join(root, 'b', `${large}.wav`), bytes)
     await add(large, bytes.length)
-    const node = nodes.find(({ name }) => name === at)
+    const instance = instances.find(({ name }) => name === at)
     const slow = async () =>
-      node?.app.request(`/api/v1/calls/${large}/recording`, {
+      instance?.app.request(`/api/v1/calls/${large}/recording`, {
         headers: { authorization: `Bearer ${token}` },
       })
     const readers = await Promise.all(Array.from({ length: 64 }, slow))
@@ -138,7 +138,7 @@ test.each(['b', 'a'])(
   },
 )
 
-test('a recording is removed from the disk of its node, whichever node is asked, and not while that one is away', async () => {
+test('a recording is removed from the disk of its instance, whichever instance is asked, and not while that one is away', async () => {
   const { a, c, file, token, after, heard } = await three()
   const remove = () => a.request(path, { method: 'DELETE', token })
   c.link = 'silent'

@@ -23,29 +23,29 @@ const active = '/api/v1/pbx/calls/active'
 
 async function three() {
   const joined = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   a.engine.activeCalls.push(callOf(1), callOf(4))
   b.engine.activeCalls.push(callOf(2), callOf(5))
   c.engine.activeCalls.push(callOf(3))
   const token = await joined.control.key()
-  // The reads of a node at its first request take real time.
-  for (const node of joined.nodes) await node.request('/api/v1/nodes', { token })
+  // The reads of an instance at its first request take real time.
+  for (const instance of joined.instances) await instance.request('/api/v1/nodes', { token })
   return { ...joined, a, b, c, token }
 }
 
 const uuidsOf = (body: unknown): string[] => (body as { uuid: string }[]).map(({ uuid }) => uuid)
 
-test('every node lists the live calls of all nodes, oldest first, each once', async () => {
-  const { nodes, token } = await three()
-  for (const node of nodes) {
-    const { status, headers, body } = await node.request(active, { token })
+test('every instance lists the live calls of all instances, oldest first, each once', async () => {
+  const { instances, token } = await three()
+  for (const instance of instances) {
+    const { status, headers, body } = await instance.request(active, { token })
     expect(status).toBe(200)
     expect(uuidsOf(body)).toEqual([1, 2, 3, 4, 5].map(uuidOf))
     expect(headers.get('x-unreachable-nodes')).toBeNull()
   }
 })
 
-test('a tool lists as many calls of another node as it may', async () => {
+test('a tool lists as many calls of another instance as it may', async () => {
   const { a, b, token } = await three()
   b.engine.activeCalls.push(...Array.from({ length: 195 }, (_, index) => callOf(index + 6)))
   const answer = await a.request('/api/v1/mcp/tools/list_active_calls', {
@@ -57,7 +57,7 @@ test('a tool lists as many calls of another node as it may', async () => {
 })
 
 test.each(['refused', 'silent'] as const)(
-  'a node whose link is %s is named within a second, and the calls of the others are listed',
+  'an instance whose link is %s is named within a second, and the calls of the others are listed',
   async (link) => {
     const { a, b, token, after } = await three()
     b.link = link
@@ -68,7 +68,7 @@ test.each(['refused', 'silent'] as const)(
   },
 )
 
-test('a tenant sees and ends its own calls only, on whichever node they are', async () => {
+test('a tenant sees and ends its own calls only, on whichever instance they are', async () => {
   const { a, b, control } = await three()
   const tenantId = await control.tenant('acme')
   const other = await control.tenant('other')
@@ -86,7 +86,7 @@ test('a tenant sees and ends its own calls only, on whichever node they are', as
   expect(trace.status).toBe(404)
 })
 
-test('a call is hung up by the node that has it, and the audit log has one entry with what changed', async () => {
+test('a call is hung up by the instance that has it, and the audit log has one entry with what changed', async () => {
   const { a, b, control, token } = await three()
   const ended: unknown[] = []
   b.engine.calls.hangUp = (...given) => {
@@ -115,7 +115,7 @@ test('a call is hung up by the node that has it, and the audit log has one entry
   expect(control.logged).toEqual([])
 })
 
-test('a call that no node has is not found; with a silent node that is not known, and said within a second', async () => {
+test('a call that no instance has is not found; with a silent instance that is not known, and said within a second', async () => {
   const { a, c, token, after } = await three()
   const body = { call_uuid: uuidOf(99) }
   const gone = await a.request('/api/v1/telephony/hangup', { token, body })
@@ -133,7 +133,7 @@ test('a call that no node has is not found; with a silent node that is not known
   }
 })
 
-test('a call that a node answers for is found at once, however slow another node is', async () => {
+test('a call that an instance answers for is found at once, however slow another instance is', async () => {
   const { a, b, token } = await three()
   b.link = 'silent'
   // Time stands still.
@@ -141,7 +141,7 @@ test('a call that a node answers for is found at once, however slow another node
   expect(answer.data<{ status: string }>().status).toBe('answered')
 })
 
-test('transfer, recording and supervision reach the node of the call', async () => {
+test('transfer, recording and supervision reach the instance of the call', async () => {
   const { a, b, control, token } = await three()
   b.engine.transfer = ({ callUuid, destination }) =>
     Promise.resolve({ kind: 'transferring', callUuid: `${callUuid} ${destination}` })
@@ -168,7 +168,7 @@ test('transfer, recording and supervision reach the node of the call', async () 
   expect([refused.status, refused.code]).toEqual([403, 'insufficient_scope'])
 })
 
-test('the trace of a call is read from the node that keeps it', async () => {
+test('the trace of a call is read from the instance that keeps it', async () => {
   const { a, b, token } = await three()
   b.engine.trace = (uuid) =>
     Promise.resolve(
@@ -185,11 +185,11 @@ test('the trace of a call is read from the node that keeps it', async () => {
 })
 
 test.each(['session', 'link'])(
-  'an agent proposes to end a call of another node, and a person who approves it at a third one ends it there: by %s',
+  'an agent proposes to end a call of another instance, and a person who approves it at a third one ends it there: by %s',
   async (way) => {
     const control = await openControl({ publicUrl: 'https://sbc.example' })
     const joined = await joinInstances(['a', 'b', 'c'], { control })
-    const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+    const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
     const tenantId = await control.tenant('acme')
     b.engine.activeCalls.push(callOf(6, { tenantId }), callOf(7))
     const ended: unknown[] = []
@@ -256,7 +256,7 @@ test.each(['session', 'link'])(
   },
 )
 
-test('a call whose node does not say what became of it is neither told as ended nor as going on', async () => {
+test('a call whose instance does not say what became of it is neither told as ended nor as going on', async () => {
   const { a, b, control, token, after } = await three()
   b.engine.calls.hangUp = () => {
     throw new Error('the process ends here')

@@ -26,7 +26,7 @@ const call = activeCall({
 
 async function two() {
   const joined = await joinInstances(['a', 'b'])
-  const [a, b] = joined.nodes as [JoinedInstance, JoinedInstance]
+  const [a, b] = joined.instances as [JoinedInstance, JoinedInstance]
   b.engine.activeCalls.push(call)
   return { ...joined, a, b }
 }
@@ -53,7 +53,7 @@ function tokenFor(
 const headerOf = (raw: string, name: string): string | undefined =>
   new RegExp(`^${name}: (.*)\r$`, 'im').exec(raw)?.[1]
 
-test('the credential does not leave a node in clear, and neither do cookies or repetition keys', async () => {
+test('the credential does not leave an instance in clear, and neither do cookies or repetition keys', async () => {
   const { a, b, control } = await two()
   const token = await control.key()
   const headers = { 'Idempotency-Key': 'once' }
@@ -64,7 +64,7 @@ test('the credential does not leave a node in clear, and neither do cookies or r
     expect(sent.toLowerCase()).not.toContain(secret.toLowerCase())
 })
 
-test('a node asks with the address of the client, which the limits of a key are held against', async () => {
+test('an instance asks with the address of the client, which the limits of a key are held against', async () => {
   const { a, b, control } = await two()
   const token = await control.key({ allowed_ips: ['203.0.113.0/24'] })
   const inside = await a.request(active, { token, from: '203.0.113.9' })
@@ -75,7 +75,7 @@ test('a node asks with the address of the client, which the limits of a key are 
   expect(b.received).toHaveLength(1)
 })
 
-test('a captured request is answered once, on its node, with its method, path and body', async () => {
+test('a captured request is answered once, on its instance, with its method, path and body', async () => {
   const { a, b, control } = await two()
   const token = await control.key()
   b.engine.calls.hangUp = () => 'ending'
@@ -83,9 +83,9 @@ test('a captured request is answered once, on its node, with its method, path an
   await a.request('/api/v1/telephony/hangup', { token, body })
   const captured = headerOf(b.received.join(''), 'x-tollgate-node') ?? ''
   expect(captured).toMatch(/^[\w-]{100,}$/)
-  for (const node of [a, b]) {
+  for (const instance of [a, b]) {
     const headers = { 'X-Tollgate-Node': captured }
-    const replayed = await node.request(active, { headers })
+    const replayed = await instance.request(active, { headers })
     expect([replayed.status, replayed.code]).toEqual([401, 'unauthorized'])
     expect(replayed.headers.get('x-tollgate-node')).toBeNull()
   }
@@ -142,7 +142,7 @@ test.each([
   expect(body).toHaveLength(1)
 })
 
-test('a client cannot name its address, ask what nodes ask, or switch off the other nodes', async () => {
+test('a client cannot name its address, ask what instances ask, or switch off the other instances', async () => {
   const { a, control } = await two()
   const token = await control.key({ allowed_ips: ['203.0.113.9'] })
   const claims = Buffer.from(JSON.stringify({ from: 'b', to: 'a', address: '203.0.113.9' }))
@@ -154,7 +154,7 @@ test('a client cannot name its address, ask what nodes ask, or switch off the ot
   expect([asked.status, asked.code]).toEqual([404, 'not_found'])
 })
 
-test('a request that nodes make for themselves has no rights of a client', async () => {
+test('a request that instances make for themselves has no rights of a client', async () => {
   const { b } = await two()
   const locate = { kind: 'locate', callUuid: uuid }
   const headersFor = (target: string, method = 'GET') => ({
@@ -166,16 +166,16 @@ test('a request that nodes make for themselves has no rights of a client', async
   expect((await b.request(question, { headers: wrong })).status).toBe(404)
 })
 
-test('a node that is asked by a node asks no further, so nothing goes round', async () => {
-  const { nodes, control } = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+test('an instance that is asked by an instance asks no further, so nothing goes round', async () => {
+  const { instances, control } = await joinInstances(['a', 'b', 'c'])
+  const [a, b, c] = instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const token = await control.key()
   await a.request(active, { token })
   await a.request(`/api/v1/pbx/calls/${uuid}`, { token })
   expect([a, b, c].map(({ received }) => received.length)).toEqual([0, 2, 2])
 })
 
-test('the rate limit of a key counts a request once, however many nodes it asks', async () => {
+test('the rate limit of a key counts a request once, however many instances it asks', async () => {
   const { a, control } = await two()
   const token = await control.key({ rate_limit_rpm: 3 })
   const statuses: number[] = []
@@ -187,11 +187,11 @@ test('the rate limit of a key counts a request once, however many nodes it asks'
   expect(statuses).toEqual([200, 200, 200, 429])
 })
 
-test('a server that took the address of a node is not heard and learns nothing', async () => {
+test('a server that took the address of an instance is not heard and learns nothing', async () => {
   const joined = await joinInstances(['a', 'b'], {
     keyOf: (name) => (name === 'b' ? Buffer.alloc(32, 9) : sharedKey),
   })
-  const [a, b] = joined.nodes as [JoinedInstance, JoinedInstance]
+  const [a, b] = joined.instances as [JoinedInstance, JoinedInstance]
   b.engine.activeCalls.push(call)
   const token = await joined.control.key()
   const { body, headers } = await a.request(active, { token })
@@ -231,18 +231,18 @@ const listed: InstanceStatus = {
   clockDifferenceMs: 0,
 }
 
-function peersOf(...nodes: readonly Partial<InstanceStatus>[]) {
-  const list = () => nodes.map((node) => ({ ...listed, ...node }))
+function peersOf(...instances: readonly Partial<InstanceStatus>[]) {
+  const list = () => instances.map((instance) => ({ ...listed, ...instance }))
   return membershipOf({ identity: { name: 'a', epoch: 1 }, list }, key, () => now).peers()
 }
 
-test('a node is not its own peer, and one that has stopped is none', () => {
+test('an instance is not its own peer, and one that has stopped is none', () => {
   expect(peersOf({ isThis: true }, { state: 'stopped' }, {})).toEqual([
     { name: 'b', apiUrl: 'http://10.0.0.2:8080', isAlive: true },
   ])
 })
 
-test('a node that is lost, or does not serve yet, is named and not asked; after an hour it is forgotten', () => {
+test('an instance that is lost, or does not serve yet, is named and not asked; after an hour it is forgotten', () => {
   expect(peersOf({ state: 'lost' })).toMatchObject([{ isAlive: false }])
   expect(peersOf({ state: 'starting' })).toMatchObject([{ isAlive: false }])
   expect(peersOf({ state: 'draining' })).toMatchObject([{ isAlive: true }])
@@ -250,7 +250,7 @@ test('a node that is lost, or does not serve yet, is named and not asked; after 
 })
 
 test.each(['', 'file:///etc/passwd', '10.0.0.2:8080', 'x'])(
-  'a node whose address is no URL of an API is not asked: %j',
+  'an instance whose address is no URL of an API is not asked: %j',
   (address) => {
     expect(peersOf({ address })).toEqual([])
   },

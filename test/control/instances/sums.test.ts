@@ -22,7 +22,7 @@ interface SetView {
 /** A set with one node, which has one call of `a`, two of `b` and four of `c`. */
 async function three() {
   const joined = await joinInstances(['a', 'b', 'c'])
-  const [a, b, c] = joined.nodes as [JoinedInstance, JoinedInstance, JoinedInstance]
+  const [a, b, c] = joined.instances as [JoinedInstance, JoinedInstance, JoinedInstance]
   const token = await joined.control.key()
   const body = { endpoint_name: 'pbx', algorithm: 8, set_id: 7, nodes: [{ host: '10.0.0.1' }] }
   const created = await a.request('/api/v1/dispatcher', { token, body })
@@ -35,10 +35,10 @@ async function three() {
   return { ...joined, a, b, c, token, id, nodeId }
 }
 
-test('a node of a set shows the calls that all nodes of the platform have on it, so that it can be drained', async () => {
-  const { nodes, token, id, nodeId, control } = await three()
-  for (const node of nodes) {
-    const get = (path: string) => node.request(`/api/v1/dispatcher${path}`, { token })
+test('a node of a set shows the calls that all instances have on it, so that it can be drained', async () => {
+  const { instances, token, id, nodeId, control } = await three()
+  for (const instance of instances) {
+    const get = (path: string) => instance.request(`/api/v1/dispatcher${path}`, { token })
     const [listed] = (await get('')).data<SetView[]>()
     expect(listed?.nodes[0]?.status.active_calls).toBe(7)
     expect((await get(`/${id}`)).data<SetView>().nodes[0]?.status.active_calls).toBe(7)
@@ -49,7 +49,7 @@ test('a node of a set shows the calls that all nodes of the platform have on it,
   expect(control.logged).toEqual([])
 })
 
-test('while a node of the platform is silent its calls are not counted, and it is named', async () => {
+test('while an instance is silent its calls are not counted, and it is named', async () => {
   const { a, c, token, id, after } = await three()
   c.link = 'silent'
   const { answer, tookMs } = await after(a.request(`/api/v1/dispatcher/${id}`, { token }))
@@ -64,7 +64,7 @@ interface Telemetry {
   readonly platform_nodes?: readonly { readonly name: string; readonly active_calls: number }[]
 }
 
-test('telemetry has the sums of all nodes, and what is about a process by node', async () => {
+test('telemetry has the sums of all instances, and what is about a process by instance', async () => {
   const { a, b, c, token } = await three()
   for (const [index, { engine }] of [a, b, c].entries())
     engine.figures = {

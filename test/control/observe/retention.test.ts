@@ -268,9 +268,9 @@ test('a file that cannot be removed keeps its row, for the next attempt', async 
   expect([(await left()).length, logged]).toEqual([4, ['old recordings could not be removed']])
 })
 
-test('a recording whose file another node has is left to it, and one that no node has removed for 30 days loses its row', async () => {
+test('a recording whose file another instance has is left to it, and one that no instance has removed for 30 days loses its row', async () => {
   const { retention, left, files, folder } = await open(2, { hasOthers: true })
-  // The disk of another node has it.
+  // The disk of another instance has it.
   rmSync(join(folder, `${uuid(3)}.wav`))
   await retention.step()
   expect([await left(), files()]).toEqual([
@@ -288,8 +288,8 @@ const now = 100 * day
 const record = (n: number, startedAt: number) =>
   aRecord({ call_uuid: `uuid-${n}`, start_stamp: startedAt })
 
-describe.runIf(hasPostgres)('retention of several nodes', () => {
-  test('they delete what is old together, a batch by one node at a time, and nothing that is younger', async () => {
+describe.runIf(hasPostgres)('retention of several instances', () => {
+  test('they delete what is old together, a batch by one instance at a time, and nothing that is younger', async () => {
     const { open } = await sharedDatabase()
     const stores = [await open(), await open(), await open()]
     const [store] = stores
@@ -303,7 +303,7 @@ describe.runIf(hasPostgres)('retention of several nodes', () => {
     )
     const logged: unknown[] = []
     let at = now
-    const nodes = stores.map(
+    const instances = stores.map(
       (each) =>
         new Retention(
           { store: each, now: () => at, log: (...line) => logged.push(line) },
@@ -314,14 +314,14 @@ describe.runIf(hasPostgres)('retention of several nodes', () => {
       Promise.all(
         ['cdr', 'audit_entry'].map((table) => readValue(store, `SELECT count(*) FROM ${table}`)),
       )
-    // A server that many tests use may refuse a connection: the node then tries again after a
+    // A server that many tests use may refuse a connection: the instance then tries again after a
     // second.
     await eventually(async () => {
       at += 2_000
-      await Promise.all(nodes.map((node) => node.step()))
+      await Promise.all(instances.map((instance) => instance.step()))
       expect(await left()).toEqual([50, 0])
     })
-    await Promise.all(nodes.map((node) => node.step()))
+    await Promise.all(instances.map((instance) => instance.step()))
     expect(await left()).toEqual([50, 0])
     expect(logged.filter((line) => (line as string[])[0] === 'warn')).toEqual([])
   })

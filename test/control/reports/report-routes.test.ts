@@ -380,7 +380,8 @@ test('tags of a hook are shown, searched by name and value, and stand in CSV', a
   await store()
   const found = async (tag: string) => {
     const { body } = await get(`${day}&tag=${encodeURIComponent(tag)}`)
-    return Object(body).records.map((record: { readonly tags: unknown }) => record.tags) as unknown
+    const { records } = body as { readonly records: readonly { readonly tags: unknown }[] }
+    return records.map(({ tags }) => tags)
   }
   expect(await found('crm:42')).toEqual([{ crm: '42', note: 'a "crm":"43" b' }])
   expect(await found('CRM:43%')).toEqual([{ crm: '43%' }])

@@ -178,8 +178,8 @@ describe.each(eachDatabase)('kept sums on $database', ({ open }) => {
   })
 })
 
-describe.runIf(hasPostgres)('kept sums of several nodes', () => {
-  test('nodes that add records at the same time add each once', async () => {
+describe.runIf(hasPostgres)('kept sums of several instances', () => {
+  test('instances that add records at the same time add each once', async () => {
     const { open } = await sharedDatabase()
     const places = [placeOf(await open()), placeOf(await open())] as const
     let stored = 0

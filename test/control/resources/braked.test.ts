@@ -1,6 +1,6 @@
 /**
  * A spend guard of the platform, and the deletion of what it brakes, at the same moment on two
- * nodes.
+ * instances.
  */
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { customers } from '../../../control/resources/customers.ts'
@@ -23,7 +23,7 @@ const ledger = {
   endDepletion: () => Promise.resolve(),
 }
 
-describe.runIf(hasPostgres)('beside a guard of another node', () => {
+describe.runIf(hasPostgres)('beside a spending cap of another instance', () => {
   test.each(['extension', 'customer'] as const)(
     'the %s is not deleted when the guard was set before the deletion ended',
     async (owner) => {

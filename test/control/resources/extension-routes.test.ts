@@ -79,7 +79,7 @@ test('status and user agent are what the registrar knows at this moment', async 
         uri: 'sip:100@192.0.2.7',
         userAgent: 'Phone/1.0',
         source: { protocol: 'udp', address: '2001:db8::7', port: 5060 },
-        node: 'sbc-2',
+        holder: 'sbc-2',
         expiresAt: 0,
       },
     ],
@@ -93,7 +93,7 @@ test('status and user agent are what the registrar knows at this moment', async 
     recording_active: false,
     registrars: ['sip:192.0.2.1:5060;transport=udp'],
     status: 'registered',
-    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060', node: 'sbc-2' }],
+    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060', holder: 'sbc-2' }],
   })
 })
 
@@ -191,7 +191,7 @@ test('the registration of one phone is removed, by its own tenant only', async (
     uri,
     userAgent: 'Phone/1.0',
     source,
-    node: null,
+    holder: null,
     expiresAt: 0,
   }))
   registered.set('100@acme.example', { status: 'registered', userAgent: 'Phone/1.0', contacts })

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { SendResult } from '../../../control/webhooks/sender.ts'
 import { freshStore, start } from '../../support/books.ts'
-import { deliveringNode } from '../../support/delivering-node.ts'
+import { deliveringInstance } from '../../support/delivering-node.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
@@ -34,8 +34,8 @@ async function open(
   const time = new ManualTime(start)
   const requests: Request[] = []
   const answers = new Map<string, () => Promise<SendResult>>()
-  const { endpoints, deliveries, deliverer, outbox } = deliveringNode(store, time, {
-    node: 'a',
+  const { endpoints, deliveries, deliverer, outbox } = deliveringInstance(store, time, {
+    instance: 'a',
     longestSleepMs: 60_000,
     allowPrivate,
     afterGone: () => void reload(),
@@ -263,7 +263,7 @@ const webhooksOf = (store: ReturnType<typeof freshStore>, time: ManualTime, seed
     schedule: time.schedule,
     random: () => 0,
     log: () => undefined,
-    node: { name: 'a' },
+    instance: { name: 'a' },
     randomBytes: (size) => Buffer.alloc(size, seed),
     resolve: () => Promise.reject(new Error('ENOTFOUND')),
     allowPrivate: false,

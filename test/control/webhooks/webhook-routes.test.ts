@@ -68,7 +68,7 @@ async function open() {
     randomBytes: base.deps.randomBytes,
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
     allowPrivate: true,
-    node: { name: 'a' },
+    instance: { name: 'a' },
   })
   webhooks.start()
   closers.push(() => webhooks.stop())
@@ -235,7 +235,7 @@ test('what failed is on the list and can be sent again by hand; 410 switches the
 })
 
 test.runIf(isOnPostgres)(
-  'a node that starts sends nothing before the claims of its last run are released',
+  'an instance that starts sends nothing before the claims of its last run are released',
   async () => {
     const { received, url } = await openReceiver()
     const { webhooks, endpoint, store } = await open()
@@ -277,7 +277,7 @@ test('a name that turned to an inside address is not connected to', async () => 
     random: () => 0,
     schedule,
     allowPrivate: false,
-    node: { name: 'a' },
+    instance: { name: 'a' },
     resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
   })
   closers.push(() => webhooks.stop())

@@ -17,7 +17,7 @@ function start(unserved?: 'storage_unavailable') {
     wallNow: time.wallNow,
     deadlines,
     charging,
-    nodeName: 'sbc-1',
+    instanceName: 'sbc-1',
     onEvent: () => undefined,
     whyClosed: () => unserved,
   })

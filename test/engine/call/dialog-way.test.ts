@@ -51,7 +51,7 @@ function follows(
       isGatewayOf: (carrierId, uri) => uri.includes(`203.0.113.${carrierId}`),
       tenantOfCarrier: (carrierId) => (carrierId === 2 ? 5 : null),
     },
-    isNode: (other) => other === '198.51.100.99',
+    isInstance: (other) => other === '198.51.100.99',
     isInner: (inner) => inner.startsWith('10.') || inner.startsWith('127.'),
     isOwnMachine: (own) => own === '127.0.0.1',
     tenantOfSet: (setId) => (setId === 2 ? 5 : null),

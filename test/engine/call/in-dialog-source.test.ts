@@ -63,7 +63,7 @@ function answerTo(from: string, at: string, origin: Origin, carrierId: number | 
     calls: { partyIn: () => ({ call, side: carrierId === null ? 'caller' : 'callee' }) },
     routing: recognition,
     registrar: { extensionAt: () => undefined, challengeInCall: () => challenge },
-    isNode: (address) => address === '10.2.0.1',
+    isInstance: (address) => address === '10.2.0.1',
     onRefused: ({ method }) => void refused.push(method),
   }
   const request = { method: 'BYE', get: () => undefined }

@@ -263,7 +263,7 @@ test.each<[string, (rig: CallRig, callee: SipPeer) => void]>([
       isGatewayOf: (carrierId, uri) => carrierId === 9 && isThere(uri),
       tenantOfCarrier: () => null,
     },
-    isNode: () => false,
+    isInstance: () => false,
     isInner: () => false,
     isOwnMachine: () => true,
     tenantOfSet: () => null,

@@ -5,8 +5,8 @@
 import { expect, test } from 'vitest'
 import { FloodGuard } from '../../../engine/flood-guard/flood-guard.ts'
 
-/** As a node tells it, by which no request has come from it yet. */
-const nodeAddress = '192.0.2.77'
+/** As an instance tells it, by which no request has come from it yet. */
+const instanceAddress = '192.0.2.77'
 const phone = { protocol: 'udp', address: '192.0.2.1', port: 5_062 }
 const invite = Buffer.from('INVITE sip:1900@h SIP/2.0\r\nUser-Agent: x\r\n\r\n')
 const register = Buffer.from('REGISTER sip:h SIP/2.0\r\nUser-Agent: x\r\n\r\n')
@@ -20,7 +20,7 @@ function guarded() {
   const guard = new FloodGuard({
     now: () => time.now,
     isExempt: (address, port) => exempt.has(`${address}:${port}`),
-    isNode: (address) => address === nodeAddress,
+    isInstance: (address) => address === instanceAddress,
     log: (_level, message) => void logged.push(message),
     flood: { packetsPerSecond: 10, burst: 20, maxSources: 100 },
     strangers: { packetsPerSecond: 100, burst: 200 },
@@ -153,12 +153,12 @@ test('proofs are bounded: an office has four thousand ports, and the oldest give
   expect(guard.admit({ ...phone, port: 4_097 }, invite)).toBe(true)
 })
 
-test('calls in the name of a carrier or a node ban no source, and are told to no other node', () => {
+test('calls in the name of a carrier or an instance ban no source, and are told to no other instance', () => {
   const told: unknown[] = []
   const { guard, exempt, forge } = guarded()
   guard.onBan((ban) => void told.push(ban))
   exempt.add(`${phone.address}:${phone.port}`)
   forge(phone)
-  forge({ ...phone, address: nodeAddress })
+  forge({ ...phone, address: instanceAddress })
   expect([guard.bans(), told]).toEqual([[], []])
 })

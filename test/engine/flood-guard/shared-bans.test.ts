@@ -1,4 +1,4 @@
-/** Several nodes on one PostgreSQL: a source that one of them bans is not heard by any. */
+/** Several instances on one PostgreSQL: a source that one of them bans is not heard by any. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { FloodGuard } from '../../../engine/flood-guard/flood-guard.ts'
 import { SharedBans } from '../../../engine/flood-guard/shared-bans.ts'
@@ -14,13 +14,13 @@ const at = (address: string, protocol = 'tcp') => ({ protocol, address, port: 5_
 const packet = 'OPTIONS sip:a@h SIP/2.0\r\n\r\n'
 const withinASecond = 1_000
 
-/** Addresses that other nodes have banned. */
+/** Addresses that other instances have banned. */
 const insertMany = (count: number): string =>
   `INSERT INTO source_ban (source, kind, reason, since, until)
    SELECT '198.51.' || (n / 256) || '.' || (n % 256), 'claimed', 'unknown_calls', 1, 9000000000000
    FROM generate_series(1, ${count}) AS n`
 
-describe.runIf(hasPostgres)('bans of several nodes', () => {
+describe.runIf(hasPostgres)('bans of several instances', () => {
   const closers: (() => unknown)[] = []
   afterEach(async () => {
     for (const close of closers.splice(0).toReversed()) await close()
@@ -66,7 +66,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     return { guard, bans, store, hears, isCalled }
   }
 
-  test('a ban by an operator holds on all nodes within a second, and each lists it', async () => {
+  test('a ban by an operator holds on all instances within a second, and each lists it', async () => {
     const url = await database()
     const [a, b] = [await node(url), await node(url)]
     await a.bans.ban(source, 60_000)
@@ -82,7 +82,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
   })
 
   test.each(['tcp', 'udp'])(
-    'what a node finds in calls by %s holds on all within a second, as severe as there',
+    'what an instance finds in calls by %s holds on all within a second, as severe as there',
     async (protocol) => {
       const url = await database()
       const [a, b] = [await node(url), await node(url)]
@@ -97,7 +97,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     },
   )
 
-  test('a source that is let in again on one node is heard by all, and begins anew there', async () => {
+  test('a source that is let in again on one instance is heard by all, and begins anew there', async () => {
     const url = await database()
     const [a, b] = [await node(url), await node(url)]
     a.isCalled(30)
@@ -114,7 +114,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     expect(await a.bans.unban(source)).toBe(false)
   })
 
-  test('an operator takes back a ban of operators on all nodes, and none that a node has found', async () => {
+  test('an operator takes back a ban of operators on all instances, and none that an instance has found', async () => {
     const url = await database()
     const [a, b] = [await node(url), await node(url)]
     a.isCalled(30)
@@ -142,7 +142,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     expect(row?.count).toBeLessThan(150)
   })
 
-  test('bans that are lifted in the database, a few or all at once, hold on no node after a second', async () => {
+  test('bans that are lifted in the database, a few or all at once, hold on no instance after a second', async () => {
     const url = await database()
     const [a, b] = [await node(url), await node(url)]
     await a.store.statements.execute(insertMany(20))
@@ -163,7 +163,7 @@ describe.runIf(hasPostgres)('bans of several nodes', () => {
     expect(await stored.all([])).toEqual([{ source: '203.0.113.10' }])
   })
 
-  test('what a node finds while the database is away holds there, and elsewhere when that is back', async () => {
+  test('what an instance finds while the database is away holds there, and elsewhere when that is back', async () => {
     const direct = await database()
     const proxy = await postgresProxy(direct)
     closers.push(() => proxy.close())

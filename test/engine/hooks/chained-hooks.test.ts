@@ -20,9 +20,9 @@ function scripted(answer: HookAnswer<InviteDecision> | undefined): ScriptedHooks
   return {
     asked,
     has: (hook) => answer !== undefined && (hook === 'onInvite' || hook === 'onEnd'),
-    async ask<H extends DecidingHook>(hook: H) {
+    ask<H extends DecidingHook>(hook: H) {
       asked.push(hook)
-      return (answer ?? { kind: 'nothing' }) as HookAnswer<HookDecisions[H]>
+      return Promise.resolve((answer ?? { kind: 'nothing' }) as HookAnswer<HookDecisions[H]>)
     },
     tell: (hook) => void asked.push(hook),
   }

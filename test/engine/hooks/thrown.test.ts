@@ -33,6 +33,16 @@ test('the place of a syntax error stands before its stack', () => {
   expect(lineOf(error)).toBe('/srv/hooks.ts:3: SyntaxError: Unexpected token')
 })
 
+test('an error that another one has caused says both', () => {
+  const refused = new Error('connect ECONNREFUSED 127.0.0.1:8071')
+  const failed = new TypeError('fetch failed', { cause: refused })
+  failed.stack = ''
+  expect(lineOf(failed)).toBe('TypeError: fetch failed: connect ECONNREFUSED 127.0.0.1:8071')
+  const several = Object.assign(new AggregateError([refused, refused]), { code: 'ECONNREFUSED' })
+  failed.cause = several
+  expect(lineOf(failed)).toBe('TypeError: fetch failed: ECONNREFUSED')
+})
+
 test('whatever is thrown becomes one short line', () => {
   const inspected = {
     toString: () => {

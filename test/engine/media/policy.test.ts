@@ -209,12 +209,12 @@ const parties = new Parties({
 })
 const invite = { protocol: 'udp', sourceAddress: '192.0.2.1' }
 
-test('the rules of a caller are looked up when it is known; one that has proved to be another node has none', () => {
+test('the rules of a caller are looked up when it is known; one that has proved to be another instance has none', () => {
   expect(parties.caller({ ...invite, headers: {} }).rules).toBeUndefined()
   expect(parties.caller({ ...invite, headers: {} }, true).rules).toBe(noMediaRules)
 })
 
-test('a header by which nodes prove who they are frees no caller from its rules', () => {
+test('a header by which instances prove who they are frees no caller from its rules', () => {
   const headers = { 'X-Tollgate-Transfer': 'token' }
   expect(parties.caller({ ...invite, headers }).rules).toBeUndefined()
 })

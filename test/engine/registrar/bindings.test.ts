@@ -21,7 +21,7 @@ function request(contact: string | undefined, more: Partial<Registration> = {}):
     userAgent: '',
     source,
     knowsPath: false,
-    node: 'one',
+    holder: 'one',
     ...more,
   }
 }
@@ -219,7 +219,7 @@ const bound = (
   cseq: 1,
   path,
   userAgent: '',
-  node: 'one',
+  holder: 'one',
   registeredAt: 0,
   expiresAt: 1,
   source: { protocol: 'udp', address: '198.51.100.7', port: 5_060, ...source },

@@ -1,5 +1,6 @@
 /**
- * How soon a node knows what phones do at another one, and what it does when the database is away.
+ * How soon an instance knows what phones do at another one, and what it does when the database is
+ * away.
  */
 import { expect, test } from 'vitest'
 import { execute } from '../../../schema/sql/query.ts'
@@ -31,7 +32,7 @@ async function follow() {
   }
 }
 
-test('what another node tells is read at once, and twenty times a second at most', async () => {
+test('what another instance tells is read at once, and twenty times a second at most', async () => {
   const { pass, registers, tell, isKnown } = await follow()
   await registers('101')
   await registers('102')

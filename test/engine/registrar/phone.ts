@@ -83,7 +83,7 @@ export async function startRegistrar({
   const proxies = new Set<string>()
   const deps: RegistrarDeps = {
     store,
-    node,
+    instance: node,
     notices,
     hop,
     hooks,

@@ -1,4 +1,4 @@
-/** Two nodes that serve the phones of one database. */
+/** Two instances that serve the phones of one database. */
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { ServerNotices } from '../../../schema/changes/server-notices.ts'
 import { hasPostgres } from '../../support/postgres.ts'
@@ -17,13 +17,13 @@ async function startTwo() {
   const dead = new Set<string>()
   const hop = {
     targetOf: () => undefined,
-    isReachable: ({ node }: { readonly node: string }) => !dead.has(node),
+    isReachable: ({ holder }: { readonly holder: string }) => !dead.has(holder),
   }
-  const start = async (node: string): Promise<World> => {
+  const start = async (holder: string): Promise<World> => {
     const notices = new ServerNotices({ url, schedule: realTimer, log: () => undefined })
     await notices.start()
     onTestFinished(() => notices.stop())
-    return startRegistrar({ store: await open(), node, notices, hop })
+    return startRegistrar({ store: await open(), node: holder, notices, hop })
   }
   return { one: await start('one'), two: await start('two'), dead }
 }
@@ -31,12 +31,12 @@ async function startTwo() {
 const statusAt = ({ registrar }: World, extension = '101') =>
   registrar
     .statusOf('acme.example', extension)
-    .contacts.map(({ uri, node }) => `${uri} at ${node}`)
+    .contacts.map(({ uri, holder }) => `${uri} at ${holder}`)
     .toSorted()
 
 /**
- * Lets the node read what others have told. Little time passes, so that nothing expires on a busy
- * machine.
+ * Lets the instance read what others have told. Little time passes, so that nothing expires on a
+ * busy machine.
  */
 async function follows(world: World, check: () => void): Promise<void> {
   await eventually(() => {
@@ -45,8 +45,8 @@ async function follows(world: World, check: () => void): Promise<void> {
   })
 }
 
-describe.runIf(hasPostgres)('two nodes', () => {
-  test('a refresh at one node keeps the phone registered at the other', async () => {
+describe.runIf(hasPostgres)('two instances', () => {
+  test('a refresh at one instance keeps the phone registered at the other', async () => {
     const { one, two } = await startTwo()
     const phone = new Phone(two)
     await phone.register({ expires: '60' })
@@ -65,7 +65,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect(one.told).toEqual([])
   })
 
-  test('a phone that registers at another node is bound there alone, and each is told of its own', async () => {
+  test('a phone that registers at another instance is bound there alone, and each is told of its own', async () => {
     const { one, two } = await startTwo()
     const place = { port: 40_000, protocol: 'tcp' }
     await new Phone(one, place).register()
@@ -77,7 +77,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect([one.told.length, two.told.length]).toEqual([1, 0])
   })
 
-  test('a closed connection of one node ends its phone at all, unless that has come to another node', async () => {
+  test('a closed connection of one instance ends its phone at all, unless that has come to another instance', async () => {
     const { one, two } = await startTwo()
     const contact = '<sip:101@10.0.0.5;transport=ws>;+sip.instance="<urn:x>"'
     const first = { port: 40_000, protocol: 'ws' }
@@ -90,7 +90,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
 
     await new Phone(one, first).register({ contact })
     await new Phone(two, { port: 40_001, protocol: 'ws' }).register({ contact })
-    // The first node may not have heard of that yet.
+    // The first instance may not have heard of that yet.
     one.registrar.connectionClosed({ ...first, address: '203.0.113.7' })
     one.time.advance(50)
     await one.registrar.flush()
@@ -99,7 +99,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect(statusAt(two)).toEqual(moved)
   })
 
-  test('the connections of a node that is gone are closed: its phones are not registered, and make room', async () => {
+  test('the connections of an instance that is gone are closed: its phones are not registered, and make room', async () => {
     const { one, two, dead } = await startTwo()
     for (let port = 40_001; port <= 40_005; port++)
       await new Phone(two, { port, protocol: 'tcp' }).register()
@@ -117,7 +117,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect(statusAt(one)).toContain('sip:101@203.0.113.7:5060 at one')
   })
 
-  test('a phone behind NAT is kept alive by the node that it is bound at alone', async () => {
+  test('a phone behind NAT is kept alive by the instance that it is bound at alone', async () => {
     const { one, two } = await startTwo()
     await new Phone(two, { port: 40_001 }).register({ contact: '<sip:101@10.0.0.5>' })
     await follows(one, () => expect(statusAt(one)).toHaveLength(1))
@@ -126,7 +126,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
     expect([one.keptAlive.length, two.keptAlive.length > 0]).toEqual([0, true])
   })
 
-  test('what the API ends at one node ends at all', async () => {
+  test('what the API ends at one instance ends at all', async () => {
     const { one, two } = await startTwo()
     await new Phone(two).register()
     await new Phone(two, { port: 5_061 }).register()
@@ -139,7 +139,7 @@ describe.runIf(hasPostgres)('two nodes', () => {
     await follows(two, () => expect(statusAt(two)).toEqual([]))
   })
 
-  test('what was told while this node did not listen is read when it listens again', async () => {
+  test('what was told while this instance did not listen is read when it listens again', async () => {
     const { one, two } = await startTwo()
     await new Phone(two).register()
     await follows(one, () => expect(statusAt(one)).toHaveLength(1))

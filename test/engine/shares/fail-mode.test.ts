@@ -1,6 +1,6 @@
 /**
- * `OCS_FAIL_MODE` where a node is cut off from the wallets that it shares: what it does not know is
- * no denial.
+ * `OCS_FAIL_MODE` where an instance is cut off from the wallets that it shares: what it does not
+ * know is no denial.
  */
 import { describe, expect, test } from 'vitest'
 import { question } from '../../support/books.ts'
@@ -10,51 +10,51 @@ import { eventually } from '../../support/waiting.ts'
 
 const oneUnit = 1_000_000
 
-/** One node with money in its wallet. */
+/** One instance with money in its wallet. */
 async function opened(failMode: 'closed' | 'open', balanceMicros = oneUnit) {
   const made = await sharedWallet({ max_concurrent_calls: 2 })
   const proxy = await made.proxy()
-  const node = await made.node('a', { failMode, url: proxy.url })
-  if (balanceMicros > 0) await made.topUp(node, balanceMicros)
+  const instance = await made.instance('a', { failMode, url: proxy.url })
+  if (balanceMicros > 0) await made.topUp(instance, balanceMicros)
   const ask = (uuid: string, callee = '1555', caller?: string) =>
-    node.ocs.authorize(question(uuid, callee, caller))
-  return { ...made, proxy, node, ask }
+    instance.ocs.authorize(question(uuid, callee, caller))
+  return { ...made, proxy, instance, ask }
 }
 
-/** Others may take the node for dead. */
+/** Others may take the instance for dead. */
 async function cutOff(failMode: 'closed' | 'open', balanceMicros = oneUnit) {
   const made = await opened(failMode, balanceMicros)
-  made.node.isAlive = false
+  made.instance.isAlive = false
   return made
 }
 
-describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
+describe.runIf(hasPostgres)('an instance that is cut off from the database', () => {
   test('neither starts nor extends a call with `closed`, until it is back', async () => {
-    const { node, ask } = await opened('closed')
+    const { instance, ask } = await opened('closed')
     expect(await ask('a')).toMatchObject({ kind: 'granted' })
-    node.isAlive = false
+    instance.isAlive = false
     expect(await ask('b')).toMatchObject({ kind: 'unreachable' })
-    expect(await node.ocs.extend('a', 60)).toEqual({ kind: 'denied', code: 'ocs_unreachable' })
-    node.isAlive = true
+    expect(await instance.ocs.extend('a', 60)).toEqual({ kind: 'denied', code: 'ocs_unreachable' })
+    instance.isAlive = true
     await eventually(async () => expect(await ask('c')).toMatchObject({ kind: 'granted' }))
   })
 
   test('starts calls with `open`, marks them, lets them go on, and charges them in full', async () => {
-    const { node, ask, call, customerId, wallet, shared } = await cutOff('open')
+    const { instance, ask, call, customerId, wallet, shared } = await cutOff('open')
     expect(await ask('a')).toMatchObject({
       kind: 'granted',
       grantedSeconds: 60,
       account: { customerId, isUnauthorizedByOcs: true },
     })
-    expect(await node.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
-    await node.ocs.report(call('a', 110))
+    expect(await instance.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
+    await instance.ocs.report(call('a', 110))
     expect(await wallet()).toMatchObject({ balanceMicros: 890_000n })
-    expect(await node.ocs.authorizeForNode(question('b', '1555'))).toMatchObject({
+    expect(await instance.ocs.authorizeForNode(question('b', '1555'))).toMatchObject({
       kind: 'granted',
     })
-    node.isAlive = true
+    instance.isAlive = true
     const settled = { kind: 'settled', costMicros: 10_000 }
-    expect(await node.ocs.reportFromNode(call('b', 10), '{}')).toMatchObject(settled)
+    expect(await instance.ocs.reportFromNode(call('b', 10), '{}')).toMatchObject(settled)
     const marked = 'SELECT is_unauthorized_by_ocs AS it FROM cdr WHERE call_uuid = $1'
     expect(await shared.store.statements.prepare(marked).all(['b'])).toEqual([{ it: 1 }])
   })
@@ -69,50 +69,52 @@ describe.runIf(hasPostgres)('a node that is cut off from the database', () => {
   })
 
   test('with `open` ends calls of an empty wallet once it hears from the database again', async () => {
-    const { node, ask, call, wallet } = await cutOff('open', 30_000)
+    const { instance, ask, call, wallet } = await cutOff('open', 30_000)
     expect(await ask('a')).toMatchObject({ grantedSeconds: 60 })
-    node.isAlive = true
+    instance.isAlive = true
     let granted = 60
     await eventually(async () => {
-      const answer = await node.ocs.extend('a', granted)
+      const answer = await instance.ocs.extend('a', granted)
       if (answer.kind === 'granted') granted = answer.grantedSeconds
       expect(answer).toEqual({ kind: 'denied', code: 'insufficient_funds' })
     })
-    await node.ocs.report(call('a', granted))
+    await instance.ocs.report(call('a', granted))
     const balanceMicros = 30_000n - BigInt(granted) * 1_000n
     expect(await wallet()).toMatchObject({ balanceMicros, heldMicros: 0n })
   })
 
   test('spends what it holds; then no call is told that its wallet is empty', async () => {
-    const { node, ask, call, proxy } = await opened('closed')
+    const { instance, ask, call, proxy } = await opened('closed')
     await ask('a')
-    await node.ocs.report(call('a', 10))
+    await instance.ocs.report(call('a', 10))
     proxy.cut()
     expect(await ask('b')).toMatchObject({ grantedSeconds: 50 })
     expect(await ask('c')).toMatchObject({ kind: 'unreachable' })
-    expect(await node.ocs.extend('b', 50)).toEqual({ kind: 'denied', code: 'ocs_unreachable' })
+    expect(await instance.ocs.extend('b', 50)).toEqual({ kind: 'denied', code: 'ocs_unreachable' })
   })
 
   test('does not say of a deduction that the wallet has too little', async () => {
-    const { shared, node, move } = await opened('closed')
+    const { shared, instance, move } = await opened('closed')
     const { statements } = shared.store
     await statements.transaction(async () => {
       await statements.prepare('LOCK TABLE wallet IN EXCLUSIVE MODE').all([])
-      await expect(move(node, -oneUnit, 'one')).rejects.toThrow('does not say what the wallet has')
+      await expect(move(instance, -oneUnit, 'one')).rejects.toThrow(
+        'does not say what the wallet has',
+      )
     })
     await eventually(async () =>
-      expect(await move(node, -oneUnit, 'two')).toEqual({ kind: 'moved', balanceMicros: 0n }),
+      expect(await move(instance, -oneUnit, 'two')).toEqual({ kind: 'moved', balanceMicros: 0n }),
     )
   })
 
   test('with `open` spends more than it holds before it is taken for dead', async () => {
-    const { node, ask, proxy } = await opened('open')
+    const { instance, ask, proxy } = await opened('open')
     expect(await ask('a')).toMatchObject({ account: { isUnauthorizedByOcs: false } })
     proxy.cut()
     expect(await ask('b')).toMatchObject({
       grantedSeconds: 60,
       account: { isUnauthorizedByOcs: true },
     })
-    expect(await node.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
+    expect(await instance.ocs.extend('a', 60)).toEqual({ kind: 'granted', grantedSeconds: 120 })
   })
 })

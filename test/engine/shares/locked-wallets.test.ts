@@ -3,14 +3,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { lockedTransaction } from '../../../schema/sql/query.ts'
 import { endedCall, plainRate, question, topUp } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
-import { type Node, SharedWallets } from '../../support/shared-wallets.ts'
+import { type ChargingInstance, SharedWallets } from '../../support/shared-wallets.ts'
 import { eventually } from '../../support/waiting.ts'
 
 const CUSTOMERS = 12
 const callerOf = (index: number): string => `+1555000${String(index).padStart(2, '0')}`
 const oneUnit = 1_000_000
 
-/** Customers with a wallet of one unit each, and two nodes. */
+/** Customers with a wallet of one unit each, and two instances. */
 async function customers() {
   const shared = await SharedWallets.open(() => 0.5)
   onTestFinished(() => shared.close())
@@ -18,7 +18,7 @@ async function customers() {
   const ids: number[] = []
   for (let index = 0; index < CUSTOMERS; index += 1)
     ids.push(await shared.addCustomer({ name: callerOf(index), rate_plan_id: planId }))
-  const [a, b] = [await shared.node('a'), await shared.node('b')]
+  const [a, b] = [await shared.instance('a'), await shared.instance('b')]
   for (const id of ids) await topUp(a.ocs, id, oneUnit)
   const balances = async () => (await shared.wallets()).map(({ balanceMicros }) => balanceMicros)
   return { shared, ids, a, b, balances }
@@ -43,7 +43,7 @@ async function lockWallet(shared: SharedWallets, customerId: number): Promise<()
   }
 }
 
-const authorize = ({ ocs }: Node, uuid: string, index: number) =>
+const authorize = ({ ocs }: ChargingInstance, uuid: string, index: number) =>
   ocs.authorize(question(uuid, '1555', callerOf(index)))
 
 const ended = (uuid: string, index: number, ids: readonly number[]) =>
@@ -64,9 +64,9 @@ test.runIf(hasPostgres)(
       await Promise.all(
         ids.slice(1).map(async (_, index) => {
           const uuid = `call ${round} ${index + 1}`
-          const node = index % 2 === 0 ? a : b
-          kinds.push((await authorize(node, uuid, index + 1)).kind)
-          await node.ocs.report(ended(uuid, index + 1, ids))
+          const instance = index % 2 === 0 ? a : b
+          kinds.push((await authorize(instance, uuid, index + 1)).kind)
+          await instance.ocs.report(ended(uuid, index + 1, ids))
         }),
       )
     expect(new Set(kinds)).toEqual(new Set(['granted']))
@@ -90,7 +90,7 @@ test.runIf(hasPostgres)(
       ids.slice(1).map((_, at) => a.ocs.report(ended(`call ${at + 1}`, at + 1, ids))),
     )
     expect(await shared.records()).toHaveLength(CUSTOMERS - 1)
-    // The wait for the row holds no other wallet: the other node gets what it asks for.
+    // The wait for the row holds no other wallet: the other instance gets what it asks for.
     expect((await authorize(b, 'elsewhere', 1)).kind).toBe('granted')
     await unlock()
     await waits

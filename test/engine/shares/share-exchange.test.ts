@@ -1,6 +1,6 @@
 /**
- * The questions of a node to the database for its shares, and their times: the database answers
- * when the test says so.
+ * The questions of an instance to the database for its shares, and their times: the database
+ * answers when the test says so.
  */
 import { expect, test } from 'vitest'
 import { shareDatabase } from '../../support/share-database.ts'
@@ -17,7 +17,7 @@ test('room that is granted after its call has given up is given back', async () 
   expect(amounts.get('calls')).toBe(0)
 })
 
-test('what earlier processes of the node held is freed while calls wait for room', async () => {
+test('what earlier processes of the instance held is freed while calls wait for room', async () => {
   const { shares, done, pass } = shareDatabase(5)
   let isOver = false
   void shares
@@ -46,29 +46,29 @@ test('calls that go on are stored before what earlier processes held is freed', 
   expect(done).toEqual(['first: 2', 'second: 3', 'others freed'])
 })
 
-test('a node that others may take for gone frees nothing; then its calls are stored first', async () => {
-  const { shares, node, done, pass } = shareDatabase()
-  node.isHolding = false
+test('an instance that others may take for gone frees nothing; then its calls are stored first', async () => {
+  const { shares, instance, done, pass } = shareDatabase()
+  instance.isHolding = false
   shares.of('calls', () => 3).noted(10)
   void shares.alone()
   await pass(500)
   expect(done).toEqual([])
-  node.isHolding = true
+  instance.isHolding = true
   await pass(500)
   expect(done).toEqual(['calls: 3', 'others freed'])
 })
 
-test('what a node holds that others may have taken meanwhile is stored again before it is used', async () => {
-  const { shares, node, done, pass } = shareDatabase()
+test('what an instance holds that others may have taken meanwhile is stored again before it is used', async () => {
+  const { shares, instance, done, pass } = shareDatabase()
   const share = shares.of('calls', () => 0)
   const obtained = share.obtain(5)
   await pass(20)
   const { end } = await obtained
   end()
   expect(share.admits(5)).toBe(true)
-  node.isHolding = false
+  instance.isHolding = false
   expect(share.admits(5)).toBe(false)
-  node.isHolding = true
+  instance.isHolding = true
   expect(share.admits(5)).toBe(false)
   const before = done.length
   await pass(20)

@@ -15,7 +15,7 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
   beforeEach(async () => {
     shared = await SharedWallets.open(() => 0.5)
     const customerId = await shared.addCustomer({ name: '+15550001' })
-    const { ocs, stop } = await shared.node('first')
+    const { ocs, stop } = await shared.instance('first')
     await topUp(ocs, customerId, 100_000)
     await stop()
     wallet = String((await shared.wallets())[0]?.id)
@@ -67,7 +67,7 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
     expect(await take(rowsOf('b'), 1)).toMatchObject({ amount: 0, elsewhere: 50_000 })
   })
 
-  test('what earlier processes of a node held is of the next one, as far as its calls use it, after a debit too', async () => {
+  test('what earlier processes of an instance held is of the next one, as far as its calls use it, after a debit too', async () => {
     await take(rowsOf('a'), 60_000)
     await take(rowsOf('b'), 40_000)
     const next = rowsOf('a', 'a2')
@@ -86,16 +86,16 @@ describe.runIf(hasPostgres)('shares of wallets in PostgreSQL', () => {
     expect(await shared.shares()).toEqual({ a1: 2_000 })
   })
 
-  test('what a node holds is freed only while it is gone', async () => {
+  test('what an instance holds is freed only while it is gone', async () => {
     const other = rowsOf('b')
-    const { kill } = await shared.node('a')
+    const { kill } = await shared.instance('a')
     await take(rowsOf('a'), 60_000)
     await kill()
     await shared.lose('a')
     const [gone] = shared.gone
     if (gone === undefined) throw new Error('it is not gone')
     // It starts again before the list of those that are gone is read again.
-    await shared.node('a')
+    await shared.instance('a')
     await take(rowsOf('a'), 60_000)
     await other.release(gone)
     expect(await shared.wallets()).toMatchObject([{ heldMicros: 60_000n }])

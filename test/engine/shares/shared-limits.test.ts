@@ -1,4 +1,6 @@
-/** Several nodes, each as a process of its own, share the limits of a carrier on one PostgreSQL. */
+/**
+ * Several instances, each as a process of its own, share the limits of a carrier on one PostgreSQL.
+ */
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { CallLimit } from '../../../engine/shares/call-limit.ts'
 import { limitShares, InstanceShares } from '../../../engine/shares/instance-shares.ts'
@@ -13,12 +15,12 @@ import { Notices } from '../../support/shared-wallets.ts'
 import { noSecrets } from '../../support/sharing-nodes.ts'
 import { eventually, turnOfEventLoop } from '../../support/waiting.ts'
 
-interface Node {
+interface LimitingInstance {
   readonly name: string
   readonly limits: InstanceShares
   /** Live calls of the carrier here. */
   calls: number
-  /** Other nodes may take it for gone. */
+  /** Other instances may take it for gone. */
   isHolding: boolean
   readonly log: string[]
   /** A call to the carrier; resolves with whether it has begun. */
@@ -30,12 +32,12 @@ interface Node {
 class Carrier {
   /** The owner of these limits. */
   of: 'carrier' | 'agent' = 'carrier'
-  readonly nodes = new Map<string, Node>()
+  readonly instances = new Map<string, LimitingInstance>()
   maxCalls = 0
   maxCps = 0
-  /** The most calls that were there at once on all nodes. */
+  /** The most calls that were there at once on all instances. */
   mostCalls = 0
-  /** When calls have started, on any node, in milliseconds. */
+  /** When calls have started, on any instance, in milliseconds. */
   readonly starts: number[] = []
   gone: readonly InstanceIdentity[] = []
   #processes = 0
@@ -51,14 +53,14 @@ class Carrier {
   }
 
   get calls(): number {
-    return [...this.nodes.values()].reduce((sum, { calls }) => sum + calls, 0)
+    return [...this.instances.values()].reduce((sum, { calls }) => sum + calls, 0)
   }
 
   /**
-   * A node with the name of one that was killed: it is started again, with these calls of the last
-   * run.
+   * An instance with the name of one that was killed: it is started again, with these calls of the
+   * last run.
    */
-  async node(name: string, calls = 0, url = this.url): Promise<Node> {
+  async instance(name: string, calls = 0, url = this.url): Promise<LimitingInstance> {
     const store = await openStore(url, { ...noSecrets, now: 0, connections: 3 })
     const timers = new EndingTimers()
     const { schedule } = timers
@@ -73,21 +75,21 @@ class Carrier {
       members: {
         name,
         process: `${this.#processes}`,
-        canHold: () => node.isHolding,
-        size: () => Math.max(1, this.nodes.size),
+        canHold: () => instance.isHolding,
+        size: () => Math.max(1, this.instances.size),
         gone: () => this.gone,
         notices: this.notices,
       },
     })
-    const carriers = new CarrierLimits(() => node.calls, now, { shares: limits, schedule })
-    const agents = new CallLimit('agent', () => node.calls, { shares: limits, schedule })
+    const carriers = new CarrierLimits(() => instance.calls, now, { shares: limits, schedule })
+    const agents = new CallLimit('agent', () => instance.calls, { shares: limits, schedule })
     const limited = () => ({ carrierId: 1, maxCalls: this.maxCalls, maxCps: this.maxCps })
     let onKilled = (): void => undefined
     const killed = new Promise<false>((resolve) => (onKilled = () => resolve(false)))
     const kill = async (): Promise<void> => {
       timers.end()
       onKilled()
-      this.nodes.delete(name)
+      this.instances.delete(name)
       await store.close()
     }
     const dial = async (): Promise<boolean> => {
@@ -97,22 +99,22 @@ class Carrier {
       const isAdmitted =
         typeof admitted === 'boolean' ? admitted : await Promise.race([admitted, killed])
       if (timers.isEnded || !isAdmitted) return false
-      node.calls += 1
+      instance.calls += 1
       this.starts.push(now())
       this.mostCalls = Math.max(this.mostCalls, this.calls)
       return true
     }
-    const node: Node = { name, limits, calls, isHolding: true, log, dial, kill }
+    const instance: LimitingInstance = { name, limits, calls, isHolding: true, log, dial, kill }
     // A busy machine may take longer for the first connections than a call waits.
     const connect = () => store.statements.prepare('SELECT pg_sleep(0.02)').all([])
     await Promise.all([connect(), connect()])
-    this.nodes.set(name, node)
+    this.instances.set(name, instance)
     carriers.noteCalls(limited())
     await limits.alone()
-    return node
+    return instance
   }
 
-  /** The shares that nodes hold, as the database has them. */
+  /** The shares that instances hold, as the database has them. */
   async stored(): Promise<Readonly<Record<string, number>>> {
     const rows = await this.store.statements
       .prepare<{ readonly node: string; readonly slots: number }>(
@@ -124,7 +126,7 @@ class Carrier {
   }
 }
 
-test('on one node live calls are counted at once, and 0 is no limit', () => {
+test('on one instance live calls are counted at once, and 0 is no limit', () => {
   let live = 1
   const limit = new CallLimit('agent', () => live, undefined)
   expect([limit.admit(7, 2), limit.admit(7, 1)]).toEqual([true, false])
@@ -132,7 +134,7 @@ test('on one node live calls are counted at once, and 0 is no limit', () => {
   expect([limit.isReached(7, 0), limit.admit(7, 0)]).toEqual([false, true])
 })
 
-describe.runIf(hasPostgres)('limits of several nodes', () => {
+describe.runIf(hasPostgres)('limits of several instances', () => {
   const random = seededRandom(30)
   let carrier: Carrier
 
@@ -142,23 +144,23 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     carrier = new Carrier(url, store)
     const opened = carrier
     return async () => {
-      for (const node of opened.nodes.values()) {
-        await node.limits.stop()
-        await node.kill()
+      for (const instance of opened.instances.values()) {
+        await instance.limits.stop()
+        await instance.kill()
       }
       await store.close()
       await drop()
     }
   })
 
-  const opened = async () => [await carrier.node('a'), await carrier.node('b')] as const
-  const dialAll = async (node: Node, count: number): Promise<number> => {
-    const begun = await Promise.all(Array.from({ length: count }, () => node.dial()))
+  const opened = async () => [await carrier.instance('a'), await carrier.instance('b')] as const
+  const dialAll = async (instance: LimitingInstance, count: number): Promise<number> => {
+    const begun = await Promise.all(Array.from({ length: count }, () => instance.dial()))
     return begun.filter(Boolean).length
   }
 
   test.each(['carrier', 'agent'] as const)(
-    'one node can use the whole limit of one %s, and no call more; what it does not use goes to another node',
+    'one instance can use the whole limit of one %s, and no call more; what it does not use goes to another instance',
     async (of) => {
       carrier.of = of
       const [a, b] = await opened()
@@ -175,23 +177,23 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     },
   )
 
-  test('in no second do more calls start on all nodes than max_cps', async () => {
-    const nodes = await opened()
+  test('in no second do more calls start on all instances than max_cps', async () => {
+    const instances = await opened()
     carrier.maxCps = 8
-    const load = async (node: Node): Promise<void> => {
+    const load = async (instance: LimitingInstance): Promise<void> => {
       while (carrier.starts.length < 20) {
-        await node.dial()
+        await instance.dial()
         await turnOfEventLoop()
       }
     }
-    await Promise.all(nodes.map(load))
+    await Promise.all(instances.map(load))
     const inWindow = carrier.starts.map(
       (from) => carrier.starts.filter((at) => at >= from && at < from + 999).length,
     )
     expect(Math.max(...inWindow)).toBeLessThanOrEqual(8)
   })
 
-  test('what a node held that is gone is free; before that it is not', async () => {
+  test('what an instance held that is gone is free; before that it is not', async () => {
     const [a, b] = await opened()
     carrier.maxCalls = 4
     expect(await dialAll(a, 4)).toBe(4)
@@ -206,17 +208,17 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect(await carrier.stored()).not.toHaveProperty('a')
   })
 
-  test('a node that starts again counts the calls that go on, and frees the others', async () => {
+  test('an instance that starts again counts the calls that go on, and frees the others', async () => {
     const [a, b] = await opened()
     carrier.maxCalls = 4
     expect(await dialAll(a, 4)).toBe(4)
     await a.kill()
-    await carrier.node('a', 3)
+    await carrier.instance('a', 3)
     await eventually(async () => expect(await b.dial()).toBe(true))
     expect(await dialAll(b, 4)).toBe(0)
   })
 
-  test('a node that stops gives back what its calls do not use', async () => {
+  test('an instance that stops gives back what its calls do not use', async () => {
     const [old, b] = await opened()
     carrier.maxCalls = 4
     expect(await dialAll(old, 3)).toBe(3)
@@ -235,25 +237,25 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect([await dialAll(a, 2), await dialAll(b, 3)]).toEqual([1, 0])
   })
 
-  test('a limit that an operator lowers is kept by all nodes at once', async () => {
-    const nodes = await opened()
+  test('a limit that an operator lowers is kept by all instances at once', async () => {
+    const instances = await opened()
     carrier.maxCalls = 20
-    for (const node of nodes) {
-      await dialAll(node, 8)
-      node.calls = 0
+    for (const instance of instances) {
+      await dialAll(instance, 8)
+      instance.calls = 0
     }
     carrier.maxCalls = 3
     carrier.mostCalls = 0
     await eventually(async () => {
-      await Promise.all(nodes.map((node) => dialAll(node, 10)))
+      await Promise.all(instances.map((instance) => dialAll(instance, 10)))
       expect(carrier.mostCalls).toBe(3)
     })
   })
 
-  test('while the database is away a node keeps to what it holds; one that may be taken for gone begins nothing', async () => {
+  test('while the database is away an instance keeps to what it holds; one that may be taken for gone begins nothing', async () => {
     const proxy = await postgresProxy(carrier.url)
     onTestFinished(() => proxy.close())
-    const a = await carrier.node('a', 0, proxy.url)
+    const a = await carrier.instance('a', 0, proxy.url)
     carrier.maxCalls = 10
     expect(await dialAll(a, 6)).toBe(6)
     a.calls = 0
@@ -270,23 +272,23 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     expect(a.log.filter((line) => line.startsWith('error'))).toHaveLength(1)
   })
 
-  test('never more calls than the limit, whatever nodes do and lose', async () => {
+  test('never more calls than the limit, whatever instances do and lose', async () => {
     carrier.notices.lossRate = 0.1
     carrier.maxCalls = 1 + Math.floor(random() * 12)
     const names = ['a', 'b', 'c']
-    for (const name of names) await carrier.node(name)
+    for (const name of names) await carrier.instance(name)
     const pending: Promise<unknown>[] = []
     let begun = 0
     for (let step = 0; step < 1_500; step += 1) {
       const draw = random()
-      const node = carrier.nodes.get(names[Math.floor(random() * 3)] ?? '')
-      if (node === undefined) continue
-      if (draw < 0.5) pending.push(node.dial().then((isBegun) => (begun += isBegun ? 1 : 0)))
-      else if (draw < 0.93) node.calls = Math.max(0, node.calls - Math.floor(random() * 3))
+      const instance = carrier.instances.get(names[Math.floor(random() * 3)] ?? '')
+      if (instance === undefined) continue
+      if (draw < 0.5) pending.push(instance.dial().then((isBegun) => (begun += isBegun ? 1 : 0)))
+      else if (draw < 0.93) instance.calls = Math.max(0, instance.calls - Math.floor(random() * 3))
       else if (draw < 0.94) {
-        const { name, calls } = node
-        await node.kill()
-        await carrier.node(name, calls)
+        const { name, calls } = instance
+        await instance.kill()
+        await carrier.instance(name, calls)
       }
       if (random() < 0.3) await carrier.stored()
       expect(carrier.calls).toBeLessThanOrEqual(carrier.maxCalls)
@@ -296,6 +298,6 @@ describe.runIf(hasPostgres)('limits of several nodes', () => {
     const sum = Object.values(await carrier.stored()).reduce((all, slots) => all + slots, 0)
     expect(sum).toBeLessThanOrEqual(carrier.maxCalls)
     expect(begun).toBeGreaterThan(50)
-    expect([...carrier.nodes.values()].flatMap(({ log }) => log)).toEqual([])
+    expect([...carrier.instances.values()].flatMap(({ log }) => log)).toEqual([])
   })
 })

@@ -6,7 +6,7 @@ import { describe, expect, test } from 'vitest'
 import { endedCall, openCall, plainRate, question } from '../../support/books.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
-import { type Node, SharedWallets } from '../../support/shared-wallets.ts'
+import { type ChargingInstance, SharedWallets } from '../../support/shared-wallets.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const names = ['a', 'b', 'c'] as const
@@ -21,7 +21,7 @@ const ASKED = 3
 interface Live {
   readonly uuid: string
   readonly caller: number
-  readonly node: string
+  readonly instance: string
   granted: number
   isAnswered: boolean
 }
@@ -29,7 +29,7 @@ interface Live {
 class World {
   readonly shared: SharedWallets
   readonly #random: () => number
-  readonly #nodes = new Map<string, Node>()
+  readonly #instances = new Map<string, ChargingInstance>()
   readonly #live = new Map<string, Live>()
   /** Calls that were told to be no more lost, and how long they talked. */
   readonly safe = new Map<string, { readonly billsec: number; readonly caller: number }>()
@@ -52,8 +52,8 @@ class World {
           credit_limit_micros: creditMicros,
         }),
       )
-    for (const name of names) this.#nodes.set(name, await this.shared.node(name))
-    const [first] = this.#nodes.values()
+    for (const name of names) this.#instances.set(name, await this.shared.instance(name))
+    const [first] = this.#instances.values()
     for (const [index, amount] of topUps.entries()) await this.#move(first, index, amount)
   }
 
@@ -61,10 +61,14 @@ class World {
     return Math.floor(this.#random() * count)
   }
 
-  async #move(node: Node | undefined, index: number, amountMicros: number): Promise<void> {
+  async #move(
+    instance: ChargingInstance | undefined,
+    index: number,
+    amountMicros: number,
+  ): Promise<void> {
     this.#count += 1
     const kind = amountMicros > 0 ? 'topup' : 'adjust'
-    await node?.ocs.move({
+    await instance?.ocs.move({
       customerId: this.customers[index] ?? 0,
       kind,
       amountMicros,
@@ -74,35 +78,35 @@ class World {
     })
   }
 
-  #node(): Node | undefined {
-    return this.#nodes.get(names[this.#below(names.length)] ?? 'a')
+  #instance(): ChargingInstance | undefined {
+    return this.#instances.get(names[this.#below(names.length)] ?? 'a')
   }
 
   /** Steps overlap, as calls do. */
   async step(): Promise<void> {
     const kind = this.#random()
-    const node = this.#node()
+    const instance = this.#instance()
     const caller = this.#below(callers.length)
-    if (kind < 0.45) return this.#authorize(node, caller)
+    if (kind < 0.45) return this.#authorize(instance, caller)
     if (kind < 0.6) return this.#extend()
     if (kind < 0.85) return this.#end()
-    if (kind < 0.9) return this.#move(node, caller, 1 + this.#below(60_000))
-    if (kind < 0.95) return this.#move(node, caller, -1 - this.#below(50_000))
+    if (kind < 0.9) return this.#move(instance, caller, 1 + this.#below(60_000))
+    if (kind < 0.95) return this.#move(instance, caller, -1 - this.#below(50_000))
   }
 
-  async #authorize(node: Node | undefined, caller: number): Promise<void> {
-    if (node === undefined) return
+  async #authorize(instance: ChargingInstance | undefined, caller: number): Promise<void> {
+    if (instance === undefined) return
     this.#count += 1
     const uuid = `call-${this.#count}`
     const number = callers[caller] ?? ''
-    const verdict = await node.ocs.authorize(question(uuid, '1555', number))
+    const verdict = await instance.ocs.authorize(question(uuid, '1555', number))
     if (verdict.kind !== 'granted') return
     this.granted += 1
-    const call = { uuid, caller, node: node.name, granted: verdict.grantedSeconds }
+    const call = { uuid, caller, instance: instance.name, granted: verdict.grantedSeconds }
     const live: Live = { ...call, isAnswered: false }
     this.#live.set(uuid, live)
     const more = { callerNumber: number, calledNumber: '1555', customerId: this.customers[caller] }
-    const answered = await node.ocs.answered(openCall(uuid, Date.now(), more as object), '{}')
+    const answered = await instance.ocs.answered(openCall(uuid, Date.now(), more as object), '{}')
     live.isAnswered = answered
   }
 
@@ -114,7 +118,7 @@ class World {
   async #extend(): Promise<void> {
     const call = this.#some()
     if (call === undefined) return
-    const { ocs } = this.#nodes.get(call.node) ?? {}
+    const { ocs } = this.#instances.get(call.instance) ?? {}
     const answer = await ocs?.extend(call.uuid, call.granted)
     if (answer?.kind === 'granted') call.granted = answer.grantedSeconds
     ocs?.changed(call.uuid, '{}')
@@ -137,7 +141,7 @@ class World {
         this.safe.set(call.uuid, { billsec, caller: call.caller })
         resolve()
       }
-      void this.#nodes.get(call.node)?.ocs.report(record, safe)
+      void this.#instances.get(call.instance)?.ocs.report(record, safe)
     })
   }
 
@@ -146,9 +150,9 @@ class World {
    * ask for money meanwhile.
    */
   async crash(name: string): Promise<void> {
-    const node = this.#nodes.get(name)
-    await node?.kill()
-    const asking = [...this.#nodes.values()].filter((other) => other !== node)
+    const instance = this.#instances.get(name)
+    await instance?.kill()
+    const asking = [...this.#instances.values()].filter((other) => other !== instance)
     let asksUntil = Infinity
     const asked = asking.map(async (other) => {
       for (let asks = 0; asks < asksUntil; asks += 1) {
@@ -158,14 +162,14 @@ class World {
         if (asksUntil === Infinity) asks = 0
       }
     })
-    const next = await this.shared.node(name)
-    this.#nodes.set(name, next)
+    const next = await this.shared.instance(name)
+    this.#instances.set(name, next)
     const { saved } = await next.ocs.start()
     asksUntil = ASKED
     await Promise.all(asked)
     const resumed = new Set(saved.map(({ callUuid }) => callUuid))
     for (const call of [...this.#live.values()]) {
-      if (call.node !== name) continue
+      if (call.instance !== name) continue
       if (!resumed.has(call.uuid) || !next.ocs.resume(call.uuid)) this.#live.delete(call.uuid)
       // The journal may have had no time for the last grant.
       const known = await next.ocs.extend(call.uuid, 0)
@@ -199,11 +203,11 @@ class World {
       await this.#end()
       if (this.#live.size === before) break
     }
-    for (const node of this.#nodes.values()) await node.stop()
+    for (const instance of this.#instances.values()) await instance.stop()
   }
 
   logs(): readonly string[] {
-    return [...this.#nodes.values()].flatMap(({ log }) => log)
+    return [...this.#instances.values()].flatMap(({ log }) => log)
   }
 }
 

@@ -13,9 +13,9 @@ const oneUnit = 1_000_000
 
 describe.runIf(hasPostgres)('a wallet of several processes', () => {
   test('when the answer to a COMMIT is lost, the call is stored and debited once', async () => {
-    const { shared, node, proxy, topUp, authorize, call, move, wallet } = await sharedWallet()
+    const { shared, instance, proxy, topUp, authorize, call, move, wallet } = await sharedWallet()
     const between = await proxy()
-    const a = await node('a', { url: between.url })
+    const a = await instance('a', { url: between.url })
     await topUp(a, oneUnit)
     await authorize(a, 'one')
     const stored = a.ocs.report(call('one', 20))
@@ -34,8 +34,8 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('a name that PostgreSQL cannot store does not keep a call from being charged', async () => {
-    const { shared, node, topUp, authorize, call, wallet } = await sharedWallet()
-    const a = await node('a')
+    const { shared, instance, topUp, authorize, call, wallet } = await sharedWallet()
+    const a = await instance('a')
     await topUp(a, oneUnit)
     await authorize(a, 'one')
     await a.ocs.report(call('one', 20, { callerName: 'zero \0 half \uD800 \\u0000' }))
@@ -46,18 +46,18 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('it is spent to its last second, and told to be empty once', async () => {
-    const { node, topUp, authorize, call, wallet } = await sharedWallet()
+    const { instance, topUp, authorize, call, wallet } = await sharedWallet()
     const told: OutgoingEvent[] = []
     const events = {
       wants: () => true,
       writeAll: async (written: readonly OutgoingEvent[]) => void told.push(...written),
     }
-    const nodes = [await node('a', { events }), await node('b', { events })] as const
-    await topUp(nodes[0], 100_000)
+    const instances = [await instance('a', { events }), await instance('b', { events })] as const
+    await topUp(instances[0], 100_000)
     let [talked, calls] = [0, 0]
     // Money that one holds and does not need comes to the other one a moment later.
     await eventually(async () => {
-      for (const each of nodes) {
+      for (const each of instances) {
         const uuid = `call-${(calls += 1)}`
         const verdict = await authorize(each, uuid)
         if (verdict.kind !== 'granted') continue
@@ -69,13 +69,13 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
     })
     expect(await wallet()).toMatchObject({ balanceMicros: 0n })
     expect(told.filter(({ type }) => type === 'wallet.depleted')).toHaveLength(1)
-    for (const each of nodes)
+    for (const each of instances)
       expect(await authorize(each, 'more')).toMatchObject({ code: 'insufficient_funds' })
   })
 
   test('what one process holds for a call can be neither called nor deducted by another', async () => {
-    const { node, topUp, authorize, move } = await sharedWallet()
-    const [a, b] = [await node('a'), await node('b')]
+    const { instance, topUp, authorize, move } = await sharedWallet()
+    const [a, b] = [await instance('a'), await instance('b')]
     await topUp(a, 100_000)
     expect(await authorize(a, 'held')).toMatchObject({ grantedSeconds: 60 })
     expect(await move(b, -40_001, 'too much')).toMatchObject({ kind: 'insufficient_funds' })
@@ -84,8 +84,8 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('what a dead process held is free again, and its late calls are still charged once', async () => {
-    const { shared, node, topUp, authorize, answer, call, wallet } = await sharedWallet()
-    const [dead, other] = [await node('a'), await node('b')]
+    const { shared, instance, topUp, authorize, answer, call, wallet } = await sharedWallet()
+    const [dead, other] = [await instance('a'), await instance('b')]
     await topUp(dead, 60_000)
     await authorize(dead, 'late')
     await answer(dead, 'late')
@@ -97,17 +97,17 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
       expect(await authorize(other, 'c')).toMatchObject({ grantedSeconds: 60 }),
     )
     shared.gone = []
-    const back = await node('a')
+    const back = await instance('a')
     expect(await back.ocs.start()).toMatchObject({ recoveredCalls: 1 })
     const left = { balanceMicros: 50_000n, ledgerMicros: 50_000n, heldMicros: 60_000n }
     expect(await wallet()).toMatchObject(left)
   })
 
   test('events of calls beyond 20,000 are lost while the server is away, and are counted and logged', async () => {
-    const { node, proxy } = await sharedWallet()
+    const { instance, proxy } = await sharedWallet()
     const between = await proxy()
     const events = { wants: () => true, writeAll: () => Promise.resolve() }
-    const { ocs, log } = await node('a', { url: between.url, events })
+    const { ocs, log } = await instance('a', { url: between.url, events })
     between.cut()
     for (let index = 0; index < 20_010; index += 1)
       await ocs.authorize(question(`unknown-${index}`, '1555', '+1999'))
@@ -121,8 +121,8 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('a credit limit that is lowered takes back what no call holds', async () => {
-    const { shared, node, authorize, call, wallet } = await sharedWallet()
-    const a = await node('a')
+    const { shared, instance, authorize, call, wallet } = await sharedWallet()
+    const a = await instance('a')
     const set = async (micros: number): Promise<void> => {
       const limit = 'UPDATE customer SET credit_limit_micros = $1'
       await shared.store.statements.prepare(limit).run([micros])
@@ -139,10 +139,10 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('a call that is refused because the database does not say what there is says so', async () => {
-    const { node, proxy, topUp, authorize } = await sharedWallet()
+    const { instance, proxy, topUp, authorize } = await sharedWallet()
     const between = await proxy()
-    await topUp(await node('a'), oneUnit)
-    const c = await node('c', { url: between.url })
+    await topUp(await instance('a'), oneUnit)
+    const c = await instance('c', { url: between.url })
     between.delayMs = 2_000
     expect(await authorize(c, 'one')).toMatchObject({ kind: 'unreachable', by: 'lease_unheard' })
     expect(c.ocs.stats().verdicts).toEqual({ lease_unheard: 1 })
@@ -151,13 +151,13 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('in no second do more calls of a customer start on all processes than its max_cps', async () => {
-    const { node, topUp, authorize } = await sharedWallet({ max_cps: 2 })
-    const nodes = [await node('a'), await node('b')] as const
-    await topUp(nodes[0], oneUnit)
+    const { instance, topUp, authorize } = await sharedWallet({ max_cps: 2 })
+    const instances = [await instance('a'), await instance('b')] as const
+    await topUp(instances[0], oneUnit)
     const starts: { readonly asked: number; readonly begun: number }[] = []
     for (let tries = 0; starts.length < 3; tries += 1) {
       const asked = performance.now()
-      const verdict = await authorize(nodes[tries % 2 === 0 ? 0 : 1], `call-${tries}`)
+      const verdict = await authorize(instances[tries % 2 === 0 ? 0 : 1], `call-${tries}`)
       if (verdict.kind === 'granted') starts.push({ asked, begun: performance.now() })
       else expect(verdict).toMatchObject({ code: 'cps_limit' })
     }
@@ -166,8 +166,8 @@ describe.runIf(hasPostgres)('a wallet of several processes', () => {
   })
 
   test('the limits of a customer are those of all processes', async () => {
-    const { node, topUp, authorize, call } = await sharedWallet({ max_concurrent_calls: 3 })
-    const [a, b] = [await node('a'), await node('b')]
+    const { instance, topUp, authorize, call } = await sharedWallet({ max_concurrent_calls: 3 })
+    const [a, b] = [await instance('a'), await instance('b')]
     await topUp(a, oneUnit)
     const { callUuid: _, ...asked } = question('what-if', '1555')
     expect(a.ocs.foresee(asked).verdict.kind).toBe('granted')
@@ -188,8 +188,8 @@ describe.runIf(hasPostgres)('a call that is cut off past its grant', () => {
   async function talking(balanceMicros: number) {
     const made = await sharedWallet()
     const between = await made.proxy()
-    const a = await made.node('a', { url: between.url })
-    await made.topUp(await made.node('b'), balanceMicros)
+    const a = await made.instance('a', { url: between.url })
+    await made.topUp(await made.instance('b'), balanceMicros)
     expect(await made.authorize(a, 'one')).toMatchObject({ grantedSeconds: 60 })
     expect(await made.answer(a, 'one')).toBe(true)
     return { ...made, between, a, ended: made.call('one', 61) }
@@ -206,8 +206,8 @@ describe.runIf(hasPostgres)('a call that is cut off past its grant', () => {
   })
 
   test('pays what another process gives back', async () => {
-    const { a, ended, node, authorize, call, costs } = await talking(2 * costMicros)
-    const other = await node('c')
+    const { a, ended, instance, authorize, call, costs } = await talking(2 * costMicros)
+    const other = await instance('c')
     expect(await authorize(other, 'two')).toMatchObject({ grantedSeconds: 60 })
     await other.ocs.report(call('two', 1))
     await a.ocs.report(ended)
@@ -237,13 +237,13 @@ describe.runIf(hasPostgres)('a call that is cut off past its grant', () => {
   })
 
   test('goes on, and is charged once, when a crash comes before that is decided', async () => {
-    const { a, ended, between, node, costs, wallet } = await talking(costMicros)
+    const { a, ended, between, instance, costs, wallet } = await talking(costMicros)
     between.cut()
     let isSafe = false
     void a.ocs.report(ended, () => (isSafe = true)).catch(() => undefined)
     await a.kill()
     expect(isSafe).toBe(false)
-    const next = await node('a')
+    const next = await instance('a')
     expect(await next.ocs.start()).toMatchObject({ saved: [{ callUuid: 'one' }] })
     expect(next.ocs.resume('one')).toBe(true)
     await next.ocs.report(ended)

@@ -8,7 +8,7 @@ const key = Buffer.alloc(32, 7)
 const of = (environment: Readonly<Record<string, string>>) =>
   commonSettings(readConfig(environment), key)
 
-test('GUIDE.md names the settings that must be the same on all nodes, and no other', () => {
+test('GUIDE.md names the settings that must be the same on all instances, and no other', () => {
   const [, list = ''] = /^- \*\*Settings\*\*(.*)$/m.exec(readFileSync('GUIDE.md', 'utf8')) ?? []
   const names = Object.values(settings).map(({ name }) => name)
   const told = [...list.matchAll(/`([A-Z_]+)`/g)].flatMap(([, name = '']) =>
@@ -17,7 +17,7 @@ test('GUIDE.md names the settings that must be the same on all nodes, and no oth
   expect([...new Set(told)].toSorted()).toEqual([...commonSettingNames].toSorted())
 })
 
-test('each has a value, and a setting of one node alone has none', () => {
+test('each has a value, and a setting of one instance alone has none', () => {
   const own = of({ NODE_NAME: 'sbc-1', SIP_LISTEN: 'udp/10.0.0.1:5060' })
   expect(Object.keys(own).toSorted()).toEqual([...commonSettingNames].toSorted())
   expect(own).toEqual(of({}))

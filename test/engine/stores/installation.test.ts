@@ -19,7 +19,7 @@ const status = (name: string, state: InstanceStatus['state']): InstanceStatus =>
 const states = ['starting', 'serving', 'draining', 'stopped', 'lost'] as const
 
 function aliveAt(heartbeatAgeMs: number): readonly string[] {
-  const { self, key, nodes } = installationOf(
+  const { self, key, instances } = installationOf(
     { secrets: { ...noSecrets, keyFor: (purpose) => Buffer.from(purpose) } },
     {
       identity: { name: 'a', epoch: 1 },
@@ -28,8 +28,11 @@ function aliveAt(heartbeatAgeMs: number): readonly string[] {
     },
   )
   expect([self, key.toString()]).toEqual(['a', 'nodes'])
-  expect(nodes()[0]).toMatchObject({ sipUri: 'sip:starting.example', addresses: ['starting at'] })
-  return nodes().flatMap(({ name, isAlive }) => (isAlive ? [name] : []))
+  expect(instances()[0]).toMatchObject({
+    sipUri: 'sip:starting.example',
+    addresses: ['starting at'],
+  })
+  return instances().flatMap(({ name, isAlive }) => (isAlive ? [name] : []))
 }
 
 const noSecrets = {
@@ -39,11 +42,11 @@ const noSecrets = {
   open: () => undefined,
 }
 
-test('phones are called through nodes that serve, or still have calls', () => {
+test('phones are called through instances that serve, or still have calls', () => {
   expect(aliveAt(0)).toEqual(['serving', 'draining'])
   expect(aliveAt(2_999)).toEqual(['serving', 'draining'])
 })
 
-test('a node that cannot hear the database server gives no other one up for it', () => {
+test('an instance that cannot hear the database server gives no other one up for it', () => {
   expect(aliveAt(3_000)).toEqual(['serving', 'draining', 'lost'])
 })

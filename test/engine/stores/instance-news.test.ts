@@ -15,12 +15,12 @@ const lost: InstanceChange = {
 const recovered: InstanceChange = { ...lost, type: 'node.recovered' }
 const fenced: InstanceChange = { ...lost, type: 'node.fenced' }
 
-describe.runIf(hasPostgres)('what nodes that live tell of another one', () => {
+describe.runIf(hasPostgres)('what instances that live tell of another one', () => {
   async function opened() {
     const database = await sharedDatabase()
     const store = await database.open()
-    const node = { name: 'sbc-9', installId: 'nine', address: lost.address, version: '1.0.0' }
-    await registerInstance(store, node)
+    const instance = { name: 'sbc-9', installId: 'nine', address: lost.address, version: '1.0.0' }
+    await registerInstance(store, instance)
     const silent = (ms: number) =>
       store.statements.execute(
         `UPDATE node SET heartbeat_at = floor(extract(epoch FROM clock_timestamp()) * 1000) - ${ms}`,

@@ -4,7 +4,7 @@ import { LostInstances } from '../../../engine/stores/lost-instances.ts'
 
 function watched() {
   const world = { now: 0, state: 'serving' as InstanceStatus['state'], isThis: false, epoch: 1 }
-  const nodes: {
+  const instances: {
     condition: InstanceCondition
     heartbeatAgeMs: number
     list(): readonly InstanceStatus[]
@@ -31,7 +31,7 @@ function watched() {
   const logged: string[] = []
   const told: string[] = []
   const lost = new LostInstances({
-    nodes,
+    instances,
     now: () => world.now,
     log: (level, message): void => void logged.push(`${level} ${message.split(':')[0] ?? ''}`),
     tell: ({ type, node, epoch }): void => void told.push(`${type} ${node} ${epoch}`),
@@ -43,12 +43,12 @@ function watched() {
       lost.poll()
     }
   }
-  return { world, nodes, logged, told, pass }
+  return { world, instances, logged, told, pass }
 }
 
 const gone = 'error another node sends no heartbeat'
 
-test('that a node is lost, then fenced, then back is told once each, with the run that it is about', () => {
+test('that an instance is lost, then fenced, then back is told once each, with the run that it is about', () => {
   const { world, told, pass } = watched()
   world.state = 'lost'
   pass(30)
@@ -61,14 +61,14 @@ test('that a node is lost, then fenced, then back is told once each, with the ru
   expect(told).toEqual(['node.lost sbc-2 1', 'node.fenced sbc-2 1', 'node.recovered sbc-2 3'])
 })
 
-test('a node that came back while no other one was there is told as such, once', () => {
+test('an instance that came back while no other one was there is told as such, once', () => {
   const { told, logged, pass } = watched()
   pass(30)
   expect(told).toEqual(['node.recovered sbc-2 1'])
   expect(logged).toEqual([])
 })
 
-test('a node that has stopped in order is not lost, and this one is never', () => {
+test('an instance that has stopped in order is not lost, and this one is never', () => {
   const { world, logged, pass } = watched()
   world.state = 'stopped'
   pass(30)
@@ -78,13 +78,13 @@ test('a node that has stopped in order is not lost, and this one is never', () =
   expect(logged).toEqual([])
 })
 
-test('when the database server was away for all, nodes have ten seconds to be heard again', () => {
-  const { world, nodes, logged, pass } = watched()
+test('when the database server was away for all, instances have ten seconds to be heard again', () => {
+  const { world, instances, logged, pass } = watched()
   pass(30)
-  nodes.condition = 'unheard'
+  instances.condition = 'unheard'
   world.state = 'lost'
   pass(30)
-  nodes.condition = 'valid'
+  instances.condition = 'valid'
   pass(10)
   expect(logged).toEqual([])
   pass(1)

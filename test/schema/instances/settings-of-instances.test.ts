@@ -12,22 +12,22 @@ import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 import { eventually } from '../../support/waiting.ts'
 
-test('only settings that both nodes know are compared', () => {
-  const nodes = new Map<string, CommonSettings>([
+test('only settings that both instances know are compared', () => {
+  const instances = new Map<string, CommonSettings>([
     ['a', { EXIT_CODES: '00', UNKNOWN_CALLER: 'deny' }],
     ['b', { EXIT_CODES: '00', NEWER: 'on' }],
     ['c', { EXIT_CODES: '011', UNKNOWN_CALLER: 'deny' }],
   ])
-  expect(differencesOf(nodes)).toEqual([
+  expect(differencesOf(instances)).toEqual([
     { setting: 'EXIT_CODES', values: { a: '00', b: '00', c: '011' } },
   ])
 })
 
-describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
+describe.runIf(hasPostgres)('settings of instances that share a database', () => {
   async function opened() {
     const database = await sharedDatabase()
     const store = await database.open()
-    const node = async (name: string, own: CommonSettings) => {
+    const instance = async (name: string, own: CommonSettings) => {
       const place = { address: `http://${name}`, version: '1.0.0' }
       const identity = await registerInstance(store, { name, installId: name, ...place })
       const time = new ManualTime(0)
@@ -54,15 +54,15 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
       }
       return { settings, log, time, become, serve }
     }
-    return { node, store }
+    return { instance, store }
   }
 
-  test('a node that starts with another value is told so before it serves, and the others are, too, until it is the same', async () => {
-    const { node, store } = await opened()
-    const a = await node('sbc-1', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
+  test('an instance that starts with another value is told so before it serves, and the others are, too, until it is the same', async () => {
+    const { instance, store } = await opened()
+    const a = await instance('sbc-1', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
     await a.serve()
     expect([a.log, a.settings.differing.size]).toEqual([[], 0])
-    const b = await node('sbc-2', { EXIT_CODES: '00,011', OCS_URL: 'http://a/?x=1' })
+    const b = await instance('sbc-2', { EXIT_CODES: '00,011', OCS_URL: 'http://a/?x=1' })
     await b.settings.poll()
     const told = {
       level: 'warn',
@@ -87,8 +87,8 @@ describe.runIf(hasPostgres)('settings of nodes that share a database', () => {
     await b.become('stopped')
     await a.settings.poll()
     expect([a.log[1]?.level, a.settings.differing.size]).toEqual(['info', 0])
-    // The next run of that node has the same.
-    const again = await node('sbc-2', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
+    // The next run of that instance has the same.
+    const again = await instance('sbc-2', { EXIT_CODES: '00', OCS_URL: 'http://a/?x=1' })
     await again.settings.poll()
     await again.serve()
     await a.settings.poll()

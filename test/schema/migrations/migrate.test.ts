@@ -84,7 +84,7 @@ describe.each([
 })
 
 describe.runIf(hasPostgres)('on PostgreSQL alone', () => {
-  test('two nodes that start at once migrate once', async () => {
+  test('two instances that start at once migrate once', async () => {
     const { run } = await onServer()
     const reports = await Promise.all([run(), run(), run()])
     const applied = reports.map((report) => report.applied.length).toSorted((a, b) => a - b)

@@ -40,8 +40,8 @@ describe.runIf(hasPostgres)('a migrated database', () => {
          FROM information_schema.columns WHERE table_schema = 'public'
         ORDER BY table_name COLLATE "C", column_name COLLATE "C"`,
     )
-    // On the server a ban gets the number of the transaction that stores it: other nodes read what
-    // is new to them.
+    // On the server a ban gets the number of the transaction that stores it: other instances read
+    // what is new to them.
     const bans = found.filter((row) => String(row).startsWith('source_ban,version,'))
     expect(bans).toEqual([
       ['source_ban', 'version', 'bigint', 1, expect.stringContaining('pg_current_xact_id()')],

@@ -31,7 +31,7 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     return store
   }
 
-  test('a database that nodes serve from is not migrated under them', async () => {
+  test('a database that instances serve from is not migrated under them', async () => {
     const { statements } = await opened({ secretKey: key })
     await statements.execute(`INSERT INTO node VALUES ('sbc-2', 1, 'x', 'http://sbc-2', '', '1', 'serving', 0, 0,
       extract(epoch FROM clock_timestamp()) * 1000)`)
@@ -44,7 +44,7 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     expect((await opened({ secretKey: key, known })).migrated.applied).toEqual(['later'])
   })
 
-  test('secrets are sealed with the key of the first node, and another key is refused', async () => {
+  test('secrets are sealed with the key of the first instance, and another key is refused', async () => {
     const place = { table: 'carrier', column: 'auth_password', row: 1 }
     const one = await opened({ secretKey: key })
     const other = await opened({ secretKey: key })
@@ -56,7 +56,7 @@ describe.runIf(hasPostgres)('a database on a server', () => {
     await expect(opened()).rejects.toThrow('their key')
   })
 
-  test('two nodes that open it at once agree on one key', async () => {
+  test('two instances that open it at once agree on one key', async () => {
     const results = await Promise.allSettled([
       opened({ keyFile: join(folder, 'one.key') }),
       opened({ keyFile: join(folder, 'two.key') }),

@@ -38,9 +38,9 @@ test('no two texts and no two places share a nonce', () => {
 })
 
 test('each purpose has a key of its own, the same for all that have the first key', () => {
-  const nodes = box.keyFor('nodes')
-  expect(nodes).toHaveLength(32)
-  expect(new SecretBox(Buffer.alloc(32, 1)).keyFor('nodes')).toEqual(nodes)
-  expect(box.keyFor('node')).not.toEqual(nodes)
-  expect(new SecretBox(Buffer.alloc(32, 2)).keyFor('nodes')).not.toEqual(nodes)
+  const instances = box.keyFor('nodes')
+  expect(instances).toHaveLength(32)
+  expect(new SecretBox(Buffer.alloc(32, 1)).keyFor('nodes')).toEqual(instances)
+  expect(box.keyFor('node')).not.toEqual(instances)
+  expect(new SecretBox(Buffer.alloc(32, 2)).keyFor('nodes')).not.toEqual(instances)
 })

@@ -4,8 +4,8 @@ import { deferred } from '../../support/deferred.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
 
-describe.runIf(hasPostgres)('on several nodes', () => {
-  test('work that another node is at is left to it, and other work is not', async () => {
+describe.runIf(hasPostgres)('on several instances', () => {
+  test('work that another instance is at is left to it, and other work is not', async () => {
     const { open } = await sharedDatabase()
     const [here, there] = [await open(), await open()]
     const [begun, end] = [deferred(), deferred()]

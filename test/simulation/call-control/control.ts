@@ -325,7 +325,8 @@ export class Control extends CallBeginnings {
   }
 
   /**
-   * As an INVITE of another node does: it takes the place of the caller when the call is answered.
+   * As an INVITE of another instance does: it takes the place of the caller when the call is
+   * answered.
    */
   #takeRinging(callUuid: string, ringing: Call): void {
     this.#admitFree(callUuid)

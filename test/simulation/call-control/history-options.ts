@@ -3,7 +3,7 @@
 export interface HistoryOptions {
   /** The machine goes on with what was written and read back, after each step. */
   readonly isCopied?: boolean
-  /** Ringing calls are taken by other nodes, as in semi-attended transfers. */
+  /** Ringing calls are taken by other instances, as in semi-attended transfers. */
   readonly takesRinging?: boolean
   /** Gets the events, line by line. */
   readonly onLine?: (line: string) => void

@@ -1,6 +1,6 @@
 /**
- * The events of the platform for all screens. And which nodes of the platform did not answer: the
- * screens lack their part.
+ * The events of the platform for all screens. And which instances did not answer: the screens lack
+ * their part.
  */
 import { computed, signal } from '@preact/signals'
 import { after } from './browser.ts'
@@ -48,16 +48,16 @@ function tellAll(event: LiveEvent): void {
   for (const read of readers) read(event)
 }
 
-/** Unreachable nodes that the event stream names. */
+/** Unreachable instances that the event stream names. */
 const ofStream = signal<readonly string[]>([])
-/** Unreachable nodes by the path of the request whose response named them. */
+/** Unreachable instances by the path of the request whose response named them. */
 const ofAnswers = signal<ReadonlyMap<string, readonly string[]>>(new Map())
 
-/** A screen that was left asks no more; the notice about its nodes ends then. */
+/** A screen that was left asks no more; the notice about its instances ends then. */
 const CACHE_MS = 15_000
 const expiries = new Map<string, () => void>()
 
-/** The names of the unreachable nodes, sorted. */
+/** The names of the unreachable instances, sorted. */
 export const unreachable = computed<readonly string[]>(() =>
   [...new Set([...ofStream.value, ...[...ofAnswers.value.values()].flat()])].toSorted(),
 )
@@ -75,7 +75,7 @@ export function noteAnswer(path: string, header: string | null): void {
   ofAnswers.value = new Map(ofAnswers.value).set(place, header.split(', '))
 }
 
-/** `names`: `unreachable_nodes` of `stream.partial`; empty: the events of all nodes come. */
+/** `names`: `unreachable_nodes` of `stream.partial`; empty: the events of all instances come. */
 function noteStream(names: unknown): void {
   ofStream.value = Array.isArray(names) ? names.filter((name) => typeof name === 'string') : []
 }

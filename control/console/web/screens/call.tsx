@@ -17,7 +17,7 @@ import { visibleText } from '../parts/visible-text.ts'
 import { callText, hangupText, results } from './call-words.ts'
 import { DenialCode } from './denial-code.tsx'
 import { Ladder } from './ladder-diagram.tsx'
-import { nameOfNode, useCustomerNames, useInstanceNames, type NodeName } from './names.ts'
+import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './names.ts'
 
 interface Call {
   readonly status: CallStatus
@@ -36,7 +36,7 @@ export function CallScreen({ uuid }: { uuid: string }) {
   const trace = useResource(uuid, () => get<CallTrace>(`${path}/trace`), options)
   const { value } = call.data
   const record = value?.record
-  const names = { customers: useCustomerNames(), nodes: useInstanceNames() }
+  const names = { customers: useCustomerNames(), nodes: useNodeNames() }
   return (
     <>
       <Problem message={call.problem.value} />

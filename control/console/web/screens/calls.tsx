@@ -15,7 +15,7 @@ import type { ShownColumn } from '../parts/table.tsx'
 import { Badge, Short, Text } from '../parts/text.tsx'
 import { hangUp, listen, transfer } from './call-actions.tsx'
 import { LiveCalls, type CallNow } from './live-calls.ts'
-import { nameOfNode, useInstanceNames, type NodeName } from './names.ts'
+import { nameOfNode, useNodeNames, type NodeName } from './names.ts'
 
 /** Duration and cost are shown anew. */
 const TICK_MS = 1_000
@@ -93,7 +93,7 @@ function State({ call }: { call: ShownCall }) {
 
 export function CallsScreen() {
   const { rows, problem, reload } = useLiveCalls()
-  const nodes = useInstanceNames()
+  const nodes = useNodeNames()
   const hasSeveral = useMemo(() => hasSeveralInstances(rows), [rows])
   const columns = useMemo(() => columnsFor(nodes, hasSeveral), [nodes, hasSeveral])
   return (

@@ -23,7 +23,7 @@ import { address, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Problem, Short } from '../parts/text.tsx'
 import { hourly, meanSeconds } from './hourly.ts'
-import { nameOfNode, useInstanceNames } from './names.ts'
+import { nameOfNode, useNodeNames } from './names.ts'
 
 const REFRESH_MS = 60_000
 
@@ -158,7 +158,7 @@ interface GroupsProps {
 
 function Groups({ path, by, hours }: GroupsProps) {
   const { data, problem } = useView<CallSummary>(path, { everyMs: REFRESH_MS })
-  const nodes = useInstanceNames()
+  const nodes = useNodeNames()
   const nameOf = ({ group, name }: Group): string => {
     if (group === null) return 'none'
     if (by === 'node') return nameOfNode(nodes, group).full

@@ -22,7 +22,7 @@ import {
 } from './finding-words.ts'
 import { denialPhrase } from './denial-words.ts'
 import { actorText } from './ledger-words.ts'
-import { nameOfNode, useInstanceNames } from './names.ts'
+import { nameOfNode, useNodeNames } from './names.ts'
 
 /** They are found in the records of two weeks. */
 const REFRESH_MS = 30_000
@@ -60,7 +60,7 @@ interface FindingsProps {
 }
 
 export function Findings({ telemetry, findings: { data, problem, reload } }: FindingsProps) {
-  const names = useInstanceNames()
+  const names = useNodeNames()
   const silent = silentNodes(telemetry)
   // A node that has fallen silent is a finding: it is not waited for.
   useEffect(() => void (data.value !== undefined && reload()), [silent.join()])
@@ -192,11 +192,15 @@ const takenOut = (telemetry: Telemetry | undefined): readonly string[] =>
 /** Beyond it, calls are set up noticeably later. */
 const LAG_ALERT_MS = 100
 
-function platformAlerts({ relays, billing, event_loop: loop, this_node: node }: Telemetry) {
+function platformAlerts({ relays, billing, event_loop: loop, this_node: instance }: Telemetry) {
   const lost = relays.filter(({ alive }) => !alive).length
   return [
-    ...(node.condition === 'fenced' ? [`Another process has the name of ${node.name}`] : []),
-    ...(node.condition === 'unheard' ? [`The database server does not answer ${node.name}`] : []),
+    ...(instance.condition === 'fenced'
+      ? [`Another process has the name of ${instance.name}`]
+      : []),
+    ...(instance.condition === 'unheard'
+      ? [`The database server does not answer ${instance.name}`]
+      : []),
     ...(lost > 0 ? [`${plural(lost, 'media relay does', 'media relays do')} not answer`] : []),
     ...((billing?.commit_failures ?? 0) > 0 ? ['Records cannot be stored'] : []),
     ...(loop.lag_p99_ms > LAG_ALERT_MS

@@ -15,7 +15,7 @@ import { useResource } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Moment, Problem, Short } from '../parts/text.tsx'
 import { causeText, results } from './call-words.ts'
-import { nameOfNode, useCustomerNames, useInstanceNames, type NodeName } from './names.ts'
+import { nameOfNode, useCustomerNames, useNodeNames, type NodeName } from './names.ts'
 import {
   dispositions,
   PAGE_ROWS,
@@ -112,7 +112,7 @@ export function HistoryScreen() {
   const path = `/reports/cdrs?${words}&order=newest&${page}`
   const report = useResource(path, () => getBare<CallReport>(path))
   const { data } = report
-  const names = { customers: useCustomerNames(), nodes: useInstanceNames() }
+  const names = { customers: useCustomerNames(), nodes: useNodeNames() }
   const hasMos = data.value?.records.some((call) => call.mos_score !== null) === true
   return (
     <>

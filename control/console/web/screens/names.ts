@@ -53,7 +53,7 @@ export interface NodeName {
 }
 
 /** Names by destination, such as `sip:10.0.0.3:5060;transport=udp`. */
-export const useInstanceNames = namesBy('dispatcher:read', async () => {
+export const useNodeNames = namesBy('dispatcher:read', async () => {
   const answer = await get<DispatcherSet[]>('/dispatcher?limit=200')
   if (answer.kind !== 'ok') return undefined
   return new Map(

@@ -97,7 +97,7 @@ function uptimeText(seconds: number | undefined): string {
     : `${Math.floor(hours / 24)} d ${hours % 24} h`
 }
 
-const NODES_REFRESH_MS = 2_000
+const INSTANCES_REFRESH_MS = 2_000
 
 const tones = {
   starting: 'warn',
@@ -128,15 +128,15 @@ const columns: readonly ShownColumn<ProcessNode>[] = [
       </>
     ),
   }),
-  figureColumn('calls', 'Calls', (node) => node.live_calls),
+  figureColumn('calls', 'Calls', (instance) => instance.live_calls),
   figureColumn('epoch', 'Starts', ({ epoch }) => epoch),
-  momentColumn('heartbeat', 'Heard', (node) => node.heartbeat_at, { isToday: true }),
+  momentColumn('heartbeat', 'Heard', (instance) => instance.heartbeat_at, { isToday: true }),
   textColumn('version', 'Version', ({ version }) => version, { isMinor: true, max: 40 }),
 ]
 
 /** The processes that share the database, where there are several. */
 function PlatformInstances() {
-  const { data } = useView<readonly ProcessNode[]>('/nodes', { everyMs: NODES_REFRESH_MS })
+  const { data } = useView<readonly ProcessNode[]>('/nodes', { everyMs: INSTANCES_REFRESH_MS })
   const rows = data.value ?? []
   if (rows.length < 2) return null
   return (

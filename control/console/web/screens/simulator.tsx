@@ -10,7 +10,7 @@ import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
 import { hookText } from './decision-words.ts'
 import { DenialCode } from './denial-code.tsx'
-import { nameOfNode, useInstanceNames } from './names.ts'
+import { nameOfNode, useNodeNames } from './names.ts'
 import {
   orderText,
   payerText,
@@ -111,8 +111,11 @@ function Result({ simulation }: { simulation: Simulation }) {
               <OtherSources names={simulation.other_sources} />
             </>
           ),
-          Hook: simulation.hook !== null && (
-            <Text value={hookText({ hook: 'onInvite', ...simulation.hook })} max={400} />
+          Hooks: simulation.hooks.length > 0 && (
+            <Text
+              value={simulation.hooks.map((each) => hookText({ ...each })).join(' ')}
+              max={400}
+            />
           ),
           Direction: `${simulation.emergency ? 'emergency, ' : ''}${simulation.direction}`,
           Payer: isCustomerShown ? (
@@ -176,7 +179,7 @@ function OtherSources({ names }: { names: readonly string[] }) {
 }
 
 function Candidates({ simulation: { candidates, order, payment } }: { simulation: Simulation }) {
-  const nodes = useInstanceNames()
+  const nodes = useNodeNames()
   const currency = payment.rate?.currency ?? null
   // A tenant sees no costs, and a node of the platform has none.
   const hasCosts = candidates.some((each) => each.carrier_price_exact !== null)

@@ -41,7 +41,9 @@ const faultsOfBooks = {
       SELECT 1 FROM cdr c WHERE c.call_uuid = l.ref AND c.cost_micros = -l.amount_micros)`,
 }
 
-/** When nothing goes on any more: no node holds money, and each answered call has its record. */
+/**
+ * When nothing goes on any more: no instance holds money, and each answered call has its record.
+ */
 const faultsAtRest = {
   'wallets of which nodes still hold a share': `
     SELECT resource AS id, amount::text AS seen, '0' AS wanted FROM share
@@ -115,7 +117,7 @@ export class ClusterBooks {
     return [
       ['answered calls', String(answered.length), answered.length > 0],
       ['answered calls without exactly one record', text, wrong.length === 0],
-      // Its node has stored the answer, and its caller was gone, or never had it.
+      // Its instance has stored the answer, and its caller was gone, or never had it.
       ['records of answers that no caller has seen', String(unseen), true],
       ['answered calls that could not go on after a crash', String(recovered), true],
     ]

@@ -125,7 +125,7 @@ export class ClusterInstance {
 
   async #run(): Promise<void> {
     const [first, ...words] = this.machine.command(process.execPath, program, 'serve')
-    // Ctrl-C ends the run, which ends the nodes.
+    // Ctrl-C ends the run, which ends the instances.
     const child = spawn(first, words, {
       env: this.#environment,
       detached: true,

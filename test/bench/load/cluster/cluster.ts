@@ -1,4 +1,4 @@
-/** Nodes, each on a machine of its own, and the PostgreSQL server that they share. */
+/** Instances, each on a machine of its own, and the PostgreSQL server that they share. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync, chmodSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { DatabaseServer } from './database-server.ts'
 import { type Machine, Network, whyNoNetwork } from './network.ts'
 
 interface ClusterOptions {
-  readonly nodes: number
+  readonly instances: number
   /** The seed file for the machine of callers and callees, which may name any payer. */
   readonly seedFor: (load: Machine) => object
   /** Where logs are kept; unless given, they go with the cluster. */
@@ -22,10 +22,10 @@ export interface Cluster {
   readonly databaseMachine: Machine
   /** Where calls come from and go to. */
   readonly load: Machine
-  readonly nodes: readonly ClusterInstance[]
+  readonly instances: readonly ClusterInstance[]
   /** Statements of this process, which no cut link concerns. */
   readonly statements: PostgresStatements
-  /** Starts the nodes: what they look for at their start is there already. */
+  /** Starts the instances: what they look for at their start is there already. */
   serve(): Promise<void>
   close(): Promise<void>
 }
@@ -39,7 +39,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-cluster-'))
   // The server's user goes through it.
   chmodSync(folder, 0o755)
-  const names = Array.from({ length: options.nodes }, (_, index) => `node-${index + 1}`)
+  const names = Array.from({ length: options.instances }, (_, index) => `node-${index + 1}`)
   const network = Network.open(['load', 'database', ...names], folder)
   const [load, databaseMachine] = [network.machine('load'), network.machine('database')]
   const close = async (): Promise<void> => {
@@ -60,7 +60,7 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       DATABASE_URL: database.url,
       TRUSTED_SOURCES: `127.0.0.0/8,::1/128,${load.address}/32`,
     }
-    const nodes = names.map(
+    const instances = names.map(
       (name) =>
         new ClusterInstance(network.machine(name), environment, { parent: folder, logFolder }),
     )
@@ -70,13 +70,13 @@ export async function openCluster(options: ClusterOptions): Promise<Cluster> {
       database,
       databaseMachine,
       load,
-      nodes,
+      instances,
       statements,
       serve: async () => {
-        await Promise.all(nodes.map((node) => node.start()))
+        await Promise.all(instances.map((instance) => instance.start()))
       },
       close: async () => {
-        await Promise.all(nodes.map((node) => node.stop()))
+        await Promise.all(instances.map((instance) => instance.stop()))
         await statements.close()
         await database.stop('fast')
         await close()

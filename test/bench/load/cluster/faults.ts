@@ -20,14 +20,14 @@ interface Fault {
   readonly atMs: number
   /** How long it lasts; a process that was killed is started again a second later by itself. */
   readonly forMs: number
-  /** Number of the node; of the database, how it ends. */
+  /** Number of the instance; of the database, how it ends. */
   readonly target: number
   readonly how: 'fast' | 'immediate'
 }
 
 interface FaultOptions {
   readonly seed: number
-  readonly nodes: number
+  readonly instances: number
   readonly durationMs: number
   /** The time from one fault to the next, on average. */
   readonly everyMs: number
@@ -37,16 +37,17 @@ interface FaultOptions {
 }
 
 /**
- * None lasts longer than `durationMs`. One node has one fault at a time, and so has the database.
+ * None lasts longer than `durationMs`. One instance has one fault at a time, and so has the
+ * database.
  */
 export function planFaults(options: FaultOptions): readonly Fault[] {
-  const { seed, nodes, durationMs, everyMs, kinds } = options
+  const { seed, instances, durationMs, everyMs, kinds } = options
   const random = seededRandom(seed)
   const busyUntil = new Map<number, number>()
   const faults: Fault[] = []
   for (let atMs = everyMs; atMs < durationMs; atMs += everyMs * (0.5 + random())) {
     const kind = kinds[Math.floor(random() * kinds.length)] ?? 'kill'
-    const target = Math.floor(random() * nodes)
+    const target = Math.floor(random() * instances)
     const how = random() < 0.5 ? 'fast' : 'immediate'
     const forMs = lengthOf(kind, options, random())
     const busy = kind === 'restart database' ? DATABASE : target
@@ -57,7 +58,7 @@ export function planFaults(options: FaultOptions): readonly Fault[] {
   return faults
 }
 
-/** Stands in the place of a node's number. */
+/** Stands in the place of an instance's number. */
 const DATABASE = -1
 /** Before the same part has the next fault. */
 const SETTLING_MS = 2_000
@@ -70,7 +71,7 @@ function lengthOf(kind: FaultKind, { pauseMs, cutMs }: FaultOptions, random: num
 
 interface Parts {
   readonly network: Network
-  readonly nodes: readonly ClusterInstance[]
+  readonly instances: readonly ClusterInstance[]
   readonly database: DatabaseServer
   readonly databaseMachine: Machine
 }
@@ -94,26 +95,26 @@ export async function carryOut(
 
 async function inflict(
   { kind, target, forMs, how }: Fault,
-  { network, nodes, database, databaseMachine }: Parts,
+  { network, instances, database, databaseMachine }: Parts,
 ): Promise<void> {
-  const [node, other] = [nodes[target], nodes[(target + 1) % nodes.length]]
-  if (node === undefined || other === undefined) throw new Error(`there is no node ${target}`)
+  const [instance, other] = [instances[target], instances[(target + 1) % instances.length]]
+  if (instance === undefined || other === undefined) throw new Error(`there is no node ${target}`)
   switch (kind) {
     case 'kill': {
-      node.kill()
-      await node.serving()
+      instance.kill()
+      await instance.serving()
       return
     }
     case 'pause': {
-      node.pause()
+      instance.pause()
       await later(forMs)
-      node.resume()
+      instance.resume()
       return
     }
     case 'cut database':
     case 'cut nodes': {
       const peer = kind === 'cut nodes' ? other.machine : databaseMachine
-      const mend = network.cut(node.machine, peer)
+      const mend = network.cut(instance.machine, peer)
       await later(forMs)
       mend()
       return

@@ -247,7 +247,7 @@ test('a session is its credential’s own, sees what that sees, and ends by DELE
   await client.close()
 })
 
-test('any node answers a session and tells of its changes; the newest stream takes the place of another', async () => {
+test('any instance answers a session and tells of its changes; the newest stream takes the place of another', async () => {
   const rig = await openToolRig()
   const { client, transport, told } = await connectReading(rig, rig.root)
   const other = apiWith(rig.deps)
@@ -262,7 +262,7 @@ test('any node answers a session and tells of its changes; the newest stream tak
   await rig.subscriptions.poll()
   expect(rig.subscriptions.size).toBe(0)
   await stream.body?.cancel()
-  // One that no node knows: the client begins again, and finds everything as before.
+  // One that no instance knows: the client begins again, and finds everything as before.
   await client.close()
   expect((await ask(other, rig.root, 'of another time')).status).toBe(404)
   const again = await connect(other, rig.root)

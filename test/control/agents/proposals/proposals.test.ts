@@ -116,17 +116,17 @@ test('a change that is refused when it is approved stays unmade, and its proposa
   expect(rig.stateOfNode()).toBe('active')
 })
 
-test('of people who approve and refuse at once, on two nodes, one decides', async () => {
+test('of people who approve and refuse at once, on two instances, one decides', async () => {
   const rig = await openProposalRig()
-  const node = apiWith(rig.deps)
+  const instance = apiWith(rig.deps)
   for (let round = 1; round <= 3; round += 1) {
     const { proposal_id: id } = await rig.proposed()
     const decide = (decision: string, token: string, body: object, app = rig.app) =>
       rig.request(`/api/v1/proposals/${id}/${decision}`, { token, body, app })
     const answers = await Promise.all([
       decide('approve', rig.people.acme, { revision: 1 }),
-      decide('approve', rig.people.admin, { revision: 1 }, node),
-      decide('refuse', rig.people.operator, {}, node),
+      decide('approve', rig.people.admin, { revision: 1 }, instance),
+      decide('refuse', rig.people.operator, {}, instance),
     ])
     expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
     for (const { status, code } of answers.filter((each) => each.status !== 200))

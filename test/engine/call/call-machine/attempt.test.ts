@@ -1,4 +1,4 @@
-/** The health that an attempt without success shows of the node of the installation. */
+/** The health that an attempt without success shows of the instance of the installation. */
 import { expect, test } from 'vitest'
 import type { OtherInstanceCandidate } from '../../../../engine/call/dialing/outgoing-invite.ts'
 import { CallMachine, response } from '../../../support/call-machine.ts'
@@ -12,7 +12,8 @@ const otherInstance: OtherInstanceCandidate = {
 }
 
 /**
- * An INVITE for another node is being sent; tells of which nodes it is said that they are silent.
+ * An INVITE for another instance is being sent; tells of which instances it is said that they are
+ * silent.
  */
 function asked() {
   const machine = new CallMachine()
@@ -25,14 +26,14 @@ function asked() {
   return { machine, legId, silent, sent }
 }
 
-test('a node that says nothing to what has left for it is silent', () => {
+test('an instance that says nothing to what has left for it is silent', () => {
   const { machine, silent, sent } = asked()
   sent()
   machine.advanceTo(10_000)
   expect(silent()).toEqual(['b'])
 })
 
-test('an INVITE that our own SIP server refuses to send says nothing about the node', () => {
+test('an INVITE that our own SIP server refuses to send says nothing about the instance', () => {
   const { machine, legId, silent } = asked()
   machine.event({ type: 'failed', legId, reason: 'missing content-type' })
   machine.advanceTo(10_000)
@@ -40,14 +41,14 @@ test('an INVITE that our own SIP server refuses to send says nothing about the n
   expect(silent()).toEqual([])
 })
 
-test('an INVITE that still waits here, as for a media relay, says nothing about the node', () => {
+test('an INVITE that still waits here, as for a media relay, says nothing about the instance', () => {
   const { machine, silent } = asked()
   machine.advanceTo(10_000)
   expect(machine.call().end).toBeDefined()
   expect(silent()).toEqual([])
 })
 
-test('what comes after the first response of a node is not its silence', () => {
+test('what comes after the first response of an instance is not its silence', () => {
   const { machine, legId, silent, sent } = asked()
   sent()
   machine.event({ type: 'provisional', legId, response: response(100) })

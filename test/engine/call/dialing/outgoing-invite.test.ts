@@ -156,7 +156,7 @@ test('without an offer 100rel is not offered: PRACK would have to carry the answ
   expect(supporting('replaces')).toBe('replaces')
 })
 
-test('another node is asked with the called user as it is written, whatever it means elsewhere', () => {
+test('another instance is asked with the called user as it is written, whatever it means elsewhere', () => {
   const otherInstance: Callee = {
     kind: 'other-node',
     uri: 'sip:192.0.2.9:5070',

@@ -167,6 +167,15 @@ test('a caller that cancels while the hook thinks about an attempt: nobody else 
   expect(nodes[1].inbox).toEqual([])
 })
 
+test('a fault while an attempt is asked about ends the call: it does not ring for ever', async () => {
+  hooks.answers.onAttemptFailed = () => Promise.reject(new Error('a fault'))
+  const { caller } = await calls()
+  await refuses(nodes[0], 503)
+  await caller.next('500 INVITE')
+  expect(await rig.record()).toMatchObject({ disposition: 'FAILED', attempts: [{ status: 503 }] })
+  expect(rig.faults.splice(0)).toMatchObject([{ message: 'a call failed' }])
+})
+
 test('emergency calls ask about no route and no attempt', async () => {
   hooks.answers.onRoute = decides({ refuse: { status: 403 } })
   hooks.answers.onAttemptFailed = decides({ failover: false })

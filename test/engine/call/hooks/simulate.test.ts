@@ -9,7 +9,7 @@ test('another number: route and price are of that one, and the hook is named', a
   hooks.answers.onInvite = decides({ to: '+19005551234' })
   const found = await doors.simulated('+4930100', hooks)
   expect(found).toMatchObject({
-    hook: { by: 'hooks.ts', decision: { to: '+19005551234' }, failed: null },
+    asked: [{ hook: 'onInvite', by: 'hooks.ts', decision: { to: '+19005551234' }, failed: null }],
     calledNumber: '+19005551234',
   })
   const { verdict, payment } = await doors.simulated('+19005551234')
@@ -35,14 +35,39 @@ test('a refusal, a failure, and a hook that says nothing', async () => {
   expect(await doors.simulated('+4930100', hooks)).toMatchObject({
     verdict: { kind: 'refused', status: 403, code: 'hook_refused' },
     payment: { kind: 'not_asked' },
-    hook: { decision: { refuse: { status: 403 } } },
+    asked: [{ decision: { refuse: { status: 403 } } }],
   })
   hooks.answers.onInvite = fails('refuse')
   expect(await doors.simulated('+4930100', hooks)).toMatchObject({
     verdict: { code: 'hook_failed' },
-    hook: { by: 'hooks.ts', decision: null, failed: 'hooks.ts:3: it threw' },
+    asked: [{ by: 'hooks.ts', decision: null, failed: 'hooks.ts:3: it threw' }],
   })
   hooks.answers.onInvite = () => ({ kind: 'nothing' })
-  expect(await doors.simulated('+4930100', hooks)).toMatchObject({ hook: null })
-  expect(await doors.simulated('112', hooks)).toMatchObject({ hook: null })
+  expect(await doors.simulated('+4930100', hooks)).toMatchObject({ asked: [] })
+  expect(await doors.simulated('112', hooks)).toMatchObject({ asked: [] })
+})
+
+test("a tenant's simulation of a call that is not its own asks nobody's code", async () => {
+  const doors = await openDoors()
+  const hooks = new ScriptedHooks()
+  hooks.answers.onInvite = decides({ refuse: { status: 403 } })
+  const [acme, other] = [1, 2]
+  expect(await doors.simulated('+4930100', hooks, other)).toMatchObject({ asked: [] })
+  expect(hooks.asked).toEqual([])
+  await doors.simulated('+4930100', hooks, acme)
+  expect(hooks.asked).toHaveLength(1)
+})
+
+test('why code of the platform has failed is not told to a tenant; of its own webhook it is', async () => {
+  const doors = await openDoors()
+  const hooks = new ScriptedHooks()
+  const acme = 1
+  const why = 'connect ECONNREFUSED 10.0.0.5:80'
+  hooks.answers.onInvite = fails('continue')
+  const hidden = { by: 'hooks.ts', failed: 'it has failed' }
+  expect(await doors.simulated('+4930100', hooks, acme)).toMatchObject({ asked: [hidden] })
+  hooks.answers.onInvite = () => ({ ...fails('continue')(), why, tenantId: acme })
+  expect(await doors.simulated('+4930100', hooks, acme)).toMatchObject({
+    asked: [{ failed: why }],
+  })
 })

@@ -221,8 +221,7 @@ test('a party that has hung up may call again at once, however long the disk tak
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   const [caller, callee] = [await rig.caller(), await carrierOf(rig)]
   let store = (): void => undefined
-  rig.answers.stored = () =>
-    new Promise((resolve) => (store = () => resolve(undefined)))
+  rig.answers.stored = () => new Promise((resolve) => (store = () => resolve(undefined)))
   caller.request('INVITE', caller.leg(rig.uri('1555')), { body: sdp('offer') })
   const invite = await callee.next('INVITE')
   expect(rig.calls.countByCarrier(9)).toBe(1)

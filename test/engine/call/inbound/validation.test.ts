@@ -33,7 +33,7 @@ test('above the limit of live calls there is only room for emergencies', () => {
   expect(rejectionFor(inviteWith(contact), emergency, crowded)).toBeUndefined()
 })
 
-test('a node that is fenced takes no call, and says why', () => {
+test('an instance that is fenced takes no call, and says why', () => {
   const { calls, ...rest } = deps()
   const fenced = { ...rest, calls: { ...calls, unserved: 'node_fenced' as const } }
   expect(rejectionFor(inviteWith(contact), fine, fenced)).toMatchObject({

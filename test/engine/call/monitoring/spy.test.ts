@@ -40,7 +40,7 @@ const spy = (change: Partial<SpyRequest> = {}) =>
 interface Spied extends Talk {
   readonly phone: SipPeer
   readonly toPhone: PeerMessage
-  readonly toInstance: PeerMessage
+  readonly toNode: PeerMessage
 }
 
 /** A supervisor has picked up and is let in by the node of the call. */
@@ -53,27 +53,27 @@ async function spying(): Promise<Spied> {
   })
   const toPhone = await phone.next('INVITE')
   phone.reply(toPhone, 200, { tag: 's', body: sdp('offer of s') })
-  const toInstance = await call.node.next('INVITE')
-  call.node.reply(toInstance, 200, { tag: 'mix', body: sdp('mix') })
+  const toNode = await call.node.next('INVITE')
+  call.node.reply(toNode, 200, { tag: 'mix', body: sdp('mix') })
   expect((await phone.next('ACK')).body).toBe(sdp('mix'))
   await call.node.next('ACK')
   await rig.until(() => rig.calls.find('uuid-2')?.state === 'ACTIVE')
-  return { ...call, phone, toPhone, toInstance }
+  return { ...call, phone, toPhone, toNode }
 }
 
 /** The node gets BYE of both calls at the same time. */
-async function endAtNode(node: SipPeer, toInstance: PeerMessage): Promise<void> {
-  const isOfSpy = (bye: PeerMessage) => bye.get('Call-ID') === toInstance.get('Call-ID')
+async function endAtNode(node: SipPeer, toNode: PeerMessage): Promise<void> {
+  const isOfSpy = (bye: PeerMessage) => bye.get('Call-ID') === toNode.get('Call-ID')
   node.reply(await node.next((message) => message.method === 'BYE' && isOfSpy(message)), 200)
 }
 
 test('the supervisor is rung, then let into the call by the node that has it', async () => {
-  const { node, phone, toPhone, toInstance, leg, caller } = await spying()
+  const { node, phone, toPhone, toNode, leg, caller } = await spying()
   expect(toPhone.get('From')).toContain(' - 1555"')
-  expect(toInstance.uri).toBe(`sip:spy-whisper-callee-uuid-1@127.0.0.1:${node.port}`)
-  expect(toInstance.body).toBe(sdp('offer of s'))
-  expect(toInstance.get('From')).toMatch(/^"?Supervisor"? <sip:900@/)
-  expect(toInstance.get('X-Call-UUID')).toBe('uuid-2')
+  expect(toNode.uri).toBe(`sip:spy-whisper-callee-uuid-1@127.0.0.1:${node.port}`)
+  expect(toNode.body).toBe(sdp('offer of s'))
+  expect(toNode.get('From')).toMatch(/^"?Supervisor"? <sip:900@/)
+  expect(toNode.get('X-Call-UUID')).toBe('uuid-2')
   expect(rig.calls.find('uuid-2')).toMatchObject({
     direction: 'internal',
     callerNumber: '900',
@@ -84,7 +84,7 @@ test('the supervisor is rung, then let into the call by the node that has it', a
   })
   phone.request('BYE', phone.calledLeg(toPhone, 's'))
   await phone.next('200 BYE')
-  await endAtNode(node, toInstance)
+  await endAtNode(node, toNode)
   expect(await rig.record()).toMatchObject({
     callUuid: 'uuid-2',
     disposition: 'ANSWERED',

@@ -66,7 +66,7 @@ test('decisions tell the verdict and the candidates, and no password', async () 
   rig.answers.authorize = denied('insufficient_funds')
   const caller = await rig.caller()
   caller.request('INVITE', caller.leg(rig.uri('1555')), {
-    headers: ['Authorization: Digest response="cafe"'],
+    headers: ['Authorization: Digest response="cafe"', 'X-Tollgate-Application: of the worker'],
     body: sdp('x').replace('a=sendrecv', 'a=crypto:1 AES_CM_128_HMAC_SHA1_80 inline:c2VjcmV0'),
   })
   await caller.next('402 INVITE')
@@ -81,6 +81,7 @@ test('decisions tell the verdict and the candidates, and no password', async () 
   )
   const text = JSON.stringify(entries)
   expect(text).not.toContain('cafe')
+  expect(text).not.toContain('of the worker')
   expect(text).not.toContain('c2VjcmV0')
   expect(text).toContain('(not shown)')
 })

@@ -1,6 +1,6 @@
 /**
- * Attended transfers whose two calls are on different nodes (RFC 5589 §7.3), on two nodes in
- * memory.
+ * Attended transfers whose two calls are on different instances (RFC 5589 §7.3), on two instances
+ * in memory.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
@@ -18,19 +18,19 @@ import {
 import { startTwoInstances, type TwoInstances } from '../../../support/two-nodes.ts'
 import { infoPasses, hangUp, extensionRecord } from '../steps.ts'
 
-let nodes: TwoInstances
+let instances: TwoInstances
 
 beforeEach(async () => {
-  nodes = await startTwoInstances()
+  instances = await startTwoInstances()
 })
-afterEach(() => nodes.stop())
+afterEach(() => instances.stop())
 
 const referTo = (leg: Leg, more = ''): string =>
   `sip:1777@acme.example?Replaces=${encodeURIComponent(replacing(leg, more))}`
 
-/** The transferor talks to X at node a, and to Y at node b. */
+/** The transferor talks to X at instance a, and to Y at instance b. */
 async function consulting(): Promise<{ first: Pair; second: Pair }> {
-  return { first: await establish(nodes.a), second: await establish(nodes.b) }
+  return { first: await establish(instances.a), second: await establish(instances.b) }
 }
 
 async function accepts(peer: SipPeer, described: string): Promise<PeerMessage> {
@@ -53,7 +53,7 @@ async function transferred() {
   return { first, second, toY, toX, notify }
 }
 
-test('the other two are connected across the nodes, and the transferor is out of both calls', async () => {
+test('the other two are connected across the instances, and the transferor is out of both calls', async () => {
   const { first, second, toY, toX, notify } = await transferred()
   expect(toY.body).toContain('s=answer of b')
   expect(toX.body).toContain('s=answer of y')
@@ -68,7 +68,7 @@ test('the other two are connected across the nodes, and the transferor is out of
 })
 
 test.each(['first', 'second'] as const)(
-  'when the party of the %s call hangs up, all ends, and each call has been charged on its node',
+  'when the party of the %s call hangs up, all ends, and each call has been charged on its instance',
   async (which) => {
     const both = await transferred()
     const other = which === 'first' ? both.second : both.first
@@ -76,8 +76,8 @@ test.each(['first', 'second'] as const)(
     b.request('BYE', bLeg)
     other.b.reply(await other.b.next('BYE'), 200)
     await b.next('200 BYE')
-    // The call that connects the nodes is free, and has a record on both.
-    for (const rig of [nodes.a, nodes.b]) {
+    // The call that connects the instances is free, and has a record on both.
+    for (const rig of [instances.a, instances.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([
         { disposition: 'ANSWERED', customerId: 7, callerNumber: '101' },
         { disposition: 'ANSWERED', customerId: null, isFree: true, direction: 'internal' },
@@ -89,8 +89,8 @@ test.each(['first', 'second'] as const)(
 )
 
 test('the party of a call that another one has cannot be had: 481, and both calls go on', async () => {
-  const first = await establish(nodes.a)
-  const second = await establish(nodes.b, {
+  const first = await establish(instances.a)
+  const second = await establish(instances.b, {
     ...extension101,
     extensionId: 2,
   } as typeof extension101)
@@ -99,7 +99,7 @@ test('the party of a call that another one has cannot be had: 481, and both call
   for (const { a, aLeg, b } of [first, second]) {
     await infoPasses(a, aLeg, b)
   }
-  expect(nodes.b.calls.size).toBe(1)
+  expect(instances.b.calls.size).toBe(1)
 })
 
 test.each([
@@ -120,50 +120,50 @@ test('when the target refuses the media, the transferor is told 488, and each is
   for (const { a, aLeg, b } of [first, second]) await infoPasses(a, aLeg, b)
 })
 
-test('without another node that is there, the dialog is unknown: 481', async () => {
+test('without another instance that is there, the dialog is unknown: 481', async () => {
   const { first, second } = await consulting()
-  nodes.isAlive = false
+  instances.isAlive = false
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   expect((await finalNotify(first.a)).body).toContain('481')
 })
 
-test('ten transfers, one after the other, are the most across all nodes', async () => {
+test('ten transfers, one after the other, are the most across all instances', async () => {
   const { first, second } = await consulting()
-  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
+  Object.assign(instances.a.calls.call('uuid-1') ?? {}, { transfersBefore: 10 })
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   expect((await finalNotify(first.a)).body).toContain('483')
 })
 
 test('a stranger with a token of its own is refused, and replaces no party', async () => {
-  const second = await establish(nodes.b)
-  nodes.b.answers.caller = { kind: 'stranger' }
-  nodes.b.answers.origin = { kind: 'unknown' }
-  const thief = await nodes.b.caller()
-  const leg = thief.leg(nodes.b.uri('1777'))
+  const second = await establish(instances.b)
+  instances.b.answers.caller = { kind: 'stranger' }
+  instances.b.answers.origin = { kind: 'unknown' }
+  const thief = await instances.b.caller()
+  const leg = thief.leg(instances.b.uri('1777'))
   const headers = [`Replaces: ${replacing(second.aLeg)}`, 'X-Tollgate-Transfer: AAAA']
   thief.request('INVITE', leg, { headers, body: sdp('thief') })
   await thief.next('403 INVITE')
-  expect(nodes.refused).toHaveLength(1)
-  expect(nodes.b.calls.size).toBe(1)
+  expect(instances.refused).toHaveLength(1)
+  expect(instances.b.calls.size).toBe(1)
 })
 
-test('the count of transfers passes between the nodes', async () => {
+test('the count of transfers passes between the instances', async () => {
   const { first, second } = await consulting()
-  Object.assign(nodes.a.calls.call('uuid-1') ?? {}, { transfersBefore: 8 })
+  Object.assign(instances.a.calls.call('uuid-1') ?? {}, { transfersBefore: 8 })
   await refer(first.a, first.aLeg, referTo(second.aLeg))
   await accepts(second.b, sdp('answer of y'))
   await accepts(first.b, sdp('answer of x'))
   await finalNotify(first.a)
-  expect(['uuid-1', 'uuid-2'].map((id) => nodes.b.calls.call(id)?.transfersBefore)).toContain(9)
+  expect(['uuid-1', 'uuid-2'].map((id) => instances.b.calls.call(id)?.transfersBefore)).toContain(9)
 })
 
-// Semi-attended transfers whose two calls are on different nodes: the second one still rings, at
-// node b.
+// Semi-attended transfers whose two calls are on different instances: the second one still rings,
+// at instance b.
 
 interface Ringing {
-  /** The transferor talks to X at node a. */
+  /** The transferor talks to X at instance a. */
   readonly first: Pair
-  /** It calls Y at node b, which rings. */
+  /** It calls Y at instance b, which rings. */
   readonly phone: SipPeer
   readonly leg: Leg
   readonly y: SipPeer
@@ -171,8 +171,8 @@ interface Ringing {
 }
 
 async function ringing(body = sdp('offer to y')): Promise<Ringing> {
-  const first = await establish(nodes.a)
-  const { b: rig } = nodes
+  const first = await establish(instances.a)
+  const { b: rig } = instances
   const extension = extensionRecord('101', { extensionId: 1 })
   rig.answers.caller = { kind: 'extension', extension }
   const [phone, y] = [await rig.caller(), await rig.node()]
@@ -229,12 +229,12 @@ test.each(['', ';early-only'])(
     await reconciled(y)
     const { b: x, bLeg: xLeg } = first
     await infoPasses(x, xLeg, y)
-    await nodes.a.advance(5_000)
+    await instances.a.advance(5_000)
     first.a.reply(await first.a.next('BYE'), 200)
     await hangUp(y, yLeg, x)
-    // Who has called pays for both calls; what connects the nodes is free, and has a record on
+    // Who has called pays for both calls; what connects the instances is free, and has a record on
     // each.
-    for (const rig of [nodes.a, nodes.b]) {
+    for (const rig of [instances.a, instances.b]) {
       expect(await recordsOf(rig, 2)).toMatchObject([
         { disposition: 'ANSWERED', customerId: 7 },
         { disposition: 'ANSWERED', customerId: null, isFree: true, direction: 'internal' },
@@ -248,19 +248,19 @@ test.each(['', ';early-only'])(
 test('a ringing call of another party cannot be taken: 481', async () => {
   const calls = await ringing()
   const { first } = calls
-  Object.assign(nodes.b.calls.call('uuid-1') ?? {}, {
+  Object.assign(instances.b.calls.call('uuid-1') ?? {}, {
     origin: { ...extension101, extensionId: 2 },
   })
   await referRinging(calls)
   expect((await finalNotify(first.a)).body).toMatch(/^SIP\/2.0 481 /)
-  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
+  expect(instances.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
 })
 
 test('a ringing call that began without an offer cannot be taken: 488', async () => {
   const calls = await ringing('')
   await referRinging(calls)
   expect((await finalNotify(calls.first.a)).body).toMatch(/^SIP\/2.0 488 /)
-  expect(nodes.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
+  expect(instances.b.calls.list()).toMatchObject([{ state: 'RINGING' }])
   expect(calls.y.inbox).toEqual([])
 })
 
@@ -299,8 +299,8 @@ test.each<[string, number, number, (calls: Ringing) => unknown]>([
     phone.request('ACK', leg)
     expect((await finalNotify(first.a)).body).toMatch(new RegExp(`^SIP/2.0 ${status} `))
     await infoPasses(first.b, first.bLeg, first.a)
-    expect((await recordsOf(nodes.b, 2))[1]).toMatchObject({ isFree: true, customerId: null })
-    await nodes.b.idle()
+    expect((await recordsOf(instances.b, 2))[1]).toMatchObject({ isFree: true, customerId: null })
+    await instances.b.idle()
   },
 )
 
@@ -315,6 +315,6 @@ test('the transferee hangs up: no phone goes on ringing', async () => {
   y.reply(toY, 487, { tag: 'y' })
   await phone.next('487 INVITE')
   phone.request('ACK', leg)
-  await recordsOf(nodes.b, 2)
-  await nodes.b.idle()
+  await recordsOf(instances.b, 2)
+  await instances.b.idle()
 })

@@ -1,6 +1,6 @@
 /**
- * A transfer between nodes, through a media relay: the node that asks speaks for the transferee,
- * not for the transferor.
+ * A transfer between instances, through a media relay: the instance that asks speaks for the
+ * transferee, not for the transferor.
  */
 import { expect, test } from 'vitest'
 import { TransferInstances } from '../../../../engine/call/transfer/other-instances.ts'
@@ -11,11 +11,11 @@ const party = 'extension 7'
 const asked = { party, transfersBefore: 3, callUuid: 'u' }
 const addresses = { a: '192.0.2.1', b: '192.0.2.2', c: '192.0.2.3' }
 
-/** Nodes a, b and c; a asks. */
+/** Instances a, b and c; a asks. */
 function cluster() {
   const world = { now: 1_700_000_000_000, alive: ['a', 'b', 'c'], refused: 0, recorded: '' }
-  const [logged, nodeAddresses]: string[][] = [[], []]
-  const nodeOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): TransferInstances =>
+  const [logged, instanceAddresses]: string[][] = [[], []]
+  const instanceOf = (self: keyof typeof addresses, key = Buffer.alloc(32, 1)): TransferInstances =>
     new TransferInstances({
       self,
       key,
@@ -32,13 +32,21 @@ function cluster() {
       },
       isRecording: (callUuid) => callUuid === world.recorded,
       onRefused: () => void (world.refused += 1),
-      onInstanceAt: (address) => void nodeAddresses?.push(address),
+      onInstanceAt: (address) => void instanceAddresses?.push(address),
       log: (level, message) => void logged?.push(`${level} ${message}`),
     })
-  return { world, logged, nodeAddresses, nodeOf, a: nodeOf('a'), b: nodeOf('b'), c: nodeOf('c') }
+  return {
+    world,
+    logged,
+    instanceAddresses,
+    nodeOf: instanceOf,
+    a: instanceOf('a'),
+    b: instanceOf('b'),
+    c: instanceOf('c'),
+  }
 }
 
-/** The INVITE of node a for node b, as node b has it. */
+/** The INVITE of instance a for instance b, as instance b has it. */
 function inviteOf(
   asking: TransferInstances,
   more: Partial<SipRequest> = {},
@@ -58,7 +66,7 @@ function inviteOf(
 }
 
 test('each of the others that is there is asked, with what only it can read', () => {
-  const { world, nodeAddresses, a, b, c } = cluster()
+  const { world, instanceAddresses, a, b, c } = cluster()
   const candidates = a.candidates(replaces, asked)
   expect(candidates.map(({ holder, uri }) => [holder, uri])).toEqual([
     ['b', 'sip:192.0.2.2:5060'],
@@ -69,13 +77,13 @@ test('each of the others that is there is asked, with what only it can read', ()
   expect(b.read(inviteOf(a))).toEqual({ ...facts, isRecorded: false })
   world.recorded = 'u'
   expect(b.read(inviteOf(a))).toEqual({ ...facts, isRecorded: true })
-  expect(nodeAddresses).toEqual([addresses.a, addresses.a])
+  expect(instanceAddresses).toEqual([addresses.a, addresses.a])
   expect(c.read(inviteOf(a))).toBe('refused')
   world.alive = ['a', 'c']
   expect(a.candidates(replaces, asked).map(({ holder }) => holder)).toEqual(['c'])
 })
 
-test('an INVITE without a token is none of a node', () => {
+test('an INVITE without a token is none of an instance', () => {
   const { world, a, b } = cluster()
   expect(b.read({ ...inviteOf(a), headers: { replaces: 'c1;to-tag=to;from-tag=from' } })).toBe(
     undefined,
@@ -91,15 +99,15 @@ test.each([
   ['that is made up', {}, { 'X-Tollgate-Transfer': 'AAAA' }],
   ['that is too long', {}, { 'X-Tollgate-Transfer': 'A'.repeat(5_000) }],
 ])('a token %s is refused, and counted', (_, more, headers) => {
-  const { world, nodeAddresses, a, b } = cluster()
+  const { world, instanceAddresses, a, b } = cluster()
   expect(b.read(inviteOf(a, more, headers))).toBe('refused')
   expect(world.refused).toBe(1)
-  expect(nodeAddresses).toEqual([])
+  expect(instanceAddresses).toEqual([])
 })
 
 test('a token of another installation is refused', () => {
-  const { nodeOf, b } = cluster()
-  expect(b.read(inviteOf(nodeOf('a', Buffer.alloc(32, 2))))).toBe('refused')
+  const { nodeOf: instanceOf, b } = cluster()
+  expect(b.read(inviteOf(instanceOf('a', Buffer.alloc(32, 2))))).toBe('refused')
 })
 
 test('a token lives for a minute, and 30 s more for clocks that differ', () => {

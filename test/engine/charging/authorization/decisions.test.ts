@@ -1,4 +1,4 @@
-/** Calls that wait at the same moment, on one node of several. */
+/** Calls that wait at the same moment, on one instance of several. */
 import { expect, test } from 'vitest'
 import { Decisions } from '../../../../engine/charging/authorization/decisions.ts'
 import { Reservations } from '../../../../engine/charging/authorization/reservations.ts'
@@ -44,7 +44,7 @@ const rate = {
   effectiveFrom: null,
   effectiveTo: null,
 }
-/** Other nodes have to be asked for room, and have it. */
+/** Other instances have to be asked for room, and have it. */
 const share: Share = {
   isAnswered: true,
   elsewhere: 0,
@@ -55,7 +55,8 @@ const share: Share = {
 }
 
 /**
- * Decisions on a node that shares limits and wallets with others; of the wallet it has nothing yet.
+ * Decisions on an instance that shares limits and wallets with others; of the wallet it has nothing
+ * yet.
  */
 function decisionsOn(room: Share, meters: readonly Meter[] = []) {
   const { shares: money, database, pass } = shareDatabase(0, walletShares())
@@ -158,7 +159,7 @@ test('another call does not take the part of a cap that one has obtained', async
   expect(await last).toMatchObject({ kind: 'denied', code: 'spend_guard' })
 })
 
-// ---- where other nodes count against the limits of a customer ----
+// ---- where other instances count against the limits of a customer ----
 
 /**
  * A share in which there is no room: the limit is reached, or (not heard) what others use is
@@ -183,7 +184,7 @@ const answerOf = (
   return customer.limits.admit(0, { isCounted, calls: noHold, starts: noHold }, counting)
 }
 
-test('against a limit of which nothing is heard the calls of the node alone can count; a limit that is heard holds', () => {
+test('against a limit of which nothing is heard the calls of the instance alone can count; a limit that is heard holds', () => {
   const unreachable = { calls: full(false), starts: full(false) }
   expect(answerOf(unreachable, 'all')).toBe('unreachable')
   expect(answerOf(unreachable, 'answered')).toBe('room')

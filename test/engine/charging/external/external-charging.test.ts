@@ -64,7 +64,7 @@ function chargingBy(
   const charging = new ExternalCharging({
     store,
     journal: journalOf(store, time.schedule),
-    node: 'main',
+    instance: 'main',
     url,
     token: 'node-token',
     timeoutMs: 1_000,

@@ -20,14 +20,14 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     const database = await sharedDatabase()
     const { schedule } = new EndingTimers()
     const log: string[] = []
-    const start = async (node: string): Promise<ExternalCharging> => {
+    const start = async (instance: string): Promise<ExternalCharging> => {
       const store = await database.open()
       const shared = { schedule, log: (level: string, message: string) => log.push(level, message) }
       const charging = new ExternalCharging({
         ...shared,
         store,
         journal: new CallJournal(new MemoryFile(), { ...shared, storage: store.storage }),
-        node,
+        instance,
         url: ocs.url,
         token: undefined,
         timeoutMs: 5_000,
@@ -42,7 +42,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     }
     const store = await database.open()
     const { statements } = store
-    const report = (callUuid: string, node: string | null) =>
+    const report = (callUuid: string, instance: string | null) =>
       statements
         .prepare(
           `INSERT INTO cdr_outbox (call_uuid, body, next_attempt_at, claimed_by, claimed_until)
@@ -51,18 +51,20 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
         .run([
           callUuid,
           JSON.stringify({ call_uuid: callUuid }),
-          node,
-          node === null ? null : Date.now() + 60_000,
+          instance,
+          instance === null ? null : Date.now() + 60_000,
         ])
     return { ocs, store, statements, log, start, report }
   }
 
   test('each CDR is delivered by one of them, and its cost is in its record', async () => {
     const { ocs, statements, log, start } = await opened()
-    const nodes = [await start('one'), await start('two'), await start('three')]
+    const instances = [await start('one'), await start('two'), await start('three')]
     const uuids = Array.from({ length: 60 }, (_, index) => `call-${index}`)
     await Promise.all(
-      uuids.map(async (uuid, index) => nodes[index % nodes.length]?.report(endedCall(uuid, 7))),
+      uuids.map(async (uuid, index) =>
+        instances[index % instances.length]?.report(endedCall(uuid, 7)),
+      ),
     )
     const charged = statements.prepare('SELECT call_uuid FROM cdr WHERE cost_micros = 500000')
     await eventually(async () => expect(await charged.all([])).toHaveLength(uuids.length))
@@ -70,7 +72,7 @@ describe.runIf(hasPostgres)('an outbox that several processes share', () => {
     expect(log).toEqual([])
   })
 
-  test('what a node was sending when it was killed, it sends again at its start; another node waits a minute', async () => {
+  test('what an instance was sending when it was killed, it sends again at its start; another instance waits a minute', async () => {
     const { ocs, statements, start, report } = await opened()
     await report('of-this-node', 'one')
     await report('of-another-node', 'two')

@@ -7,7 +7,7 @@ import { findPostgres } from '../../../../engine/commands/demo/temporary-postgre
 import { temporaryFolder } from '../../../support/temporary-folder.ts'
 import { fakeWorld } from '../fake-world.ts'
 
-test('without PostgreSQL a demo with several nodes says what to install', async () => {
+test('without PostgreSQL a demo with several instances says what to install', async () => {
   await expect(runCluster(3, fakeWorld({}), '')).rejects.toThrow(/apt install postgresql/)
 })
 

@@ -253,6 +253,34 @@ test('a bridged call for which nobody pays is refused', async () => {
   expect(denied).toContain('unknown_caller')
 })
 
+test('a call that an application makes after its caller has left is paid by nobody, whoever From names', async () => {
+  let goOn = (): void => undefined
+  const waits = new Promise<void>((resolve) => (goOn = resolve))
+  const failures: unknown[] = []
+  const rig = await startApplicationRig(
+    onInvite(async (request, response) => {
+      await waits
+      await request.srf
+        .createB2BUA(request, response, 'sip:15550000@192.0.2.9', {})
+        .catch((error: unknown) => failures.push(error))
+    }),
+  )
+  rig.answers.origin = carrierWithoutPayer
+  const { caller, leg } = await place(rig)
+  await rig.until(() => rig.calls.list().length === 1)
+  await rig.settle()
+  caller.request('CANCEL', leg)
+  await caller.next('487 INVITE')
+  await rig.record()
+  const asked = rig.asked.length
+  goOn()
+  expect(await rig.record()).toMatchObject({
+    calledNumber: '15550000',
+    denialCode: 'unknown_caller',
+  })
+  expect(rig.asked.slice(asked)).toEqual([])
+})
+
 const carrierWithoutPayer = {
   kind: 'carrier',
   carrierId: 5,

@@ -163,6 +163,16 @@ test.each([
   expect(receiver.questions).toHaveLength(2)
 })
 
+test('what the simulator is answered holds for no call: a receiver may answer it otherwise', async () => {
+  const receiver = await startReceiver((response, { body }) =>
+    deciding(body.includes('isSimulated') ? { record: false } : { record: true })(response),
+  )
+  const rig = await startRoutingWebhooks([webhookRecord({ url: receiver.url, cacheSeconds: 60 })])
+  expect(await ask(rig, { isSimulated: true })).toMatchObject({ decision: { record: false } })
+  expect(await ask(rig)).toMatchObject({ decision: { record: true } })
+  expect(await ask(rig, { isSimulated: true })).toMatchObject({ decision: { record: true } })
+})
+
 test('a failure is not kept', async () => {
   let isWell = false
   const receiver = await startReceiver((response) =>

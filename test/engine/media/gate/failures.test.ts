@@ -134,12 +134,12 @@ test('a call whose process is killed goes on with its session', async () => {
   await rig.idle()
 })
 
-// Relays that say nothing hold an INVITE: neither the phone nor the node that has its flow is
+// Relays that say nothing hold an INVITE: neither the phone nor the instance that has its flow is
 // blamed for that time.
 
 /**
- * A call for a phone of node b, which three relays hold for 1.8 s: longer than a node may be
- * silent.
+ * A call for a phone of instance b, which three relays hold for 1.8 s: longer than an instance may
+ * be silent.
  */
 async function heldCall(policy: 'anchor' | 'prefer') {
   let later: (act: () => void, ms: number) => unknown = () => undefined
@@ -171,7 +171,7 @@ test('where media may pass without a relay the phone is called then, and has its
   expect(rig.silent).toEqual([])
 })
 
-test('where media must pass through one the caller hears why, and the node is not called silent', async () => {
+test('where media must pass through one the caller hears why, and the instance is not called silent', async () => {
   const { rig, caller, phone } = await heldCall('anchor')
   expect((await caller.next(503)).text).toMatch(/^SIP\/2.0 503 Media Relay Unavailable\r\n/)
   expect(await rig.record()).toMatchObject({

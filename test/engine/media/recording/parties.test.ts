@@ -49,7 +49,7 @@ test('what a supervisor hears is not recorded, whatever its extension says; no I
   expect(wish('api', '102')).toBe('always')
 })
 
-test('what connects another node, which records the call, is not recorded a second time', () => {
+test('what connects another instance, which records the call, is not recorded a second time', () => {
   const link = { ...start('10.0.0.1:5060', '102'), isRecordedElsewhere: true }
   expect(recordingWish({ start: link, origin: from('101') }, extensionAt)).toBe('never')
 })

@@ -287,7 +287,7 @@ test('the next process goes on with a call that lives, and finishes one that doe
   expect(last.finished[0]).toMatchObject({ callUuid, endedAt: startOfTime + 500 })
 })
 
-test('what another node records is not recorded twice, and its calls count as recorded', async () => {
+test('what another instance records is not recorded twice, and its calls count as recorded', async () => {
   const { recorder, session, live, call, asked, elsewhere } = open()
   live.set(otherUuid, { ...call, callUuid: otherUuid })
   elsewhere.add(otherUuid)

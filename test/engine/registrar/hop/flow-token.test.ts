@@ -11,8 +11,13 @@ const tokens = new FlowTokens(Buffer.alloc(32, 1))
 const home = { domain: 'acme.example', extension: '101' }
 const call: FlowToken = { kind: 'call', ...home, issuer: 'a', issuedAt: 1_700_000_000_000 }
 const flow = { protocol: 'tls', address: '2001:db8::7', port: 40_001 }
-const toPhone: FlowToken = { kind: 'to-phone', ...home, node: 'a', flow }
-const toInstance: FlowToken = { kind: 'to-node', ...home, node: 'a', address: '2001:db8::7' }
+const toPhone: FlowToken = { kind: 'to-phone', ...home, instance: 'a', flow }
+const toInstance: FlowToken = {
+  kind: 'to-instance',
+  ...home,
+  instance: 'a',
+  address: '2001:db8::7',
+}
 const use: TokenUse = { holder: 'b', uri: 'sip:101@10.0.0.5:5060', callId: 'c1' }
 
 test.each([call, toPhone, toInstance])(

@@ -22,7 +22,7 @@ const bound = (more: Partial<Binding> = {}): Binding => ({
   registeredAt: 0,
   expiresAt: 1,
   source,
-  node: 'b',
+  holder: 'b',
   ...more,
 })
 const peerAt = (address: string, more: Partial<PeerInstance> = {}): PeerInstance => ({
@@ -32,7 +32,7 @@ const peerAt = (address: string, more: Partial<PeerInstance> = {}): PeerInstance
   ...more,
 })
 
-/** Nodes a, b and c: a calls, b holds the flow. All see the same bindings. */
+/** Instances a, b and c: a calls, b holds the flow. All see the same bindings. */
 function cluster() {
   const world = {
     now: 1_700_000_000_000,
@@ -65,7 +65,7 @@ function cluster() {
 
 const tokenOf = (route = ''): string => /^<sip:([^@]+)@/.exec(route)?.[1] ?? ''
 
-/** The INVITE that node a sends for the phone, as node b is asked about it. */
+/** The INVITE that instance a sends for the phone, as instance b is asked about it. */
 const callOf = (a: PhoneHop, more: Partial<HopRequest> = {}): HopRequest => ({
   token: tokenOf(a.targetOf(bound(), home)?.routes[0]),
   method: 'INVITE',
@@ -80,14 +80,14 @@ const callOf = (a: PhoneHop, more: Partial<HopRequest> = {}): HopRequest => ({
 
 const forbidden = { kind: 'refused', status: 403, reason: 'Forbidden' }
 
-/** A dialog that has begun through node b: requests of both sides in it. */
+/** A dialog that has begun through instance b: requests of both sides in it. */
 function dialog() {
   const made = cluster()
   const begun = made.b.read(callOf(made.a))
   if (begun?.kind !== 'forwarded' || !begun.recordRoute) throw new Error('not forwarded')
   const { toCallee, toCaller } = begun.recordRoute
   const inDialog = { method: 'BYE', isInDialog: true }
-  const fromNode = callOf(made.a, { ...inDialog, token: toCallee })
+  const fromInstance = callOf(made.a, { ...inDialog, token: toCallee })
   const fromPhone = callOf(made.a, {
     ...inDialog,
     token: toCaller,
@@ -96,10 +96,10 @@ function dialog() {
     sourceAddress: source.address,
     sourcePort: source.port,
   })
-  return { ...made, fromNode, fromPhone }
+  return { ...made, fromNode: fromInstance, fromPhone }
 }
 
-test('a phone of another node is called by a Route to that node, and by its Contact', () => {
+test('a phone of another instance is called by a Route to that instance, and by its Contact', () => {
   const { a } = cluster()
   expect(a.targetOf(bound(), home)).toMatchObject({
     uri: contact,
@@ -122,7 +122,7 @@ test.each([
   expect([bound(), natted].map((binding) => a.isReachable(binding))).toEqual([false, false])
 })
 
-test('a phone by UDP at its own address is called directly when its node is gone', () => {
+test('a phone by UDP at its own address is called directly when its instance is gone', () => {
   const { world, a } = cluster()
   world.peers.set('b', peerAt('192.0.2.2', { isAlive: false }))
   const open = bound({
@@ -133,7 +133,7 @@ test('a phone by UDP at its own address is called directly when its node is gone
   expect(a.isReachable(open)).toBe(true)
 })
 
-test('the node that holds the flow forwards to the connection of the phone, and stays in the dialog', () => {
+test('the instance that holds the flow forwards to the connection of the phone, and stays in the dialog', () => {
   const { a, b } = cluster()
   expect(b.read(callOf(a))).toEqual({
     kind: 'forwarded',
@@ -157,7 +157,7 @@ test('a phone that has registered again is reached by its new flow, within the t
 
 test.each([
   ['it has left', []],
-  ['it has gone to another node', [bound({ node: 'c' })]],
+  ['it has gone to another node', [bound({ holder: 'c' })]],
   ['it is behind a proxy now', [bound({ path: ['<sip:203.0.113.7;lr>'] })]],
   ['another phone of the extension is there alone', [bound({ contact: 'sip:101@10.0.0.6' })]],
 ])('a phone that is not there any more gets nothing: 430, because %s', (_why, bindings) => {
@@ -208,18 +208,18 @@ test('a Route that shows no token means nothing here', () => {
   expect(world.refused).toEqual([])
 })
 
-test('in the dialog the node reaches the phone, and the phone the node', () => {
-  const { b, fromNode, fromPhone } = dialog()
-  expect(b.read(fromNode)).toEqual({ kind: 'forwarded', nextHop: byConnection })
+test('in the dialog the instance reaches the phone, and the phone the instance', () => {
+  const { b, fromNode: fromInstance, fromPhone } = dialog()
+  expect(b.read(fromInstance)).toEqual({ kind: 'forwarded', nextHop: byConnection })
   expect(b.read(fromPhone)).toEqual({ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' })
 })
 
-test('the dialog outlives the token of its call, the binding, and the heartbeat of its node', () => {
-  const { world, b, fromNode, fromPhone } = dialog()
+test('the dialog outlives the token of its call, the binding, and the heartbeat of its instance', () => {
+  const { world, b, fromNode: fromInstance, fromPhone } = dialog()
   world.now += 86_400_000
   world.bindings = []
   world.peers.set('a', peerAt('192.0.2.1', { isAlive: false }))
-  expect(b.read(fromNode)).toEqual({ kind: 'forwarded', nextHop: byConnection })
+  expect(b.read(fromInstance)).toEqual({ kind: 'forwarded', nextHop: byConnection })
   expect(b.read(fromPhone)).toEqual({ kind: 'forwarded', nextHop: 'sip:192.0.2.1:5060' })
 })
 
@@ -230,8 +230,8 @@ test.each([
   ['it is used in another call', { callId: 'c2' }],
   ['it is used to begin a call', { isInDialog: false, method: 'INVITE' }],
 ])('a token that leads to the phone is refused when %s', (_what, changes) => {
-  const { world, b, fromNode } = dialog()
-  expect(b.read({ ...fromNode, ...changes })).toEqual(forbidden)
+  const { world, b, fromNode: fromInstance } = dialog()
+  expect(b.read({ ...fromInstance, ...changes })).toEqual(forbidden)
   expect(world.refused).toHaveLength(1)
 })
 
@@ -239,13 +239,13 @@ test.each([
   ['a stranger uses it', { sourceAddress: '198.51.100.66' }],
   ['it is used in another call', { callId: 'c2' }],
   ['it is used to begin a call', { isInDialog: false, method: 'INVITE' }],
-])('a token that leads to the node is refused when %s', (_what, changes) => {
+])('a token that leads to the instance is refused when %s', (_what, changes) => {
   const { world, b, fromPhone } = dialog()
   expect(b.read({ ...fromPhone, ...changes })).toEqual(forbidden)
   expect(world.refused).toHaveLength(1)
 })
 
-test('whatever a phone writes as Request-URI, its token leads to the SIP address of its node', () => {
+test('whatever a phone writes as Request-URI, its token leads to the SIP address of its instance', () => {
   const { b, fromPhone } = dialog()
   expect(b.read({ ...fromPhone, uri: 'sip:00900123@gateway.example' })).toEqual({
     kind: 'forwarded',
@@ -253,7 +253,7 @@ test('whatever a phone writes as Request-URI, its token leads to the SIP address
   })
 })
 
-test('only the token of a call, which no phone sees, shows that an address is one of a node', () => {
+test('only the token of a call, which no phone sees, shows that an address is one of an instance', () => {
   const { world, a, b } = cluster()
   const call = callOf(a)
   b.read({ ...call, sourceAddress: '198.51.100.66' })

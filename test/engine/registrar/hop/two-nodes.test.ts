@@ -1,6 +1,6 @@
 /**
- * Calls for phones that have registered at another node, on two nodes in memory: SIP from end to
- * end.
+ * Calls for phones that have registered at another instance, on two instances in memory: SIP from
+ * end to end.
  */
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import {
@@ -13,15 +13,15 @@ import {
 import { finalNotify, refer, asVersion } from '../../../support/transfer-rig.ts'
 import { sdp } from '../../../support/sip-peer.ts'
 
-let nodes: TwoInstances
+let instances: TwoInstances
 
 beforeEach(async () => {
-  nodes = await startTwoInstances()
+  instances = await startTwoInstances()
 })
-afterEach(() => nodes.stop())
+afterEach(() => instances.stop())
 
 test('a re-INVITE of either side reaches the other, and its ACK', async () => {
-  const { caller, leg, phone, phoneLeg } = await talkAcross(nodes)
+  const { caller, leg, phone, phoneLeg } = await talkAcross(instances)
   caller.request('INVITE', leg, { body: asVersion(2, sdp('hold')) })
   const hold = await phone.next('INVITE')
   expect(hold.body).toContain('s=hold')
@@ -39,11 +39,11 @@ test('a re-INVITE of either side reaches the other, and its ACK', async () => {
 })
 
 test('the phone transfers the call: REFER and its NOTIFYs pass', async () => {
-  const { caller, phone, phoneLeg } = await talkAcross(nodes)
-  const target = await nodes.a.caller()
+  const { caller, phone, phoneLeg } = await talkAcross(instances)
+  const target = await instances.a.caller()
   const source = { protocol: 'udp', address: '127.0.0.1', port: target.port }
   const nextHop = `sip:127.0.0.1:${target.port};transport=udp`
-  nodes.a.answers.contacts.set(`101@${home.domain}`, [
+  instances.a.answers.contacts.set(`101@${home.domain}`, [
     { uri: 'sip:101@10.0.0.9', routes: [], nextHop, q: 1_000, source },
   ])
   await refer(phone, phoneLeg, `sip:101@${home.domain}`)
@@ -58,8 +58,8 @@ test('the phone transfers the call: REFER and its NOTIFYs pass', async () => {
 })
 
 test('a stranger that has seen the token of a call, or of a dialog, gains nothing', async () => {
-  const { invite } = await talkAcross(nodes)
-  const stranger = await nodes.b.caller()
+  const { invite } = await talkAcross(instances)
+  const stranger = await instances.b.caller()
   for (const route of invite.all('Record-Route')) {
     const leg = { ...stranger.leg('sip:900@gateway.example'), routes: [route] }
     stranger.request('INVITE', leg, { body: sdp('fraud') })
@@ -67,42 +67,42 @@ test('a stranger that has seen the token of a call, or of a dialog, gains nothin
     stranger.request('INVITE', { ...leg, to: `${leg.to};tag=x` }, { body: sdp('fraud') })
     await stranger.next('403 INVITE')
   }
-  expect(nodes.refused).toHaveLength(4)
-  expect(nodes.b.asked).toEqual([])
+  expect(instances.refused).toHaveLength(4)
+  expect(instances.b.asked).toEqual([])
 })
 
-test('a node that says nothing to an INVITE is reported, and not waited for as long as a phone', async () => {
-  await nodes.phone()
-  nodes.b.crash()
-  const { caller } = await nodes.dial()
-  await nodes.a.advance(1_500)
+test('an instance that says nothing to an INVITE is reported, and not waited for as long as a phone', async () => {
+  await instances.phone()
+  instances.b.crash()
+  const { caller } = await instances.dial()
+  await instances.a.advance(1_500)
   await caller.next('480 INVITE')
-  expect(nodes.a.silent).toEqual(['b'])
+  expect(instances.a.silent).toEqual(['b'])
 })
 
-test('a phone that says nothing is given up in the time of a phone, and its node is not blamed', async () => {
-  const phone = await nodes.phone()
-  const { caller } = await nodes.dial()
+test('a phone that says nothing is given up in the time of a phone, and its instance is not blamed', async () => {
+  const phone = await instances.phone()
+  const { caller } = await instances.dial()
   await phone.next('INVITE')
-  await nodes.a.advance(3_900)
+  await instances.a.advance(3_900)
   expect(caller.inbox.map(({ status }) => status)).toEqual([100])
-  await nodes.a.advance(200)
+  await instances.a.advance(200)
   await caller.next('408 INVITE')
-  expect(nodes.a.silent).toEqual([])
+  expect(instances.a.silent).toEqual([])
 })
 
-test('an INVITE that is too large for another node is 513, and its phone can be called again', async () => {
-  const phone = await nodes.phone()
+test('an INVITE that is too large for another instance is 513, and its phone can be called again', async () => {
+  const phone = await instances.phone()
   const large = `${sdp('offer')}a=x:${'y'.repeat(17_000)}\r\n`
-  const { caller } = await nodes.dial(large)
+  const { caller } = await instances.dial(large)
   await caller.next('513 INVITE')
   expect(phone.inbox).toEqual([])
-  expect(nodes.a.silent).toEqual([])
-  expect(await recordAtA(nodes)).toMatchObject({
+  expect(instances.a.silent).toEqual([])
+  expect(await recordAtA(instances)).toMatchObject({
     attempts: [{ reason: 'too large for another node' }],
     sipCode: 513,
   })
-  const again = await nodes.dial()
+  const again = await instances.dial()
   phone.reply(await phone.next('INVITE'), 486, { tag: 'b' })
   await again.caller.next('486 INVITE')
 })
