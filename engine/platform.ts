@@ -579,7 +579,7 @@ function openControl(
           ...hooks?.telemetry(),
         }),
       },
-      hookTroubles: hooks && (() => hooks.troubles()),
+      hookTroubles: () => [...(hooks?.troubles() ?? []), ...engine.routingWebhooks.troubles()],
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),

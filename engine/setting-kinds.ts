@@ -67,16 +67,16 @@ export function text(minimum: number, maximum: number): SettingKind<string> {
   return { schema, allowed: `a text of ${minimum} to ${maximum} characters` }
 }
 
-/** A key of 32 bytes; `schema/secrets` reads the text. */
 /** Files that Node runs as they are. */
 export const hooksFile: SettingKind<string> = {
   schema: z
     .string()
     .max(1_000)
     .regex(/.\.[cm]?[jt]s$/),
-  allowed: 'the path of a file .ts, .mts, .js or .mjs',
+  allowed: 'the path of a file .ts, .mts, .cts, .js, .mjs or .cjs',
 }
 
+/** A key of 32 bytes; `schema/secrets` reads the text. */
 export const key32: SettingKind<string> = {
   schema: z.string().regex(/^(?:[0-9a-fA-F]{64}|[A-Za-z0-9+/_-]{43}=?)$/),
   allowed: '32 bytes as base64 or hexadecimal digits, such as `openssl rand -base64 32` prints',

@@ -98,6 +98,12 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'dispatcher_set_name'": 'endpoint_name',
 }
 
+/** Where a name that is taken is not what is wrong. */
+const hints: Readonly<Record<string, string>> = {
+  "index 'routing_webhook_tenant'":
+    'has one for all its other calls: change that one, or name a carrier or a set',
+}
+
 /** The database checks unique indexes and foreign keys, so that no race inserts a second row. */
 function asConflict(error: unknown): ApiError | undefined {
   const failure = failureOf(error)
@@ -111,6 +117,6 @@ function duplicate(unique: Unique): ApiError {
   const taken = 'index' in unique ? `index '${unique.index}'` : (unique.columns.at(-1) ?? '')
   const path = fieldNames[taken] ?? taken.replace(/^.*\./, '')
   return new ApiError(409, 'duplicate', `Another resource has this ${path.replaceAll('_', ' ')}`, {
-    details: [{ path, message: 'is already taken' }],
+    details: [{ path, message: hints[taken] ?? 'is already taken' }],
   })
 }

@@ -18,11 +18,12 @@ type ReadHooks =
 /** @param exported the namespace of the module. */
 export function hooksOf(exported: Readonly<Record<string, unknown>>): ReadHooks {
   const main = defaultOf(exported)
-  const inMain: Readonly<Record<string, unknown>> = isObject(main) ? main : {}
+  const objects = [main, exported['default']].filter(isObject)
   const hooks = new Map<HookName, HookFunction>()
   for (const hook of hookNames) {
     const named = exported[hook]
-    const value = named ?? inMain[hook]
+    const owner = objects.find((each) => each[hook] !== undefined && each[hook] !== null)
+    const value = named ?? owner?.[hook]
     if (value === undefined || value === null) continue
     if (!isFunction(value))
       return {
@@ -30,9 +31,9 @@ export function hooksOf(exported: Readonly<Record<string, unknown>>): ReadHooks 
         message: `${hook} is a ${typeof value} where a function is expected`,
       }
     // A method of an object, or of an instance of a class, has it as `this`.
-    hooks.set(hook, named === undefined ? (argument) => value.call(main, argument) : value)
+    hooks.set(hook, named === undefined ? (argument) => value.call(owner, argument) : value)
   }
-  const names = new Set([...Object.keys(exported), ...Object.keys(inMain)])
+  const names = new Set([exported, ...objects].flatMap((each) => Object.keys(each)))
   const unknown = [...names].filter((name) => /^on[A-Z]/.test(name) && !isHookName(name))
   return {
     kind: 'hooks',
@@ -47,7 +48,9 @@ export function hooksOf(exported: Readonly<Record<string, unknown>>): ReadHooks 
 /** A compiler that makes CommonJS puts the default export into `default` of `module.exports`. */
 function defaultOf(exported: Readonly<Record<string, unknown>>): unknown {
   const main = exported['default']
-  return isObject(main) && main['__esModule'] === true && 'default' in main ? main['default'] : main
+  if (!isObject(main) || !('default' in main)) return main
+  // So does who writes `exports.default = (srf) => …` by hand, without the mark of a compiler.
+  return main['__esModule'] === true || isFunction(main['default']) ? main['default'] : main
 }
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>

@@ -73,8 +73,11 @@ export class ThreadKeeper {
   }
 
   /** @returns why the file cannot be loaded. */
-  start(): Promise<ThrownProblem | undefined> {
-    return this.#loading.request()
+  async start(): Promise<ThrownProblem | undefined> {
+    const problem = await this.#loading.request()
+    if (problem === undefined && this.#current !== undefined)
+      this.#say('is loaded', this.#current.loaded)
+    return problem
   }
 
   /** Loads the file again; the thread in charge stays until that is done. */
@@ -84,11 +87,17 @@ export class ThreadKeeper {
     if (this.#isStopped) return
     if (problem === undefined) {
       this.#reloads += 1
-      this.#deps.log('info', `hooks: ${shownPath(this.#deps.file)} is loaded again`)
+      if (this.#current !== undefined) this.#say('is loaded again', this.#current.loaded)
     } else {
       this.#failedReloads += 1
       this.#noteBroken(problem)
     }
+  }
+
+  #say(what: string, { hooks, hasApplication }: LoadedFile): void {
+    const found = [...hooks, ...(hasApplication ? ['an application of drachtio-srf'] : [])]
+    const { file, log } = this.#deps
+    log('info', `hooks: ${shownPath(file)} ${what}: ${found.join(', ')}`)
   }
 
   stop(): void {

@@ -92,7 +92,7 @@ export interface HookCall {
 }
 
 export interface HookRefusal {
-  /** From 400 to 699; not 401 or 407. */
+  /** From 400 to 699; not 401 or 407. One that is not registered is sent as x00 of its class. */
   readonly status: number
   /** Absent: the usual phrase of the status. At most 100 characters, without line breaks. */
   readonly reason?: string | undefined
@@ -112,7 +112,10 @@ export interface InviteDecision {
   readonly fromName?: string | undefined
   /** Dispatcher set, by id or endpoint name. */
   readonly set?: number | string | undefined
-  /** Carriers by id or name, the first one first; gateways and price as always. */
+  /**
+   * Carriers by id or name, the first one first; gateways and price as always. Those without an
+   * outbound route for the number are left out.
+   */
   readonly carriers?: readonly (number | string)[] | undefined
   /** `101` or `101@domain`. */
   readonly extension?: string | undefined
@@ -208,7 +211,7 @@ export interface HookEndedCall {
   readonly tags: Readonly<Record<string, string>>
 }
 
-/** The record as `GET /call-records/{uuid}` shows it to the platform. */
+/** The record, with the price that `GET /api/v1/reports/cdrs` shows to the platform. */
 export interface HookRecord extends HookEndedCall {
   readonly customerId: number | null
   readonly tenantId: number | null
@@ -274,4 +277,6 @@ export interface HookTrouble {
   readonly count: number
   readonly firstAt: number
   readonly lastAt: number
+  /** Absent: it is the file that has failed. Null: the webhook is that of the platform. */
+  readonly webhook?: { readonly id: number; readonly tenantId: number | null }
 }

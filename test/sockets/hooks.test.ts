@@ -115,6 +115,13 @@ test.each([
   await expect(host.start()).rejects.toThrow(why)
 })
 
+test('the log says which functions of the file are asked', async () => {
+  const { lines, path } = await started({
+    'hooks.ts': 'export const onEnd = () => {}\nexport const onInvite = () => {}',
+  })
+  expect(lines).toEqual([`info hooks: ${path('hooks.ts')} is loaded: onInvite, onEnd`])
+})
+
 test('a file that is not there is refused', async () => {
   const { host } = hostOf({}, { file: join(folder, 'nowhere.ts') })
   await expect(host.start()).rejects.toThrow(/nowhere\.ts: there is no such file$/)

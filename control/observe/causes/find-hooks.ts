@@ -4,13 +4,14 @@ import type { HookTrouble } from '../../../schema/contracts/hooks.ts'
 import { plural } from '../../http/clean-text.ts'
 import type { AnomalyDeps, Finding, Span } from './finding.ts'
 
-/** It is code of the platform's operator. */
+/** The platform's operator sees all of it, a tenant the routing webhooks that are its own. */
 export function findHooks(
   { hookTroubles, tenantId }: Pick<AnomalyDeps, 'hookTroubles' | 'tenantId'>,
   { from, before }: Span,
 ): readonly Finding[] {
-  if (tenantId !== null || hookTroubles === undefined) return []
+  if (hookTroubles === undefined) return []
   return hookTroubles()
+    .filter(({ webhook }) => tenantId === null || webhook?.tenantId === tenantId)
     .filter(({ firstAt, lastAt }) => lastAt >= from && firstAt < before)
     .map(findingOf)
 }
@@ -24,12 +25,13 @@ function findingOf({
   count,
   firstAt,
   lastAt,
+  webhook,
 }: HookTrouble): Finding {
-  const what = hook === null ? by : `${hook} of ${by}`
+  const what = hook === null || webhook !== undefined ? by : `${hook} of ${by}`
   return {
     kind: 'hook',
     severity: 'high',
-    subject: hook === null ? `file ${by}` : `hook ${hook}`,
+    subject: webhook !== undefined ? by : hook === null ? `file ${by}` : `hook ${hook}`,
     what:
       `${what} has failed ${plural(count, 'time')} since ${timeToText(firstAt)}; the last ` +
       `failure: ${message}`,
@@ -37,10 +39,16 @@ function findingOf({
     lastAt,
     figures: { failures: count },
     evidence: file === null ? [] : [line === null ? file : `${file}:${line}`],
-    advice:
-      'Correct the code. A changed file is loaded within seconds, without a restart; until then ' +
-      'calls get what HOOKS_FALLBACK says.',
+    advice: webhook === undefined ? adviceForFile : adviceForWebhook(webhook.id),
     next: { tool: 'get_telemetry', arguments: {} },
     firstStep: null,
   }
 }
+
+const adviceForFile =
+  'Correct the code. A changed file is loaded within seconds, without a restart; until then ' +
+  'calls get what HOOKS_FALLBACK says.'
+
+const adviceForWebhook = (id: number): string =>
+  `Correct the receiver, and try it with POST /api/v1/routing-webhooks/${id}/test; until then ` +
+  'calls get what its fallback says.'

@@ -159,7 +159,7 @@ function targetIn(decision: InviteDecision, reached: ReachedBy): Chosen | string
   if (extension !== undefined) {
     const found = reached.extension(extension)
     return found === undefined
-      ? unknown('extension', extension)
+      ? unknown('extension', extension) + (extension.includes('@') ? '' : withDomain(extension))
       : { target: { kind: 'extension', ...found } }
   }
   if (agent !== undefined) {
@@ -182,6 +182,9 @@ function carriersIn(carriers: readonly (number | string)[], reached: ReachedBy):
 /** The same sentence for what is another tenant's: nobody learns what others have. */
 const unknown = (what: string, named: number | string): string =>
   `there is no ${what} ${String(named)} within reach of the call`
+
+const withDomain = (extension: string): string =>
+  `: where neither source nor called domain has a tenant, name the domain, as ${extension}@domain`
 
 /** Only host, port and transport of a URI are kept: its other parameters could lead elsewhere. */
 function uriTarget(uri: string, reached: ReachedBy): Chosen | string {

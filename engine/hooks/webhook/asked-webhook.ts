@@ -1,11 +1,16 @@
 /** One routing webhook in use: its connections, the answers that still hold, and its figures. */
 import { signatures } from '../../../schema/secrets/webhook-signature.ts'
-import type { HookAnswer, HookCall, InviteDecision } from '../../../schema/contracts/hooks.ts'
+import type {
+  HookAnswer,
+  HookCall,
+  HookTrouble,
+  InviteDecision,
+} from '../../../schema/contracts/hooks.ts'
 import type {
   RoutingWebhookStatus,
   RoutingWebhookTest,
 } from '../../../schema/contracts/routing-webhooks.ts'
-import type { Clocks, Schedule } from '../../../schema/clock.ts'
+import { type Clocks, MINUTE_MS, type Schedule } from '../../../schema/clock.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { TargetRules } from '../../../schema/net/http-target.ts'
 import { checkDecision } from '../../../schema/rules/hook-decisions.ts'
@@ -32,6 +37,8 @@ type Outcome =
 
 const LOG_INTERVAL_MS = 60_000
 const MAX_REASON_LENGTH = 300
+/** After so long without a failure, the next one begins another count. */
+const QUIET_MS = 10 * MINUTE_MS
 
 export class AskedWebhook {
   readonly record: RoutingWebhookRecord
@@ -52,6 +59,7 @@ export class AskedWebhook {
     totalMs: 0,
   }
   #lastFailure: RoutingWebhookStatus['lastFailure'] = null
+  #trouble: HookTrouble | undefined
   #loggedAt = -Infinity
 
   constructor(record: RoutingWebhookRecord, deps: AskedWebhookDeps) {
@@ -65,6 +73,11 @@ export class AskedWebhook {
   get status(): RoutingWebhookStatus {
     const isResting = this.#breaker.isResting(this.#deps.steadyNow())
     return { ...this.#figures, isResting, lastFailure: this.#lastFailure }
+  }
+
+  /** Its failures without a longer pause; undefined: none since its last change. */
+  get trouble(): HookTrouble | undefined {
+    return this.#trouble
   }
 
   close(): void {
@@ -167,13 +180,31 @@ export class AskedWebhook {
     if (isTimeout) this.#figures.timeouts += 1
     const now = this.#deps.steadyNow()
     const isRest = this.#breaker.failed(now)
-    this.#lastFailure = { at: this.#deps.now(), reason }
+    this.#note(reason)
     if (isRest || now - this.#loggedAt >= LOG_INTERVAL_MS) {
       this.#loggedAt = now
       const { fallback } = this.record
       this.#deps.log('warn', `${this.name} has failed`, { reason, rests: isRest, fallback })
     }
     return this.#failure(reason)
+  }
+
+  #note(reason: string): void {
+    const at = this.#deps.now()
+    const known = this.#trouble
+    const same = known !== undefined && at - known.lastAt <= QUIET_MS ? known : undefined
+    this.#lastFailure = { at, reason }
+    this.#trouble = {
+      by: this.name,
+      hook: 'onInvite',
+      message: reason,
+      file: null,
+      line: null,
+      count: (same?.count ?? 0) + 1,
+      firstAt: same?.firstAt ?? at,
+      lastAt: at,
+      webhook: { id: this.record.id, tenantId: this.record.tenantId },
+    }
   }
 
   #failure(why: string): Answer {

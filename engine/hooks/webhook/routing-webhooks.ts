@@ -11,6 +11,7 @@ import type {
   HookDecisions,
   HookName,
   HookPort,
+  HookTrouble,
 } from '../../../schema/contracts/hooks.ts'
 import type {
   RoutingWebhooksPort,
@@ -89,6 +90,13 @@ export class RoutingWebhooks implements HookPort, RoutingWebhooksPort {
     const callUuid = this.#deps.newUuid()
     const nobody = { fromName: null, domain: '', headers: {} }
     return webhook.test({ callUuid, callId: callUuid, from, to, source, tenantId, ...nobody })
+  }
+
+  /** Failures of those in use, for people. */
+  troubles(): readonly HookTrouble[] {
+    return [...this.#all.values()].flatMap(({ record, trouble }) =>
+      record.isEnabled && trouble !== undefined ? [trouble] : [],
+    )
   }
 
   /** Totals since the start of the process. */

@@ -102,6 +102,9 @@ test('a scope has one webhook, and a webhook has one scope', async () => {
     const answer = await make(scope)
     expect([answer.status, answer.code]).toEqual([409, 'duplicate'])
   }
+  // Here it is no name that is taken.
+  const message = 'has one for all its other calls: change that one, or name a carrier or a set'
+  expect((await make({})).body).toMatchObject({ details: [{ path: 'tenant', message }] })
   expect((await make({ carrier: 'transit', set: 3 })).status).toBe(400)
 })
 

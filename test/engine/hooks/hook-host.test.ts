@@ -87,7 +87,9 @@ function startRig({ fallback = 'continue' }: { readonly fallback?: HookFallback 
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,
-    log: (level, message) => lines.push(`${level} ${message}`),
+    log: (level, message) => {
+      if (!message.includes(' is loaded: ')) lines.push(`${level} ${message}`)
+    },
     startThread: (listener) => {
       const thread = new PlayedThread(listener)
       threads.push(thread)

@@ -31,6 +31,12 @@ test('a function as default export is middleware, beside hooks by name', () => {
   expect(hooksOf({ default: hook, onInvite: hook })).toMatchObject({ middleware: hook })
 })
 
+test('CommonJS that is written by hand may have both: `exports.default` and hooks', () => {
+  const written = { default: { onInvite: hook, default: hook } }
+  expect(hooksOf(written)).toMatchObject({ middleware: hook })
+  expect(namesOf(written)).toEqual(['onInvite'])
+})
+
 test('a hook that is no function is refused, and a misspelt one is told', () => {
   expect(namesOf({ onInvite: 'x' })).toBe('onInvite is a string where a function is expected')
   expect(hooksOf({ onInvite: hook, onInivte: hook })).toMatchObject({

@@ -104,6 +104,15 @@ test('what does not exist: the call goes on as without the hook, where that is i
   expect(whyFailed()).toEqual(['there is no set nowhere within reach of the call'])
 })
 
+test('an extension that is not found without a domain: the reason says how to name one', async () => {
+  hooks.answers.onInvite = refusing({ extension: '999' })
+  const caller = await calls('+4930100')
+  await caller.next('503 INVITE')
+  expect(whyFailed()).toEqual([
+    expect.stringMatching(/^there is no extension 999 within reach of the call: .* 999@domain$/),
+  ])
+})
+
 test('a priced number that is changed into an extension is free only inside its tenant', async () => {
   hooks.answers.onInvite = decides({ to: '102' })
   rig.answers.authorize = denied('insufficient_funds')

@@ -280,3 +280,21 @@ test('totals go on when a webhook is changed or removed', async () => {
     routing_webhook_failures_total: 0,
   })
 })
+
+test('failures of webhooks in use are told with count and last reason, until a change', async () => {
+  const receiver = await startReceiver((response) => response.writeHead(500).end())
+  const rig = await startRoutingWebhooks([
+    webhookRecord({ id: 4, url: receiver.url, tenantId: 7 }),
+    webhookRecord({ id: 5, url: receiver.url }),
+  ])
+  expect(rig.webhooks.troubles()).toEqual([])
+  for (let call = 0; call < 2; call += 1) await ask(rig, { tenantId: 7 })
+  expect(rig.webhooks.troubles()).toMatchObject([
+    {
+      by: 'routing webhook 4',
+      message: 'status 500 where 200 or 204 is expected',
+      count: 2,
+      webhook: { id: 4, tenantId: 7 },
+    },
+  ])
+})
