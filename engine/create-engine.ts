@@ -131,7 +131,10 @@ export function createEngine(deps: EngineDeps): Engine {
     sip.testPhones.end(record.callUuid)
   })
   const routes = createRoutes(deps, base, sip, calls)
-  const applications = new ApplicationRuns({ onEnded: (run) => control.applicationEnded(run) })
+  const applications = new ApplicationRuns({
+    mustAnswer: deps.config.hooks?.fallback === 'refuse',
+    onEnded: (run) => control.applicationEnded(run),
+  })
   const access = createAccess(deps, base, sip, { ...routes, applications })
   const media = createMediaParts(deps, base, routes, access, calls)
   const hookedTo = hookSources(deps, routes, media)

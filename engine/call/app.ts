@@ -411,7 +411,7 @@ async function connect(
   const { headers } = received
   const planned = planCall(way, invite, deps)
   const mayTake = way === 'invite' && headers['replaces'] === undefined
-  const plan = mayTake ? withApplication(planned, invite.origin, deps.applications) : planned
+  const plan = mayTake ? withApplication(planned, invite.origin, deps) : planned
   const { isEmergency } = plan
   const isRouted = plan.route?.kind === 'candidates' || invite.target !== undefined
   const rejection = rejectionFor(received, { ...invite, isEmergency, isRouted }, deps)

@@ -5,7 +5,7 @@ import type { HookThreadPort } from './hook-thread.ts'
 
 /** SIP of this process, as applications reach it. */
 export interface ServedApplications {
-  readonly runs: Pick<ApplicationRuns, 'started' | 'retire' | 'ended'>
+  readonly runs: Pick<ApplicationRuns, 'started' | 'retire' | 'ended' | 'expect'>
   readonly way: Omit<WayToMain, 'secret'>
   readonly randomSecret: () => string
 }
@@ -37,6 +37,7 @@ export class ThreadApplications {
   inCharge(thread: HookThreadPort, hasApplication: boolean): void {
     if (this.#served === undefined || this.#runs.has(thread)) return
     const { runs, way, randomSecret } = this.#served
+    runs.expect(hasApplication)
     if (!hasApplication) for (const { run } of this.#runs.values()) runs.retire(run)
     this.#current = thread
     this.#lastRun += 1

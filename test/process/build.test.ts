@@ -8,7 +8,7 @@ import { temporaryFolder } from '../support/temporary-folder.ts'
 import { startProgram } from './program.ts'
 
 /** The files that the build reads, but for the packages. */
-const sources = ['build.mjs', 'GUIDE.md', 'package.json', 'engine', 'control', 'schema']
+const sources = ['build.mjs', 'GUIDE.md', 'package.json', 'engine', 'control', 'schema', 'examples']
 
 const folder = temporaryFolder()
 

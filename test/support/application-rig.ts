@@ -16,7 +16,11 @@ export async function startApplicationRig(
   application: (srf: Srf) => unknown,
   { fallback = 'continue', ...options }: ApplicationRigOptions = {},
 ) {
-  const rig = await startCallRig({ withTcp: true, ...options })
+  const rig = await startCallRig({
+    withTcp: true,
+    applicationMustAnswer: fallback === 'refuse',
+    ...options,
+  })
   const errors: unknown[] = []
   const secret = 'secret of the worker'
   const worker = await WorkerApplication.create({
@@ -31,6 +35,7 @@ export async function startApplicationRig(
     fallback,
     onError: (error) => void errors.push(error),
     onTaking: (port) => {
+      rig.applications.expect(true)
       rig.applications.started({ run: 1, protocol: 'udp', host: '127.0.0.1', port, secret })
     },
   })

@@ -81,4 +81,6 @@ export interface CallRigOptions {
   readonly registrar?: Registrar
   /** The operator's own code. Default: there is none. */
   readonly hooks?: HookSources
+  /** No call goes past an application that should be there. */
+  readonly applicationMustAnswer?: boolean
 }

@@ -238,7 +238,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       onLost: () => undefined,
     },
   )
-  const applications = new ApplicationRuns({ onEnded: (run) => control.applicationEnded(run) })
+  const applications = new ApplicationRuns({
+    mustAnswer: options.applicationMustAnswer === true,
+    onEnded: (run) => control.applicationEnded(run),
+  })
   const control = startCallControl({
     ...quality,
     client,

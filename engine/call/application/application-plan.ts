@@ -1,4 +1,5 @@
 /** Plans of calls about which the application is asked first. Pure. */
+import { hookFailed } from '../cdr/end-reason.ts'
 import type { RoutePlan } from '../inbound/admission.ts'
 import { isOurSide } from '../inbound/route.ts'
 import type { Origin } from '../../routing/routing.ts'
@@ -12,10 +13,18 @@ import { leadsNowhere } from './asked-first.ts'
 export function withApplication(
   plan: RoutePlan,
   origin: Origin,
-  applications: Pick<ApplicationRuns, 'candidate'> | undefined,
+  {
+    applications,
+    retryAfterSeconds,
+  }: {
+    readonly applications?: Pick<ApplicationRuns, 'candidate' | 'isMissed'> | undefined
+    readonly retryAfterSeconds: number
+  },
 ): RoutePlan {
-  const application = applications?.candidate()
-  if (application === undefined || plan.isEmergency || plan.refusal) return plan
+  if (applications === undefined || plan.isEmergency || plan.refusal) return plan
+  if (applications.isMissed) return { ...plan, refusal: hookFailed(retryAfterSeconds) }
+  const application = applications.candidate()
+  if (application === undefined) return plan
   const { route } = plan
   if (route?.kind !== 'refused') return { ...plan, application }
   if (!leadsNowhere(route.end)) return plan

@@ -26,11 +26,15 @@ export interface ApplicationCandidate {
   readonly run: number
   readonly nextHop: string
   readonly secret: string
+  /** Without an answer of it the call is refused; absent: it goes on. */
+  readonly mustAnswer?: true
 }
 
 export interface ApplicationRunsDeps {
   /** The calls that the application of this run has, or is asked about, go on without it. */
   readonly onEnded: (run: number) => void
+  /** `HOOKS_FALLBACK=refuse`: no call goes past an application that should be there. */
+  readonly mustAnswer?: boolean
 }
 
 /** The worker's request: of which of its calls, if of any. */
@@ -42,9 +46,20 @@ export class ApplicationRuns {
   readonly #deps: ApplicationRunsDeps
   readonly #runs = new Map<number, ApplicationRun>()
   #current: number | undefined
+  #isExpected = false
 
   constructor(deps: ApplicationRunsDeps) {
     this.#deps = deps
+  }
+
+  /** Whether the file has an application, also while no thread serves it. */
+  expect(isExpected: boolean): void {
+    this.#isExpected = isExpected
+  }
+
+  /** An application that has to be asked is not there: calls are refused. */
+  get isMissed(): boolean {
+    return this.#deps.mustAnswer === true && this.#isExpected && this.#current === undefined
   }
 
   /** A worker's application takes INVITEs: it is asked about new calls from now on. */
@@ -71,7 +86,8 @@ export class ApplicationRuns {
     const { run, protocol, host, port, secret } = current
     const place = host.includes(':') ? `[${host}]` : host
     const nextHop = `sip:${place}:${port};transport=${protocol}`
-    return { kind: 'application', uri: 'application', run, nextHop, secret }
+    const asked = { kind: 'application', uri: 'application', run, nextHop, secret } as const
+    return this.#deps.mustAnswer === true ? { ...asked, mustAnswer: true } : asked
   }
 
   /** Whether an application's server sends from there. By TCP any port of its host may be its. */

@@ -4,6 +4,7 @@
  * dialled here.
  */
 import {
+  hookFailed,
   noCandidate,
   reasonHeader,
   refused,
@@ -264,9 +265,14 @@ export function endDialing(ctx: StepContext, call: Call, isAnswered: boolean): v
   if (isAnswered) reportHealth(ctx, dialing.current, { kind: 'answered' })
 }
 
-/** Attempts are recorded in the order in which they began. */
+/**
+ * Attempts are recorded in the order in which they began. An application that lets a call go on is
+ * none.
+ */
 function record(call: Call, { purpose, attempts }: Dialing): void {
-  if (purpose === 'destination') call.attempts.push(...attempts.map(recordOf))
+  if (purpose !== 'destination') return
+  const shown = attempts.filter(({ result }) => result?.kind !== 'continued')
+  call.attempts.push(...shown.map(recordOf))
 }
 
 /** An attempt as the call's record has it. */
@@ -387,8 +393,7 @@ function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void 
   reportHealth(ctx, current, result)
   dialing.beforeVoicemail = undefined
   // If the voicemail does not respond, the result of the phones counts.
-  const isLost =
-    result.kind === 'silent' || result.kind === 'not-sent' || result.kind === 'withheld'
+  const isLost = isWithoutAnswer(result)
   return resultOf(ctx, call, beforeVoicemail && isLost ? beforeVoicemail : result)
 }
 
@@ -406,6 +411,12 @@ function reportHealth(
 function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
+  if (
+    dialing.current?.kind === 'application' &&
+    dialing.current.mustAnswer &&
+    isWithoutAnswer(result)
+  )
+    return exhausted(ctx, call, hookFailed(ctx.timing.retryAfterSeconds))
   const { last, isLast } = afterResult(result, dialing.last)
   dialing.last = last
   const goesOn = !isLast || isUnknownThere(dialing.current, result)
@@ -414,6 +425,9 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
     return askHook(ctx, call, failedAttempt(current, dialing, result, goesOn))
   return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)
 }
+
+const isWithoutAnswer = ({ kind }: AttemptResult): boolean =>
+  kind === 'silent' || kind === 'not-sent' || kind === 'withheld'
 
 /** Supervisors, calls between instances, and applications go where no route leads. */
 const isOurOwn = ({ kind }: CallDestination): boolean =>

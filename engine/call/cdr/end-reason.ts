@@ -210,3 +210,7 @@ export function reasonHeader(end: Pick<End & { kind: 'cut' }, 'by' | 'cause'>): 
   const text = isNoCredit ? 'Insufficient Funds' : causeName(end.cause).replaceAll('_', ' ')
   return `Q.850;cause=${end.cause};text="${text}"`
 }
+
+/** The operator's code has given no answer that can be used, and calls do not go on without it. */
+export const hookFailed = (retryAfterSeconds: number): CallRefusal =>
+  refused(503, 'Service Unavailable', 'hook_failed', { 'Retry-After': String(retryAfterSeconds) })

@@ -19,10 +19,10 @@ import type {
 import { reasonPhrase } from '../../../schema/sip/index.ts'
 import type { FailedAttempt, HookEffects } from '../call-machine/protocol.ts'
 import type { HookNote, LiveCall, Note } from '../call-machine/state.ts'
-import { type CallRefusal, refused } from '../cdr/end-reason.ts'
+import { type CallRefusal, hookFailed, refused } from '../cdr/end-reason.ts'
 import { authorizationOf } from '../inbound/admission.ts'
 import { isOfSupervisor, type IncomingInvite } from '../inbound/incoming-invite.ts'
-import { retryAfter, type Route, type RouteDeps, tenantOf } from '../inbound/route.ts'
+import { type Route, type RouteDeps, tenantOf } from '../inbound/route.ts'
 import { decisionOn } from './decision.ts'
 import {
   answeredFacts,
@@ -228,7 +228,7 @@ export class CallHooks {
   }
 
   #hookFailed(): CallRefusal {
-    return refused(503, 'Service Unavailable', 'hook_failed', retryAfter(this.#deps))
+    return hookFailed(this.#deps.retryAfterSeconds)
   }
 }
 

@@ -65,10 +65,8 @@ test('what passes the last middleware goes on to the destinations of the product
   placed.caller.request('BYE', placed.leg)
   node.reply(await node.next('BYE'), 200)
   const record = await rig.record()
-  expect(record.attempts).toMatchObject([
-    { destination: 'application', reason: 'continue' },
-    { status: 200 },
-  ])
+  // An application that lets a call go on is no attempt.
+  expect(record.attempts).toMatchObject([{ status: 200 }])
 })
 
 test('a final status of the application ends the call, whatever other destinations there are', async () => {
@@ -193,6 +191,28 @@ test('an application that is silent is given up after the time of a node', async
   await rig.advance(1_500)
   node.reply(await node.next('INVITE'), 486, { tag: 'b' })
   await caller.next('486 INVITE')
+})
+
+test('where calls may not go past it, one that an application leaves unanswered is refused, and so is each while none is there', async () => {
+  const rig = await startApplicationRig(
+    onInvite(() => undefined),
+    { fallback: 'refuse' },
+  )
+  await rig.worker.stop()
+  const silent = await place(rig)
+  await rig.until(() => rig.calls.list().length === 1)
+  await rig.settle()
+  await rig.advance(1_500)
+  await silent.caller.next('503 INVITE')
+  expect(await rig.record()).toMatchObject({ denialCode: 'hook_failed', sipCode: 503 })
+  rig.applications.ended(1)
+  const missed = await place(rig)
+  await missed.caller.next('503 INVITE')
+  rig.applications.expect(false)
+  const node = await rig.node()
+  const free = await place(rig)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await free.caller.next('486 INVITE')
 })
 
 test('a bridged call is priced for the caller as if its phone had dialled', async () => {
