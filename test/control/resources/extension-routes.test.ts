@@ -93,7 +93,7 @@ test('status and user agent are what the registrar knows at this moment', async 
     recording_active: false,
     registrars: ['sip:192.0.2.1:5060;transport=udp'],
     status: 'registered',
-    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060', holder: 'sbc-2' }],
+    contacts: [{ uri: 'sip:100@192.0.2.7', source: 'udp/[2001:db8::7]:5060', node: 'sbc-2' }],
   })
 })
 
