@@ -109,7 +109,7 @@ describe.runIf(hasPostgres)('phones of two instances', () => {
   const knows = (instance: TollgateProcess, user: string, at: string) =>
     eventually(async () => {
       const found = (await extensions(instance)).find(({ extension }) => extension === user)
-      expect(found?.contacts.map((contact) => contact.instance)).toEqual([at])
+      expect(found?.contacts.map((contact) => contact.node)).toEqual([at])
     })
 
   const callsAre = (...expected: readonly string[]) =>
@@ -121,7 +121,7 @@ describe.runIf(hasPostgres)('phones of two instances', () => {
   interface Extension {
     readonly id: number
     readonly extension: string
-    readonly contacts: readonly { readonly uri: string; readonly instance: string }[]
+    readonly contacts: readonly { readonly uri: string; readonly node: string }[]
   }
 
   const lastRecord = async (count: number) =>
