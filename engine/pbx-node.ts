@@ -1,4 +1,4 @@
-/** Nodes and gateways of the demo and of `test-pbx`: applications of drachtio-srf, from examples/. */
+/** Nodes and gateways of the demo and of `test-pbx`: applications of drachtio-srf (examples/). */
 import brokenCarrier from '../examples/broken-carrier.ts'
 import testPbx from '../examples/test-pbx.ts'
 import type Srf from 'drachtio-srf'

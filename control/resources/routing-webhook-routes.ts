@@ -12,6 +12,7 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { numberOrUserName } from '../http/fields.ts'
 import { data } from '../http/operation.ts'
+import { rotateBody } from '../http/signing-secret.ts'
 import { describeRoute, validate } from '../http/validate.ts'
 import { inviteDecision } from './hook-schemas.ts'
 import { resourceDeps, storeOf } from './resource.ts'
@@ -27,7 +28,6 @@ import {
 
 const { noun, path } = routingWebhooks
 const write = requires('webhooks:write')
-const DAY_SECONDS = 86_400
 
 export function routingWebhookRoutes(deps: ChangeDeps) {
   return new Hono<ControlEnv>()
@@ -41,15 +41,6 @@ export function routingWebhookRoutes(deps: ChangeDeps) {
     .route('/', rotateRoute(deps))
     .route('/', testRoute(deps))
 }
-
-const rotateBody = z.strictObject({
-  overlap_seconds: z
-    .int()
-    .min(0)
-    .max(30 * DAY_SECONDS)
-    .default(DAY_SECONDS)
-    .describe('Seconds during which the old secret also signs.'),
-})
 
 function rotateRoute(deps: ChangeDeps) {
   const { store, now, engine } = deps

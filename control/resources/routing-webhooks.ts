@@ -16,6 +16,7 @@ import { execute, first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { everywhere } from '../auth/tenants.ts'
 import { reference } from '../http/fields.ts'
+import { exampleNewSecret, newSecretShown } from '../http/signing-secret.ts'
 import { count, moment } from '../http/view-fields.ts'
 import { json, type Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
@@ -127,22 +128,10 @@ const exampleRoutingWebhook = {
 }
 
 export const routingWebhookWithSecret = liveRoutingWebhookView
-  .extend({
-    secret: z
-      .string()
-      .optional()
-      .describe(
-        'The signing secret. Shown only in this response: absent when an Idempotency-Key ' +
-          'repeats it.',
-      ),
-    secret_omitted: z.string().optional().describe('Why a repeated response has no secret.'),
-  })
+  .extend(newSecretShown)
   .meta({ id: 'RoutingWebhookWithSecret' })
 
-export const exampleRoutingWebhookSecret = {
-  ...exampleRoutingWebhook,
-  secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-}
+export const exampleRoutingWebhookSecret = { ...exampleRoutingWebhook, ...exampleNewSecret }
 
 export const routingWebhooks: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Routing webhook',

@@ -278,17 +278,6 @@ export function endpointPatch(allowPrivate: boolean) {
 }
 export type EndpointPatch = z.output<ReturnType<typeof endpointPatch>>
 
-const daySeconds = 86_400
-
-export const rotateBody = z.strictObject({
-  overlap_seconds: z
-    .int()
-    .min(0)
-    .max(30 * daySeconds)
-    .default(daySeconds)
-    .describe('Seconds during which the old secret also signs.'),
-})
-
 export const deliveryQuery = z.strictObject({
   ...pageQuery,
   state: z.enum(['pending', 'delivered', 'failed']).optional(),

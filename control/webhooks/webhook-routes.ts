@@ -1,4 +1,4 @@
-/** `/webhooks`: endpoints of accounting webhooks, and their webhooks.deliveries. */
+/** `/webhooks`: endpoints of accounting webhooks, and their deliveries. */
 import { requestScope } from '../auth/tenants.ts'
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
@@ -24,7 +24,6 @@ import {
   endpointView,
   type EndpointView,
   newEndpointBody,
-  rotateBody,
   typesOf,
 } from './endpoint-store.ts'
 import { deliveryFields } from './delivery-store.ts'
@@ -32,25 +31,14 @@ import type { EventType } from '../../schema/contracts/engine.ts'
 import { newSecret } from '../../schema/secrets/webhook-signature.ts'
 import type { Webhooks } from './webhooks.ts'
 import { data, list } from '../http/operation.ts'
+import { exampleNewSecret, newSecretShown, rotateBody } from '../http/signing-secret.ts'
 import { deleted } from '../http/resource-operations.ts'
 
 const { view: endpointShown, example: exampleEndpoint } = endpointFields
 const { view: deliveryView, example: exampleDelivery } = deliveryFields
 
-const withSecret = endpointShown
-  .extend({
-    secret: z
-      .string()
-      .optional()
-      .describe(
-        'The signing secret. Shown only in this response: absent when an Idempotency-Key ' +
-          'repeats it.',
-      ),
-    secret_omitted: z.string().optional().describe('Why a repeated response has no secret.'),
-  })
-  .meta({ id: 'WebhookEndpointWithSecret' })
-
-const exampleSecret = { ...exampleEndpoint, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' }
+const withSecret = endpointShown.extend(newSecretShown).meta({ id: 'WebhookEndpointWithSecret' })
+const exampleSecret = { ...exampleEndpoint, ...exampleNewSecret }
 
 type WebhookRoutesDeps = Pick<Platform, 'store' | 'now' | 'randomBytes'> & {
   readonly webhooks: Webhooks

@@ -1,4 +1,6 @@
-/** Tries the destinations of a simulated call as `call-machine/dialing.ts` does, with given answers. */
+/**
+ * Tries the destinations of a simulated call as `call-machine/dialing.ts` does, with given answers.
+ */
 import { reasonPhrase } from '../../schema/sip/index.ts'
 import { afterResult } from './call-machine/failover.ts'
 import type { FailedAttempt } from './call-machine/protocol.ts'

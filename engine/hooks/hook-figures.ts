@@ -7,7 +7,7 @@ export interface HookCounts {
   calls: number
   failures: number
   timeouts: number
-  /** Questions that were not asked: the breaker was open, no thread was there, or too many waited. */
+  /** Questions not asked: the breaker was open, no thread was there, or too many waited. */
   skipped: number
   micros: number
 }

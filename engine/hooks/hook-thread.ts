@@ -1,4 +1,4 @@
-/** One thread with the operator's file in it. It is ended when it answers no more, or uses too much. */
+/** One thread with the operator's file in it, ended when it answers no more or uses too much. */
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Cancel, Schedule } from '../../schema/clock.ts'

@@ -19,7 +19,9 @@ import type {
 export interface SrfWorld {
   /** The server, started by the first that asks. */
   readonly open: () => Promise<ConnectOptions>
-  /** The answer to a new INVITE that no middleware has answered. Absent: drachtio-srf's own, 404. */
+  /**
+   * The answer to a new INVITE that no middleware has answered. Absent: drachtio-srf's own, 404.
+   */
   readonly passOn?: (response: LibraryResponse, error: unknown) => void
   /** One more connects to the server. */
   readonly onConnect?: (srf: ApplicationSrf) => void

@@ -1,4 +1,4 @@
-/** Gives files of the operator the `drachtio-srf` of this process: no package is installed beside. */
+/** Gives files of the operator the `drachtio-srf` of this process: none is installed beside. */
 import nodeModule from 'node:module'
 import type { SrfLibrary } from './library.ts'
 

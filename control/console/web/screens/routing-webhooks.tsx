@@ -6,6 +6,7 @@ import { Field, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { createOf, ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { saveForm } from '../parts/schema-form.tsx'
+import { rotation } from '../parts/signing-secret.tsx'
 
 const scopeOf = ({ carrier, set_id, tenant }: RoutingWebhook): string => {
   if (carrier !== null) return `carrier ${carrier}`
@@ -88,28 +89,7 @@ const actionsOf = ({ id }: RoutingWebhook): readonly Action[] => [
       return answer
     },
   },
-  {
-    text: 'Rotate',
-    title: 'Rotate the secret?',
-    ask: (
-      <Field
-        label="Hours for which the old one signs, too"
-        name="hours"
-        type="number"
-        min={0}
-        max={720}
-        defaultValue="24"
-        required
-      />
-    ),
-    onConfirm: async (form, onSecret) => {
-      const overlap_seconds = Number(textIn(form, 'hours')) * 3_600
-      const path = `/routing-webhooks/${id}/rotate`
-      const answer = await send<WithSecret>('POST', path, { overlap_seconds })
-      if (answer.kind === 'ok') onSecret(answer.data.secret)
-      return answer
-    },
-  },
+  rotation(`/routing-webhooks/${id}`),
 ]
 
 const outcomeText = ({ outcome, decision, reason, ms }: WebhookTest): string =>

@@ -1,12 +1,13 @@
 /** Endpoints of webhooks, and what became of each delivery. */
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
-import type { WebhookDelivery, WebhookEndpoint, WithSecret } from '../api/views.ts'
+import type { WebhookDelivery, WebhookEndpoint } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import { address } from '../parts/router.ts'
+import { rotation, sendForSecret } from '../parts/signing-secret.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 
@@ -51,12 +52,6 @@ const bodyOf = (form: FormData) => ({
   approval_links: textIn(form, 'links') === 'yes',
 })
 
-async function sendForSecret(path: string, body: object, onSecret: (secret: string) => void) {
-  const answer = await send<WithSecret>('POST', path, body)
-  if (answer.kind === 'ok') onSecret(answer.data.secret)
-  return answer
-}
-
 const create: Action = {
   text: 'New endpoint',
   title: 'New endpoint',
@@ -73,25 +68,7 @@ const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
     ask: <EndpointFields endpoint={endpoint} />,
     onConfirm: (form) => send('PATCH', `/webhooks/${endpoint.id}`, bodyOf(form)),
   },
-  {
-    text: 'Rotate',
-    title: 'Rotate the secret?',
-    ask: (
-      <Field
-        label="Hours for which the old one signs, too"
-        name="hours"
-        type="number"
-        min={0}
-        max={720}
-        defaultValue="24"
-        required
-      />
-    ),
-    onConfirm: (form, onSecret) => {
-      const overlap_seconds = Number(textIn(form, 'hours')) * 3_600
-      return sendForSecret(`/webhooks/${endpoint.id}/rotate`, { overlap_seconds }, onSecret)
-    },
-  },
+  rotation(`/webhooks/${endpoint.id}`),
   {
     text: 'Delete',
     title: 'Delete this endpoint?',
