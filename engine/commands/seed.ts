@@ -62,6 +62,7 @@ function seedOptionsOf(
   const hosts = new HostAddresses(hostResolver(config.sip.dnsServers), schedule)
   return {
     hasMediaRelay: config.relays.length > 0,
+    allowsPrivateTargets: config.webhookPrivateTargets === 'allow',
     ownPlaces: ownPlacesOf({ config }),
     addressesOf: (names) => hosts.lookUp(names),
   }

@@ -67,6 +67,7 @@ export async function openEngine(
     migrate(store.sqlite, deps.openedAt)
     await seedFile(store, await seedText(options.seed), deps.openedAt, {
       hasMediaRelay: deps.config.relays.length > 0,
+      allowsPrivateTargets: deps.config.webhookPrivateTargets === 'allow',
       ownPlaces: ownPlacesOf(deps),
     })
     await registerPhones(store, options.phones ?? [], deps.openedAt)

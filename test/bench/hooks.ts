@@ -2,6 +2,12 @@
  * The cost of asking a file of hooks. Two programs that differ in `HOOKS` alone take turns with the
  * same calls: the file decides each call from a table in memory. Then a program each has a file that
  * hangs, throws, leaks or ends its thread in one of 500 calls, and its event loop is watched.
+ *
+ * A question and its answer wake two sleeping threads: 55 to 65 µs at 500/s, before any code of
+ * ours. Tried without gain, each in turns with what stands: JSON text in place of a cloned object;
+ * a message channel of its own in place of the worker's; waiting at most 0.3 ms by `Atomics.wait`
+ * for an answer that is then read at once. By profile the rest is 45 µs in the main thread (tags in
+ * record and journal, the note of the trace) and 22 µs in the file's.
  */
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'

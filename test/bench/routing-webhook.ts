@@ -1,111 +1,85 @@
 /**
- * What a routing webhook adds to a call: questions at a steady rate to a receiver in a process of
- * its own, which answers after some milliseconds, then with the receiver away.
+ * The delay that a routing webhook adds to a call. Two programs that differ in the webhook alone
+ * take turns with the same calls; the receiver is a process of its own, which answers after some
+ * milliseconds. Then the receiver is away.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
-import { RoutingWebhooks } from '../../engine/hooks/webhook/routing-webhooks.ts'
-import type { HookCall } from '../../schema/contracts/hooks.ts'
-import { percentile } from './load/figures.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { spread } from './load/figures.ts'
+import { caller, oneCustomer } from './load/one-customer.ts'
 import { numbersOf } from './load/options.ts'
+import { cpuMicros } from './load/process-cpu.ts'
+import { type LoadResult, placeCalls, startNode } from './load/sipp-load.ts'
 
 export const describe =
-  'ms that a routing webhook adds to a call; arguments: rate=200 latency=20 seconds=20 limit=200'
+  'ms and CPU that a routing webhook adds to a call, in turns with none, and with its receiver away; ' +
+  'arguments: rate=200 latency=20 seconds=15 turns=3 limit=200'
 
-/** Milliseconds of calls before the measurement. */
-const WARM_UP_MS = 2_000
+const usual = { rate: 200, latency: 20, seconds: 15, turns: 3, limit: 200 }
 
 export async function run(words: readonly string[] = []): Promise<void> {
-  const usual = { rate: 200, latency: 20, seconds: 20, limit: 200 }
-  const { rate, latency, seconds, limit } = numbersOf(words, usual)
+  const plan = numbersOf(words, usual)
+  const { rate, latency, seconds, turns, limit } = plan
   const receiver = await startReceiver(latency)
-  const webhooks = await open(receiver.port, limit)
+  const nodes = [await startNode(), await startNode(), await startNode()]
+  const seed = oneCustomer(nodes.map(({ port }) => port))
+  const url = `http://127.0.0.1:${receiver.port}/`
+  const secret = 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw'
+  const routing_webhooks = [{ url, secret, timeout_ms: limit, fallback: 'continue' }]
+  const settings = { LOG_LEVEL: 'error', WEBHOOK_PRIVATE_TARGETS: 'allow' }
+  const without = await TollgateProcess.start(seed, settings)
+  const asking = await TollgateProcess.start({ ...seed, routing_webhooks }, settings)
+  const callsOf = (program: TollgateProcess): Promise<LoadResult> =>
+    placeCalls(program.sipPort, rate, rate * seconds, caller)
+  const measured = async (program: TollgateProcess): Promise<Figures> => {
+    const before = cpuMicros([program.pid])
+    const result = await callsOf(program)
+    const micros = (cpuMicros([program.pid]) - before) / Math.max(1, result.succeeded)
+    return { ...result, micros }
+  }
   try {
-    await askSteadily(webhooks, rate, WARM_UP_MS)
-    report(
-      `${rate}/s, receiver with ${latency} ms`,
-      await askSteadily(webhooks, rate, seconds * 1_000),
-    )
+    const taken = { without: [] as Figures[], asking: [] as Figures[] }
+    const contestants = [
+      { program: without, figures: taken.without },
+      { program: asking, figures: taken.asking },
+    ]
+    for (const { program } of contestants) await callsOf(program)
+    for (let turn = 0; turn < turns; turn += 1)
+      for (const { program, figures } of turn % 2 === 0 ? contestants : contestants.toReversed()) {
+        figures.push(await measured(program))
+      }
+    report('without a webhook', taken.without)
+    report(`receiver with ${latency} ms`, taken.asking)
     receiver.process.kill()
-    report('receiver away', await askSteadily(webhooks, rate, 5_000))
+    report('receiver away', [await measured(asking)])
+    if (receiver.asked() === 0) console.log('  WRONG: no call was asked about')
   } finally {
     receiver.process.kill()
-    webhooks.stop()
+    await without.stop()
+    await asking.stop()
+    for (const node of nodes) await node.stop()
   }
 }
 
-interface Answered {
-  readonly ms: number
-  readonly kind: string
+type Figures = LoadResult & { readonly micros: number }
+
+function report(name: string, figures: readonly Figures[]): void {
+  const of = (value: (each: Figures) => number, digits = 0): string =>
+    spread(figures.map(value), digits)
+  const lost = figures.reduce((sum, { calls, succeeded }) => sum + calls - succeeded, 0)
+  console.log(
+    `  ${name}: setup p50 ${of(({ setupP50Ms }) => setupP50Ms, 1)} p99 ` +
+      `${of(({ setupP99Ms }) => setupP99Ms, 1)} ms; ${of(({ micros }) => micros)} µs a call; ` +
+      `${lost} calls lost`,
+  )
 }
 
-/** Asks at a steady rate, whatever the answers take. */
-async function askSteadily(
-  webhooks: RoutingWebhooks,
-  rate: number,
-  durationMs: number,
-): Promise<readonly Answered[]> {
-  const begin = performance.now()
-  const waiting: Promise<Answered>[] = []
-  while (performance.now() - begin < durationMs) {
-    const due = ((performance.now() - begin) / 1_000) * rate
-    while (waiting.length < due) waiting.push(askOnce(webhooks, waiting.length))
-    await new Promise((resolve) => setTimeout(resolve, 1))
-  }
-  return Promise.all(waiting)
-}
-
-async function askOnce(webhooks: RoutingWebhooks, index: number): Promise<Answered> {
-  const since = performance.now()
-  const { kind } = await webhooks.ask('onInvite', callOf(index))
-  return { ms: performance.now() - since, kind }
-}
-
-function report(what: string, answers: readonly Answered[]): void {
-  const times = answers.map(({ ms }) => ms)
-  const at = (part: number): string => percentile(times, part).toFixed(1)
-  const of = (wanted: string): number => answers.filter(({ kind }) => kind === wanted).length
-  const kinds = `${of('decided')} decided, ${of('failed')} failed`
-  console.log(`  ${what}: p50 ${at(0.5)} p99 ${at(0.99)} most ${at(1)} ms; ${kinds}`)
-}
-
-async function open(port: number, timeoutMs: number): Promise<RoutingWebhooks> {
-  const webhooks = new RoutingWebhooks({
-    load: async () => [
-      {
-        id: 1,
-        tenantId: null,
-        url: `http://127.0.0.1:${port}/`,
-        carrierId: null,
-        setId: null,
-        timeoutMs,
-        fallback: 'continue',
-        cacheSeconds: 0,
-        cacheKey: ['from', 'to'],
-        isEnabled: true,
-        secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw',
-        previous: null,
-      },
-    ],
-    setOfNode: () => undefined,
-    watch: () => undefined,
-    resolve: () => Promise.resolve([]),
-    allowPrivate: true,
-    now: () => Date.now(),
-    steadyNow: () => performance.now(),
-    schedule: (work, delayMs) => {
-      const timer = setTimeout(work, delayMs)
-      return () => clearTimeout(timer)
-    },
-    newUuid: () => crypto.randomUUID(),
-    log: (_, message, fields) => console.log(`  ${message}: ${JSON.stringify(fields)}`),
-  })
-  await webhooks.reload()
-  return webhooks
-}
-
+/** It prints its port, then a line for each hundred questions. */
 const program = (latencyMs: number): string => `
 const { createServer } = require('node:http')
+let asked = 0
 const server = createServer((request, response) => {
+  if (++asked % 100 === 0) console.log(asked)
   request.resume()
   request.on('end', () => setTimeout(() => {
     response.writeHead(200, { 'content-type': 'application/json' })
@@ -115,9 +89,13 @@ const server = createServer((request, response) => {
 server.listen(0, '127.0.0.1', () => console.log(server.address().port))
 `
 
-async function startReceiver(
-  latencyMs: number,
-): Promise<{ readonly process: ChildProcess; readonly port: number }> {
+interface Receiver {
+  readonly process: ChildProcess
+  readonly port: number
+  readonly asked: () => number
+}
+
+async function startReceiver(latencyMs: number): Promise<Receiver> {
   const child = spawn(process.execPath, ['-e', program(latencyMs)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -125,24 +103,10 @@ async function startReceiver(
     child.once('error', reject)
     child.stdout.once('data', (line: Buffer) => resolve(Number(line.toString())))
   })
-  return { process: child, port }
+  let asked = 0
+  child.stdout.on(
+    'data',
+    (lines: Buffer) => (asked = Number(lines.toString().trim().split('\n').at(-1))),
+  )
+  return { process: child, port, asked: () => asked }
 }
-
-const callOf = (index: number): HookCall => ({
-  callUuid: `call-${index}`,
-  callId: `call-${index}@198.51.100.7`,
-  from: '4930100',
-  fromName: null,
-  to: String(49_000_000 + index),
-  domain: 'acme.example',
-  source: {
-    kind: 'trusted',
-    address: '198.51.100.7',
-    port: 5060,
-    id: null,
-    name: null,
-    tenantId: null,
-  },
-  tenantId: null,
-  headers: { 'user-agent': 'bench' },
-})

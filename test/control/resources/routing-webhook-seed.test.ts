@@ -1,7 +1,11 @@
-import { expect, test } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
 import { SeedRefused } from '../../../control/resources/seed.ts'
 import { seedFile } from '../../../engine/commands/seed.ts'
 import { loadRoutingWebhooks } from '../../../engine/hooks/webhook/routing-webhook-store.ts'
+import { provision } from '../../support/commands-here.ts'
 import { emptyStore } from '../../support/empty-store.ts'
 import { secret } from '../../support/routing-receiver.ts'
 
@@ -44,4 +48,15 @@ test('a webhook whose secret cannot be read is told, and is not asked', async ()
   const problems: string[] = []
   expect(await loadRoutingWebhooks(store, (problem) => problems.push(problem))).toEqual([])
   expect(problems).toEqual(['the secret of routing webhook 1 cannot be read; rotate it'])
+})
+
+test('the command takes an inward address where WEBHOOK_PRIVATE_TARGETS allows it, as the API does', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'seed-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = join(folder, 'seed.json')
+  writeFileSync(file, seed({ secret, url: 'http://127.0.0.1:8080/' }))
+  const seedWith = (name: string, more: Record<string, string> = {}) =>
+    provision({ DATABASE_PATH: join(folder, name), ...more }, file)
+  await expect(seedWith('closed.db')).rejects.toThrow('private')
+  await seedWith('open.db', { WEBHOOK_PRIVATE_TARGETS: 'allow' })
 })
