@@ -127,6 +127,6 @@ export class HookThread implements HookThreadPort {
   }
 }
 
-/** Node 22.12 to 22.17 need the flag. */
+/** Node 22.14 to 22.17 need the flag. */
 const stripsTypes = process.features.typescript !== false
 const quietly = ['--disable-warning=ExperimentalWarning']

@@ -25,7 +25,7 @@ test('an old Node without a newer one beside it: exit code 1 and the one line th
     status: 1,
     stdout: '',
     stderr:
-      'tollgate: needs Node 22.12 or newer and runs on 20.20.2: install a newer Node, or run "npm ci" in its folder, which brings one\n',
+      'tollgate: needs Node 22.14 or newer and runs on 20.20.2: install a newer Node, or run "npm ci" in its folder, which brings one\n',
   })
 })
 

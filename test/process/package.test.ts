@@ -324,7 +324,7 @@ test('its metadata let npm publish it with provenance, and other systems get the
   expect(manifest).toMatchObject({
     publishConfig: { access: 'public', provenance: true },
     repository: { type: 'git', url: expect.stringMatching(/^git\+https:.*\.git$/) as string },
-    engines: { node: '>=22.12' },
+    engines: { node: '>=22.14' },
   })
   // npm does not complete what is bundled: the binaries of other systems are named beside it, in
   // the same version.

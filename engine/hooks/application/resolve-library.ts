@@ -8,7 +8,7 @@ const url = 'tollgate:drachtio-srf'
 const place = Symbol.for(url)
 
 /**
- * `import` and `require` of drachtio-srf give `library` from now on. Node 22.12 to 22.14 lack the
+ * `import` and `require` of drachtio-srf give `library` from now on. Node 22.14 lacks the
  * function: there a file gets it as the argument of its default export alone.
  */
 export function resolveLibrary(library: SrfLibrary): void {
