@@ -222,6 +222,16 @@ export function ratesToPut(store: Tables, rates: readonly NewRate[]): () => Prom
   }
 }
 
+/** Inserts or replaces up to a hundred rates at a time, as they come. */
+export function rateBatches(store: Tables): (rates: readonly NewRate[]) => Promise<number> {
+  const statementOf = (count: number) => store.statements.prepare(upsertOf(store, count))
+  const ofMany = statementOf(MAX_ROWS)
+  return (rates) => {
+    const statement = rates.length === MAX_ROWS ? ofMany : statementOf(rates.length)
+    return statement.run(rates.flatMap((rate) => columns.map((name) => rate[name])))
+  }
+}
+
 /** The text of a statement that takes the columns of so many rates. */
 function upsertOf({ db }: Pick<Tables, 'db'>, count: number): string {
   const row = sql`(${sql.join(columns.map(() => 0))})`

@@ -32,6 +32,16 @@ const MAX_EMPTY_LINES = 100_000
 /** About a millisecond of work. */
 const PART_BYTES = 16_384
 
+/** How the bytes of a table are to be read, where they do not say it themselves. */
+export interface CsvForm {
+  /** By the names of `TextDecoder`. */
+  readonly encoding: string
+  readonly separator: string
+  /** Bytes before the first record, such as a line `sep=;`, and the lines that they are. */
+  readonly start: number
+  readonly linesBefore: number
+}
+
 /** Progress that `csv-parse` reports with each record. */
 interface Progress {
   readonly records: number
@@ -48,13 +58,15 @@ interface Progress {
 export async function* csvRecords(
   table: Uint8Array,
   pause: () => Promise<unknown>,
+  form?: CsvForm,
 ): AsyncGenerator<CsvRecord> {
   const bytes = Buffer.from(table.buffer, table.byteOffset, table.byteLength)
-  if (!isUtf8(bytes)) throw new CsvProblem('The table is not UTF-8')
-  if (bytes.includes(0)) throw new CsvProblem('The table contains a NUL character')
+  if (form === undefined) refuseOtherText(bytes)
   const parser = parse({
     bom: true,
-    delimiter: separatorOf(bytes),
+    delimiter: form?.separator ?? separatorOf(bytes),
+    // Spreadsheets write ="0044" for digits that are no number.
+    relax_quotes: form !== undefined,
     record_delimiter: ['\r\n', '\n'],
     max_record_size: MAX_RECORD_LENGTH,
     relax_column_count: true,
@@ -62,9 +74,10 @@ export async function* csvRecords(
     trim: true,
     info: true,
   })
-  let innerLines = 0
+  let innerLines = form?.linesBefore ?? 0
   const lineOf = ({ records, empty_lines }: Progress): number => records + empty_lines + innerLines
-  const parts = partsOf(bytes, () => parser.info, pause)
+  const raw = partsOf(bytes.subarray(form?.start ?? 0), () => parser.info, pause)
+  const parts = form === undefined ? raw : decoded(raw, form.encoding)
   pipeline(Readable.from(parts), parser, () => undefined)
   try {
     for await (const { record: cells, info } of parser as AsyncIterable<{
@@ -77,6 +90,29 @@ export async function* csvRecords(
     }
   } catch (error) {
     throw problemOf(error, lineOf(parser.info) + 1)
+  }
+}
+
+function refuseOtherText(bytes: Buffer): void {
+  if (!isUtf8(bytes)) throw new CsvProblem('The table is not UTF-8')
+  if (bytes.includes(0)) throw new CsvProblem('The table contains a NUL character')
+}
+
+/** The parts as UTF-8. Ends with a problem where they are not in their encoding. */
+async function* decoded(parts: AsyncIterable<Buffer>, encoding: string): AsyncGenerator<Buffer> {
+  const decoder = new TextDecoder(encoding, { fatal: true })
+  for await (const part of parts) yield encoded(() => decoder.decode(part, { stream: true }))
+  yield encoded(() => decoder.decode())
+
+  function encoded(read: () => string): Buffer {
+    let text
+    try {
+      text = read()
+    } catch {
+      throw new CsvProblem(`The table is not ${encoding.toUpperCase()}`)
+    }
+    if (text.includes('\0')) throw new CsvProblem('The table contains a NUL character')
+    return Buffer.from(text)
   }
 }
 

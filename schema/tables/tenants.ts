@@ -9,6 +9,8 @@ export interface TenantTables {
   customer_number: CustomerNumberTable
   rate_plan: RatePlanTable
   rate: RateTable
+  rate_deck: RateDeckTable
+  rate_deck_part: RateDeckPartTable
   extension: ExtensionTable
   ai_agent: AiAgentTable
   binding: BindingTable
@@ -42,7 +44,34 @@ interface RatePlanTable {
   currency: Defaulted<string>
   /** Decimals to which a price is rounded up. */
   decimals: Defaulted<number>
+  /** JSON: how its decks are read; null: nobody has said it. */
+  deck_mapping: Defaulted<string | null>
   created_at: number
+}
+
+/** A deck that was imported. */
+interface RateDeckTable {
+  id: Id
+  rate_plan_id: number
+  file_name: string | null
+  mode: 'merge' | 'replace'
+  lines: number
+  imported: number
+  created: number
+  updated: number
+  removed: number
+  imported_by: string
+  imported_at: number
+  undone_by: string | null
+  undone_at: number | null
+}
+
+/** A part of what a deck has changed. */
+interface RateDeckPartTable {
+  rate_deck_id: number
+  part: number
+  /** JSON, compressed by deflate. */
+  changes: Buffer
 }
 
 export interface RateTable {

@@ -1,0 +1,195 @@
+/** What a deck changes in its plan: both are walked through side by side, prefix by prefix. */
+import type { NewRate } from '../bulk-rates.ts'
+import type { DeckRate } from './deck-reader.ts'
+import { byPrefix, inForce, type PlanRate } from './plan-rates.ts'
+
+export type ChangeKind = 'new' | 'dearer' | 'cheaper' | 'changed' | 'same' | 'gone'
+
+export interface DeckOrder {
+  /** `replace`: prefixes that the deck does not have end when it comes into force. */
+  readonly mode: 'merge' | 'replace'
+  /** Milliseconds UTC. */
+  readonly now: number
+}
+
+/** The columns of a rate that a deck may change. */
+export type KeptTerms = Pick<
+  NewRate,
+  | 'description'
+  | 'rate_per_minute_micros'
+  | 'connect_fee_micros'
+  | 'is_blocked'
+  | 'first_increment_seconds'
+  | 'first_rate_per_minute_micros'
+  | 'increment_seconds'
+  | 'effective_to_at'
+>
+
+export interface RateWrite {
+  readonly prefix: string
+  readonly effective_from_at: number | null
+  /** Undefined: it was not there. */
+  readonly before: (KeptTerms & { readonly id: number }) | undefined
+  /** Undefined: it is removed. */
+  readonly after: KeptTerms | undefined
+}
+
+export interface PrefixChange {
+  readonly kind: ChangeKind
+  readonly prefix: string
+  /** Undefined: the deck does not have the prefix. */
+  readonly rate: DeckRate | undefined
+  /** The rate that is in force before, when the new one begins. */
+  readonly before: PlanRate | undefined
+  /** Rows to write; none where nothing changes. */
+  readonly writes: readonly RateWrite[]
+}
+
+/**
+ * One change for each rate of the deck, and for each prefix that it does not have.
+ *
+ * @param deck in the order of prefixes and starts.
+ * @param stored the plan in the same order.
+ */
+export async function* deckChanges(
+  deck: readonly DeckRate[],
+  stored: AsyncIterable<PlanRate>,
+  order: DeckOrder,
+): AsyncGenerator<PrefixChange> {
+  const end = endOfOthers(deck, order.now)
+  let at = 0
+  for await (const group of byPrefix(stored)) {
+    for (let rate = deck[at]; rate !== undefined && rate.prefix < group.prefix; rate = deck[at]) {
+      at += 1
+      yield* withoutStored(rate)
+    }
+    const first = at
+    while (deck[at]?.prefix === group.prefix) at += 1
+    const rates = deck.slice(first, at)
+    if (rates.length === 0) yield goneChange(group.prefix, group.rates, end, order)
+    else yield* changesOf(rates, group.rates, order)
+  }
+  for (; at < deck.length; at += 1) {
+    const rate = deck[at]
+    if (rate !== undefined) yield* withoutStored(rate)
+  }
+}
+
+/** The latest start of the deck, when a carrier announces it; undefined: it holds at once. */
+export function endOfOthers(deck: readonly DeckRate[], now: number): number | undefined {
+  let latest = now
+  for (const { terms } of deck) latest = Math.max(latest, terms.effective_from_at ?? now)
+  return latest > now ? latest : undefined
+}
+
+function* withoutStored(rate: DeckRate): Generator<PrefixChange> {
+  yield { kind: 'new', prefix: rate.prefix, rate, before: undefined, writes: [writeOf(rate)] }
+}
+
+function writeOf(rate: DeckRate, before?: PlanRate): RateWrite {
+  const { effective_from_at, ...terms } = rate.terms
+  const after = { ...terms, description: rate.description }
+  return { prefix: rate.prefix, effective_from_at, before, after }
+}
+
+function* changesOf(
+  rates: readonly DeckRate[],
+  stored: readonly PlanRate[],
+  { mode, now }: DeckOrder,
+): Generator<PrefixChange> {
+  const starts = new Map(stored.map((row) => [row.effective_from_at ?? -1, row]))
+  for (const [index, rate] of rates.entries()) {
+    const { effective_from_at: from } = rate.terms
+    const twin = starts.get(from ?? -1)
+    const write = writeOf(rate, twin)
+    const before = inForce(stored, Math.max(from ?? now, now))
+    const writes = twin !== undefined && isSame(twin, write.after) ? [] : [write]
+    // An announced price that the whole deck does not have any more is withdrawn.
+    const dropped = mode === 'replace' && index === 0 ? dropLater(rates, stored, from) : []
+    yield {
+      kind: kindOf(rate, before),
+      prefix: rate.prefix,
+      rate,
+      before,
+      writes: [...writes, ...dropped],
+    }
+  }
+}
+
+function dropLater(
+  rates: readonly DeckRate[],
+  stored: readonly PlanRate[],
+  first: number | null,
+): readonly RateWrite[] {
+  const kept = new Set(rates.map(({ terms }) => terms.effective_from_at ?? -1))
+  return stored
+    .filter(({ effective_from_at: from }) => !kept.has(from ?? -1) && (from ?? -1) > (first ?? -1))
+    .map(removalOf)
+}
+
+const removalOf = (row: PlanRate): RateWrite => ({
+  prefix: row.prefix,
+  effective_from_at: row.effective_from_at,
+  before: row,
+  after: undefined,
+})
+
+function goneChange(
+  prefix: string,
+  stored: readonly PlanRate[],
+  end: number | undefined,
+  { mode, now }: DeckOrder,
+): PrefixChange {
+  const before = inForce(stored, end ?? now)
+  const change = { kind: 'gone' as const, prefix, rate: undefined, before }
+  if (mode === 'merge') return { ...change, writes: [] }
+  if (end === undefined) return { ...change, writes: stored.map(removalOf) }
+  return { ...change, writes: stored.flatMap((row) => endedAt(row, end)) }
+}
+
+function endedAt(row: PlanRate, end: number): readonly RateWrite[] {
+  if ((row.effective_from_at ?? -1) >= end) return [removalOf(row)]
+  if (row.effective_to_at !== null && row.effective_to_at <= end) return []
+  return [{ ...removalOf(row), after: { ...row, effective_to_at: end } }]
+}
+
+const termNames = [
+  'description',
+  'rate_per_minute_micros',
+  'connect_fee_micros',
+  'is_blocked',
+  'first_increment_seconds',
+  'first_rate_per_minute_micros',
+  'increment_seconds',
+  'effective_to_at',
+] as const satisfies readonly (keyof KeptTerms)[]
+
+export const isSame = (one: KeptTerms, other: KeptTerms | undefined): boolean =>
+  other !== undefined && termNames.every((name) => one[name] === other[name])
+
+/** A rate as a list, for what is stored of a change. */
+export type TermsList = readonly (string | number | null)[]
+
+export const listOf = (terms: KeptTerms): TermsList => termNames.map((name) => terms[name])
+
+export const termsOf = (list: TermsList): KeptTerms =>
+  Object.fromEntries(
+    termNames.map((name, index) => [name, list[index] ?? null]),
+  ) as unknown as KeptTerms
+
+/** By the price of a minute first, then by what the first one costs beside it. */
+function kindOf({ terms, description }: DeckRate, before: PlanRate | undefined): ChangeKind {
+  if (before === undefined) return 'new'
+  if (terms.is_blocked !== before.is_blocked) return 'changed'
+  const difference =
+    terms.rate_per_minute_micros - before.rate_per_minute_micros ||
+    terms.connect_fee_micros - before.connect_fee_micros ||
+    terms.first_rate_per_minute_micros - before.first_rate_per_minute_micros
+  if (difference !== 0) return difference > 0 ? 'dearer' : 'cheaper'
+  const isEqual =
+    terms.first_increment_seconds === before.first_increment_seconds &&
+    terms.increment_seconds === before.increment_seconds &&
+    terms.effective_to_at === before.effective_to_at &&
+    description === before.description
+  return isEqual ? 'same' : 'changed'
+}

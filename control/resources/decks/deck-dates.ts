@@ -1,0 +1,133 @@
+/** Dates of decks, in the format that the user names, or in ISO 8601. */
+import { parseTime } from '../../../schema/columns.ts'
+
+export interface DateRules {
+  readonly date_format?: string | undefined
+  readonly time_zone: string
+}
+
+const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+
+/** Milliseconds UTC, or why the cell is no date. */
+export function readDate(
+  cell: string,
+  { date_format: format, time_zone: zone }: DateRules,
+): number | string {
+  const text = cell.trim()
+  const absolute = parseTime(text)
+  if (absolute !== undefined) return absolute
+  const iso = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?$/.test(text)
+  const parts = iso ? isoParts(text) : format === undefined ? undefined : partsBy(format, text)
+  if (parts === undefined)
+    return format === undefined
+      ? `is not an ISO date: name date_format, such as "DD.MM.YYYY"`
+      : `is not a date as ${format}`
+  const { year, month, day, hour, minute, second } = parts
+  const local = Date.UTC(year, month - 1, day, hour, minute, second)
+  const isReal = new Date(local).getUTCDate() === day && new Date(local).getUTCMonth() === month - 1
+  if (!isReal || hour > 23 || minute > 59 || second > 59) return 'is not a day of the calendar'
+  return local - offsetMs(zone, local)
+}
+
+interface DateParts {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  readonly hour: number
+  readonly minute: number
+  readonly second: number
+}
+
+function isoParts(text: string): DateParts {
+  const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = text
+    .split(/[-T :]/)
+    .map(Number)
+  return { year, month, day, hour, minute, second }
+}
+
+const patterns: Readonly<Record<string, string>> = {
+  YYYY: String.raw`(?<year>\d{4})`,
+  YY: String.raw`(?<year>\d{2})`,
+  MMM: '(?<name>[A-Za-z]{3,9})\\.?',
+  MM: String.raw`(?<month>\d{2})`,
+  M: String.raw`(?<month>\d{1,2})`,
+  DD: String.raw`(?<day>\d{2})`,
+  D: String.raw`(?<day>\d{1,2})`,
+  HH: String.raw`(?<hour>\d{1,2})`,
+  mm: String.raw`(?<minute>\d{2})`,
+  ss: String.raw`(?<second>\d{2})`,
+}
+
+/** Undefined: the text has another format. */
+function partsBy(format: string, text: string): DateParts | undefined {
+  const named = new Set<string>()
+  const source = format.replaceAll(/YYYY|YY|MMM|MM|M|DD|D|HH|mm|ss|[^A-Za-z]|./g, (token) => {
+    const pattern = patterns[token]
+    if (pattern === undefined || named.has(token)) return escaped(token)
+    named.add(token)
+    return pattern
+  })
+  const { groups } = new RegExp(`^${source}$`).exec(text) ?? {}
+  if (groups === undefined) return undefined
+  const { year = '', month, name = '', day, hour, minute, second } = groups
+  const ofName = months.indexOf(name.slice(0, 3).toLowerCase()) + 1
+  const numbers = {
+    year: Number(year) + (year.length === 2 ? 2_000 : 0),
+    month: month === undefined ? ofName : Number(month),
+    day: Number(day),
+    hour: Number(hour ?? 0),
+    minute: Number(minute ?? 0),
+    second: Number(second ?? 0),
+  }
+  return numbers
+}
+
+const escaped = (sign: string): string => sign.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
+const formatters = new Map<string, Intl.DateTimeFormat>()
+/** Zones in memory at once. */
+const MAX_ZONES = 100
+
+function formatterOf(zone: string): Intl.DateTimeFormat {
+  const known = formatters.get(zone)
+  if (known !== undefined) return known
+  const formatter = new Intl.DateTimeFormat('en-GB', {
+    timeZone: zone,
+    hourCycle: 'h23',
+    year: 'numeric',
+    month: '2-digit',
+    day: '2-digit',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+  })
+  if (formatters.size >= MAX_ZONES) formatters.clear()
+  formatters.set(zone, formatter)
+  return formatter
+}
+
+/** Undefined: the zone exists. */
+export function timeZoneProblem(zone: string): string | undefined {
+  try {
+    formatterOf(zone)
+    return undefined
+  } catch {
+    return 'must be an IANA time zone, such as "Europe/Berlin"'
+  }
+}
+
+/** What a clock of the zone is ahead of UTC when it shows this local time. */
+function offsetMs(zone: string, local: number): number {
+  if (zone === 'UTC') return 0
+  const aheadAt = (ms: number): number => {
+    const parts = Object.fromEntries(
+      formatterOf(zone)
+        .formatToParts(ms)
+        .map(({ type, value }) => [type, Number(value)]),
+    )
+    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
+    return Date.UTC(year, month - 1, day, hour, minute, second) - ms
+  }
+  // The second look corrects a first one on the other side of a change of the clocks.
+  return aheadAt(local - aheadAt(local))
+}

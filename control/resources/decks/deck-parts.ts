@@ -1,0 +1,84 @@
+/** What a deck has changed, in compressed parts: 500,000 changes need about 5 MB. */
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { type Tables, all, execute, first } from '../../../schema/sql/query.ts'
+import { listOf, type KeptTerms, type RateWrite, termsOf, type TermsList } from './deck-changes.ts'
+
+/** Changes of one part. */
+const PART = 5_000
+/** A part of the longest descriptions. */
+const MAX_PART_BYTES = 16_777_216
+
+type StoredChange = readonly [
+  prefix: string,
+  start: number | null,
+  before: TermsList | null,
+  after: TermsList | null,
+]
+
+export interface PastChange {
+  readonly prefix: string
+  readonly effective_from_at: number | null
+  readonly before: KeptTerms | undefined
+  readonly after: KeptTerms | undefined
+}
+
+/** Writes changes in the order in which they come. */
+export class PartWriter {
+  readonly #store: Tables
+  readonly #deckId: number
+  #changes: StoredChange[] = []
+  #part = 0
+
+  constructor(store: Tables, deckId: number) {
+    this.#store = store
+    this.#deckId = deckId
+  }
+
+  async add({ prefix, effective_from_at: start, before, after }: RateWrite): Promise<void> {
+    this.#changes.push([
+      prefix,
+      start,
+      before ? listOf(before) : null,
+      after ? listOf(after) : null,
+    ])
+    if (this.#changes.length >= PART) await this.flush()
+  }
+
+  async flush(): Promise<void> {
+    if (this.#changes.length === 0) return
+    const changes = deflateRawSync(JSON.stringify(this.#changes), { level: 1 })
+    this.#changes = []
+    const { db } = this.#store
+    const values = { rate_deck_id: this.#deckId, part: this.#part, changes }
+    this.#part += 1
+    await execute(this.#store, db.insertInto('rate_deck_part').values(values))
+  }
+}
+
+/** The changes of a deck in the order of prefixes and starts. */
+export async function* pastChanges(store: Tables, deckId: number): AsyncGenerator<PastChange> {
+  const query = store.db
+    .selectFrom('rate_deck_part')
+    .select('part')
+    .where('rate_deck_id', '=', deckId)
+    .orderBy('part')
+  for (const { part } of await all(store, query)) {
+    const row = await first(
+      store,
+      store.db
+        .selectFrom('rate_deck_part')
+        .select('changes')
+        .where('rate_deck_id', '=', deckId)
+        .where('part', '=', part),
+    )
+    if (row === undefined) continue
+    const text = inflateRawSync(row.changes, { maxOutputLength: MAX_PART_BYTES }).toString()
+    for (const [prefix, start, before, after] of JSON.parse(text) as readonly StoredChange[])
+      yield {
+        prefix,
+        effective_from_at: start,
+        before: before === null ? undefined : termsOf(before),
+        after: after === null ? undefined : termsOf(after),
+      }
+  }
+}
