@@ -19,6 +19,9 @@ const MAX_PAYMENT_EVENT_BYTES = 262_144
 const MAX_NUMBERS_BYTES = 131_072
 const MAX_TENANT_BYTES = 262_144
 
+/** A deck of 500,000 lines has about 25 MB. */
+const MAX_DECK_BYTES = 33_554_432
+
 /** Paths with a limit of their own: a table of 100,000 rates has about 6 MiB. */
 const limits: ReadonlyMap<string, number> = new Map([
   ['/api/v1/rates/import', 16_777_216],
@@ -31,6 +34,7 @@ const limits: ReadonlyMap<string, number> = new Map([
 /** And everything below a path. */
 const limitsBelow: readonly (readonly [start: string, bytes: number])[] = [
   ['/api/client/', MAX_CUSTOMER_BYTES],
+  ['/api/v1/rates/decks', MAX_DECK_BYTES],
   ['/api/v1/customers', MAX_NUMBERS_BYTES],
   ['/api/v1/tenants', MAX_TENANT_BYTES],
 ]

@@ -18,12 +18,24 @@ import {
   type ErrorStatus,
   storageUnavailable,
 } from '../http/api-error.ts'
+import {
+  type DeckOutcome,
+  type DeckProgress,
+  type DeckWork,
+  type UndoWork,
+  workOnDeck,
+} from './decks/deck-work.ts'
 import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
 
 export type ImportDatabase = { readonly path: string } | { readonly url: string }
 
+export type ThreadWork =
+  | { readonly of: 'rates'; readonly work: ImportWork }
+  | { readonly of: 'deck'; readonly work: DeckWork | UndoWork }
+
 export type ThreadReply =
-  | { readonly kind: 'done'; readonly outcome: ImportOutcome }
+  | { readonly kind: 'done'; readonly outcome: ImportOutcome | DeckOutcome }
+  | { readonly kind: 'progress'; readonly progress: DeckProgress }
   | {
       readonly kind: 'refused'
       readonly status: ErrorStatus
@@ -49,9 +61,14 @@ const { database, answered } = workerData as {
 
 const reply = (message: ThreadReply): void => parentPort?.postMessage(message, [])
 
-parentPort?.on('message', (work: ImportWork) => void run(work).then(reply))
+parentPort?.on('message', (work: ThreadWork) => void run(work).then(reply))
 
-async function run(work: ImportWork): Promise<ThreadReply> {
+const perform = (store: Tables, each: ThreadWork): Promise<ImportOutcome | DeckOutcome> =>
+  each.of === 'rates'
+    ? importRates(store, each.work)
+    : workOnDeck(store, each.work, (progress) => reply({ kind: 'progress', progress }))
+
+async function run(work: ThreadWork): Promise<ThreadReply> {
   try {
     const outcome =
       'url' in database ? await onServer(database.url, work) : await onFile(database.path, work)
@@ -64,10 +81,10 @@ async function run(work: ImportWork): Promise<ThreadReply> {
   }
 }
 
-async function onServer(url: string, work: ImportWork): Promise<ImportOutcome> {
+async function onServer(url: string, work: ThreadWork): Promise<ImportOutcome | DeckOutcome> {
   const statements = new PostgresStatements({ url, connections: 1, statementTimeoutMs: SERVER_MS })
   try {
-    return await importRates({ db: queryBuilder(), statements }, work)
+    return await perform({ db: queryBuilder(), statements }, work)
   } finally {
     await statements.close()
   }
@@ -78,14 +95,14 @@ const SERVER_MS = 30_000
 /** A wait for the write lock stops this thread alone. */
 const BUSY_MS = 5_000
 
-async function onFile(path: string, work: ImportWork): Promise<ImportOutcome> {
+async function onFile(path: string, work: ThreadWork): Promise<ImportOutcome | DeckOutcome> {
   const sqlite = new Sqlite(path, { fileMustExist: true, timeout: BUSY_MS })
   try {
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('foreign_keys = ON')
     const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
     const statements = new SqliteStatements(sqlite)
-    return await importRates({ db, statements: toldOf(statements, sqlite) }, work)
+    return await perform({ db, statements: toldOf(statements, sqlite) }, work)
   } finally {
     sqlite.close()
   }

@@ -1,5 +1,5 @@
 /**
- * Imports tables of rates, one at a time, in the thread of `rate-import-worker.ts`, where the
+ * Imports tables of rates and decks of carriers, one at a time, in the thread of `rate-import-worker.ts`, where the
  * program has one: reading and writing a hundred thousand lines takes seconds, in which no call
  * would be answered. An in-memory database and a program that runs from its sources import here,
  * with a turn of the event loop after each part that is read.
@@ -12,8 +12,15 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { MaybeLocal, Store } from '../../schema/storage/store.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'
 import { FairTurns } from '../http/fair-turns.ts'
+import {
+  type DeckOutcome,
+  type DeckProgress,
+  type DeckWork,
+  type UndoWork,
+  workOnDeck,
+} from './decks/deck-work.ts'
 import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
-import type { ImportDatabase, ThreadReply } from './rate-import-worker.ts'
+import type { ImportDatabase, ThreadReply, ThreadWork } from './rate-import-worker.ts'
 
 export interface RateImportsDeps {
   readonly store: Store & MaybeLocal
@@ -29,6 +36,10 @@ export interface RateImportsDeps {
 
 export interface RateImports {
   run(work: ImportWork): Promise<ImportOutcome>
+  /** Previews, compares, imports or undoes a deck. */
+  onDeck(work: DeckWork | UndoWork): Promise<DeckOutcome>
+  /** How far the work of a tenant is; undefined: there is none. */
+  progress(tenantId: number | null): DeckProgress | undefined
   /** An import that is under way is rolled back. */
   stop(): Promise<void>
 }
@@ -45,13 +56,35 @@ export function openRateImports(deps: RateImportsDeps): RateImports {
     database === undefined || !existsSync(file) ? undefined : new ImportThread(file, database, deps)
   const { store } = deps
   const turns = new FairTurns<number | null>(1, MAX_WAITING, tooManyImports)
-  const run = (work: ImportWork) => thread?.run(work) ?? importRates(store, work)
+  let current: { readonly tenantId: number | null; progress: DeckProgress | undefined } | undefined
+  const tell = (progress: DeckProgress): void => {
+    if (current !== undefined) current.progress = progress
+  }
+  const inTurn = <T>(tenantId: number | null, run: () => Promise<T>): Promise<T> =>
+    turns.run(tenantId, async () => {
+      if (store.storage.problem !== undefined) throw storageUnavailable()
+      current = { tenantId, progress: undefined }
+      try {
+        return await run()
+      } finally {
+        current = undefined
+      }
+    })
   return {
     run: (work) =>
-      turns.run(work.scope.tenantId, () => {
-        if (store.storage.problem !== undefined) throw storageUnavailable()
-        return run(work)
-      }),
+      inTurn(
+        work.scope.tenantId,
+        () => thread?.run<ImportOutcome>({ of: 'rates', work }, tell) ?? importRates(store, work),
+      ),
+    onDeck: (work) =>
+      inTurn(
+        work.scope.tenantId,
+        () => thread?.run<DeckOutcome>({ of: 'deck', work }, tell) ?? workOnDeck(store, work, tell),
+      ),
+    progress: (tenantId) =>
+      current !== undefined && (tenantId === null || current.tenantId === tenantId)
+        ? current.progress
+        : undefined,
     stop: () => thread?.stop() ?? Promise.resolve(),
   }
 }
@@ -71,7 +104,7 @@ function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | u
   return sqlite === undefined || sqlite.memory ? undefined : { path: sqlite.name }
 }
 
-/** 250,000 rates need about 200 MB. */
+/** 500,000 rates need about 200 MB. */
 const MAX_HEAP_MB = 512
 /** Its memory is given back. */
 const IDLE_MS = 60_000
@@ -80,7 +113,9 @@ const LONGEST_MS = 120_000
 
 interface Pending {
   readonly worker: Worker
-  readonly resolve: (outcome: ImportOutcome) => void
+  readonly tell: (progress: DeckProgress) => void
+  /** With the outcome of this kind of work. */
+  readonly resolve: (outcome: unknown) => void
   readonly reject: (error: Error) => void
 }
 
@@ -99,20 +134,17 @@ class ImportThread {
   }
 
   /** One at a time. */
-  async run(work: ImportWork): Promise<ImportOutcome> {
+  async run<T>(work: ThreadWork, tell: (progress: DeckProgress) => void): Promise<T> {
     this.#cancelIdle?.()
     const worker = (this.#worker ??= this.#start())
-    const { table } = work
     const cancelEnd = this.#deps.schedule(() => void worker.terminate(), LONGEST_MS)
-    const isWhole = table.byteLength === table.buffer.byteLength
     try {
-      return await new Promise<ImportOutcome>((resolve, reject) => {
-        this.#pending = { worker, resolve, reject }
-        worker.postMessage(
-          work,
-          isWhole && table.buffer instanceof ArrayBuffer ? [table.buffer] : [],
-        )
+      const outcome = await new Promise<unknown>((resolve, reject) => {
+        this.#pending = { worker, tell, resolve, reject }
+        worker.postMessage(work, transferred(work))
       })
+      // The thread answers each kind of work with its outcome.
+      return outcome as T
     } finally {
       cancelEnd()
       this.#deps.store.storage.isLockedHere = false
@@ -142,6 +174,7 @@ class ImportThread {
       if (reply.kind === 'done') return pending()?.resolve(reply.outcome)
       if (reply.kind === 'refused') return pending()?.reject(refusalOf(reply))
       if (reply.kind === 'failed') return pending()?.reject(new Error(reply.error))
+      if (reply.kind === 'progress') return pending()?.tell(reply.progress)
       store.storage.isLockedHere = reply.kind === 'locked'
       if (reply.kind === 'locked') changes?.readForeign()
       else changes?.passOver()
@@ -158,6 +191,14 @@ class ImportThread {
     })
     return worker
   }
+}
+
+/** The bytes of a table go to the thread, instead of a copy. */
+function transferred({ work }: ThreadWork): ArrayBuffer[] {
+  if (!('table' in work)) return []
+  const { table } = work
+  const isWhole = table.byteLength === table.buffer.byteLength
+  return isWhole && table.buffer instanceof ArrayBuffer ? [table.buffer] : []
 }
 
 const interrupted = (): ApiError =>

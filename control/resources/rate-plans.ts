@@ -4,6 +4,8 @@ import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency } from '../http/fields.ts'
 import { refuseUncounted } from './braked.ts'
+import { deckMappingDocument } from './decks/deck-mapping.ts'
+import { json } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
@@ -21,6 +23,10 @@ const fields = field.table(
       default: 4,
       about: 'Prices are rounded up to these decimals.',
     }),
+    deck_mapping: field.optional(
+      { body: deckMappingDocument, view: deckMappingDocument, stored: json },
+      { about: 'How the columns and cells of its decks are read (`POST /rates/decks`).' },
+    ),
     created_at: field.createdAt,
   },
   { schemaId: 'RatePlan' },

@@ -1,7 +1,6 @@
 /** `/rate-plans` and `/rates`: prices, their import, export and look-up. */
 import type { ChangeDeps } from '../changes/kinds.ts'
 import { Hono, type Context } from 'hono'
-import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
@@ -13,8 +12,10 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { ok, queryId, queryInteger } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { phoneNumber, queryTime } from '../http/fields.ts'
+import { deckRoutes } from './decks/deck-routes.ts'
+import { followRates } from './follow-rates.ts'
 import { resourceRoutes } from './resource-routes.ts'
-import { type ChangedRates, csvLine, rateCells, rateCsvColumns } from './rate-import.ts'
+import { csvLine, rateCells, rateCsvColumns } from './rate-import.ts'
 import type { RateImports } from './rate-imports.ts'
 import { planFor } from './rate-plan-reference.ts'
 import { requestScope } from '../auth/tenants.ts'
@@ -119,6 +120,7 @@ export function rateRoutes(deps: RateDeps) {
     .route('/', lookUpRateRoute(deps))
     .route('/', exportRatesRoute(deps))
     .route('/', importRatesRoute(deps))
+    .route('/', deckRoutes(deps))
     .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 
@@ -215,33 +217,11 @@ function importRatesRoute(deps: RateDeps) {
         scope: requestScope(c.var.principal, now),
       })
       if (isDryRun) return ok(c, report)
-      c.get('budget')?.takeWork((await follow(ocs, changed)) * WORK_MS_PER_RATE)
+      c.get('budget')?.takeWork(await followRates(ocs, changed))
       c.set('change', { before: null, after: report })
       return ok(c, report)
     },
   )
-}
-
-/**
- * Milliseconds of the event loop. The clock would also count the rests between slices, and waits
- * for rates of others.
- */
-const WORK_MS_PER_RATE = 0.005
-
-/**
- * A few prefixes by themselves: a plan may have a hundred thousand. Resolves with the number of
- * rates that are taken over.
- */
-async function follow(ocs: OcsPort, { plans, prefixes }: ChangedRates): Promise<number> {
-  let rates = 0
-  if (prefixes === undefined) for (const planId of plans) rates += await ocs.reloadPlan(planId)
-  else
-    for (const { planId, prefix } of prefixes) {
-      await ocs.reloadPrefix(planId, prefix)
-      rates += 1
-      await nextTurn()
-    }
-  return rates
 }
 
 /** 415: another type. */

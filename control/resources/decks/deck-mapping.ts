@@ -151,5 +151,15 @@ export const deckMapping = z
 
 export type DeckMapping = z.output<typeof deckMapping>
 
+/** As it was written: defaults stay defaults, and times are texts. */
+export const deckMappingDocument = z
+  .record(z.string(), z.unknown())
+  .superRefine((written, context) => {
+    const { error } = deckMapping.safeParse(written)
+    for (const { path, message } of error?.issues ?? [])
+      context.addIssue({ code: 'custom', path, message })
+  })
+  .meta({ id: 'WrittenDeckMapping' })
+
 /** As it is written: in a request, and in the plan that remembers it. */
 export type WrittenMapping = z.input<typeof deckMapping>

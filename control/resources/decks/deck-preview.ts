@@ -30,11 +30,17 @@ const MAX_LINES = 50
 /** Prefixes of a line that are shown. */
 const MAX_PREFIXES = 20
 
+interface PreviewedPlan {
+  readonly currency: string
+  readonly remembered: WrittenMapping | undefined
+}
+
 export async function previewDeck(
   table: Uint8Array,
-  written: WrittenMapping | undefined,
-  currency: string,
+  requested: WrittenMapping | undefined,
+  { currency, remembered }: PreviewedPlan,
 ): Promise<DeckPreview> {
+  const written = requested ?? remembered
   try {
     const form = written === undefined ? {} : deckMapping.parse(written)
     const format = deckFormat(table, form)
@@ -47,7 +53,7 @@ export async function previewDeck(
       separator:
         format.kind === 'csv' ? (separatorName(format.separator) ?? format.separator) : null,
       mapping: mapping ?? null,
-      mappingSource: written !== undefined ? 'remembered' : mapping ? 'proposed' : 'none',
+      mappingSource: sourceOf(requested, remembered, mapping),
       lines,
     }
   } catch (error) {
@@ -57,6 +63,13 @@ export async function previewDeck(
       ? badRequest(error.message)
       : badRequest('The deck cannot be read', details)
   }
+}
+
+function sourceOf(
+  ...mappings: readonly (WrittenMapping | undefined)[]
+): DeckPreview['mappingSource'] {
+  const sources = ['request', 'remembered', 'proposed'] as const
+  return sources[mappings.findIndex((mapping) => mapping !== undefined)] ?? 'none'
 }
 
 async function firstRecords(

@@ -97,8 +97,8 @@ export async function workOnDeck(
   if (work.kind === 'undo') return undo(store, work, tell)
   const plan = await planOfDeck(store, work.plan, work.scope)
   if (work.kind === 'preview') {
-    const mapping = work.mapping ?? plan.remembered
-    return { kind: 'preview', preview: await previewDeck(work.table, mapping, plan.currency) }
+    const preview = await previewDeck(work.table, work.mapping, plan)
+    return { kind: 'preview', preview }
   }
   const mapping = mappingOf(work, plan.remembered)
   const options = { mapping, currency: plan.currency, allowsDefault: work.allowsDefault }
