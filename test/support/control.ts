@@ -267,7 +267,7 @@ async function send(api: ServedApp, path: string, options: RequestOptions): Prom
     {
       method,
       headers,
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body !== undefined && { body: sent(body) }),
     },
     from,
   )
@@ -300,4 +300,10 @@ function seededBytes(seed: string): (size: number) => Buffer {
       )
     return Buffer.concat(blocks).subarray(0, size)
   }
+}
+
+/** Texts and bytes go as they are, anything else as JSON. */
+const sent = (body: unknown): string | Uint8Array<ArrayBuffer> => {
+  if (typeof body === 'string') return body
+  return body instanceof Uint8Array ? new Uint8Array(body) : JSON.stringify(body)
 }

@@ -58,7 +58,7 @@ const knownHeaders: Readonly<Record<DeckColumn, RegExp>> = {
   first_rate_per_minute:
     /^(?:first_rate_per_minute|price ?1|initial (?:rate|price)|1st (?:rate|price))$/,
   increment:
-    /^(?:increment|interval ?n|(?:next|further|additional|subsequent|add'l)[ _]?(?:increment|interval|period)|(?:billing )?step|takt(?:ung)?|2nd (?:increment|interval)|additional)$/,
+    /^(?:increment|interval ?n|(?:next|further|additional|subsequent|add'l)[ _]?(?:increment|interval|period)|(?:billing )?step|2nd (?:increment|interval)|additional)$/,
   increments:
     /^(?:increments|billing(?:[ _]increments?)?|billing[ _](?:terms?|intervals?)|billed|pulse|min\/inc|rounding|taktung|incr\.?|facturaci[oó]n)$/,
   blocked: /^(?:blocked|blocking|barred|locked|gesperrt)$/,
@@ -96,7 +96,9 @@ export function proposedMapping(
     const found = withOnePrefix(columns)
     if (found === undefined) continue
     const body = records.slice(at + 1)
-    return { columns: found, header_line: line, ...signsOf(body, headers, found) }
+    const proposed = withPairs(found, cellsBelow(headers, body))
+    const signs = signsOf(proposed, cellsBelow(headers, body))
+    return { columns: proposed, header_line: line, ...signs }
   }
   return undefined
 }
@@ -116,15 +118,30 @@ function withOnePrefix(columns: Partial<Record<DeckColumn, string | number>>): C
   ) as Columns
 }
 
+/** The cells of a column that are not empty. */
+type CellsOf = (reference: string | number | undefined) => readonly string[]
+
+const cellsBelow =
+  (headers: readonly string[], body: readonly CsvRecord[]): CellsOf =>
+  (reference) => {
+    const index =
+      typeof reference === 'number' ? reference - 1 : headers.indexOf(plain(reference ?? ''))
+    return body.map(({ cells }) => cells[index]?.trim() ?? '').filter((cell) => cell !== '')
+  }
+
+/** A column of increments may have both in one cell, such as `30/6`. */
+function withPairs(columns: Columns, cellsOf: CellsOf): Columns {
+  const { increment, first_increment, ...others } = columns
+  if (increment !== undefined && first_increment !== undefined) return columns
+  const only = increment ?? first_increment
+  const isPair = cellsOf(only).some((cell) => /^\d+\s*[/+:-]\s*\d+$/.test(cell))
+  return only !== undefined && isPair ? { ...others, increments: only } : columns
+}
+
 function signsOf(
-  body: readonly CsvRecord[],
-  headers: readonly string[],
   { rate_per_minute: price, effective_from: start }: Columns,
+  cellsOf: CellsOf,
 ): Pick<WrittenMapping, 'decimal' | 'date_format'> {
-  const indexOf = (reference: string | number | undefined): number =>
-    typeof reference === 'number' ? reference - 1 : headers.indexOf(plain(reference ?? ''))
-  const cellsOf = (reference: string | number | undefined): readonly string[] =>
-    body.map(({ cells }) => cells[indexOf(reference)]?.trim() ?? '').filter((cell) => cell !== '')
   const prices = cellsOf(price)
   const isComma =
     prices.some((cell) => commaPrice.test(cell)) && !prices.some((cell) => pointPrice.test(cell))

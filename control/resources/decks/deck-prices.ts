@@ -26,7 +26,13 @@ export function readPrice(cell: string, rules: PriceRules): ReadPrice {
   const parts = amount.split(decimal)
   const [units = '', fraction = ''] = parts
   const whole = wholeUnits(units, thousands)
-  if (parts.length > 2 || whole === undefined || !/^\d*$/.test(fraction) || amount === decimal)
+  if (
+    amount === '' ||
+    parts.length > 2 ||
+    whole === undefined ||
+    !/^\d*$/.test(fraction) ||
+    amount === decimal
+  )
     return problem(notAmount(amount, rules))
   const exact = fraction.replace(/0+$/, '')
   if (exact.length > MAX_DECIMALS) return problem(`has more than ${MAX_DECIMALS} decimals`)

@@ -85,12 +85,15 @@ async function* beside(
   changes: AsyncIterable<PastChange>,
   rates: AsyncGenerator<PlanRate>,
 ): AsyncGenerator<ChangeBeside> {
-  let next = await rates.next()
+  const following = async (): Promise<PlanRate | undefined> => {
+    const next: IteratorResult<PlanRate, unknown> = await rates.next()
+    return next.done === true ? undefined : next.value
+  }
+  let rate = await following()
   for await (const change of changes) {
-    const compare = (rate: PlanRate): number =>
-      byPrefixAndStart(rate, rate.effective_from_at, change, change.effective_from_at)
-    while (next.done !== true && compare(next.value) < 0) next = await rates.next()
-    const isThere = next.done !== true && compare(next.value) === 0
-    yield { change, stored: isThere ? next.value : undefined }
+    const compare = (one: PlanRate): number =>
+      byPrefixAndStart(one, one.effective_from_at, change, change.effective_from_at)
+    while (rate !== undefined && compare(rate) < 0) rate = await following()
+    yield { change, stored: rate !== undefined && compare(rate) === 0 ? rate : undefined }
   }
 }

@@ -39,8 +39,7 @@ async function readRows(
   } catch (error) {
     const name = error instanceof Error ? error.name : ''
     const named = typeof sheet === 'number' ? `number ${sheet}` : JSON.stringify(sheet)
-    if (/sheet.*not.*found/i.test(`${name} ${String(error)}`))
-      throw new CsvProblem(`The workbook has no sheet ${named}`)
+    if (name === 'SheetNotFoundError') throw new CsvProblem(`The workbook has no sheet ${named}`)
     throw new CsvProblem('The workbook cannot be read: save it again, or as CSV')
   }
 }
@@ -167,7 +166,7 @@ function refuseLargeSheet(xml: string): void {
 }
 
 const columnNumber = (letters: string): number =>
-  [...letters].reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
+  letters.split('').reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
 
 const tooLarge = (): CsvProblem =>
   new CsvProblem('The workbook is too large when it is unpacked: save the sheet as CSV')

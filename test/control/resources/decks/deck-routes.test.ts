@@ -18,7 +18,7 @@ async function withPlan(currency = 'USD') {
       ...query,
       ...(mapping !== undefined && { mapping: JSON.stringify(mapping) }),
     })
-    return control.call('POST', `/rates/decks${step}?${words}`, deck, bytes)
+    return control.call('POST', `/rates/decks${step}?${words.toString()}`, deck, bytes)
   }
   const rates = async (plan = 'cost') =>
     (await control.call('GET', `/rates?rate_plan=${plan}&limit=200`)).data<
@@ -95,7 +95,7 @@ test.each([
   const { send, prices } = await withPlan()
   const answer = await send('', `Code;Rate\n"${prefix.replaceAll('"', '""')}";0.20\n`, {}, code)
   expect(answer.body).toMatchObject({ success: true })
-  expect(Object.keys(await prices())).toEqual(expected.toSorted())
+  expect(Object.keys(await prices()).toSorted()).toEqual(expected.toSorted())
 })
 
 test.each([
@@ -268,7 +268,7 @@ test('a diff names the customers that the deck makes a loss with', async () => {
   })
   const token = await key({ scopes: ['rates:write'] })
   const words = new URLSearchParams({ rate_plan: 'cost', mapping: JSON.stringify(code) })
-  const hidden = await request(`/api/v1/rates/decks/diff?${words}`, {
+  const hidden = await request(`/api/v1/rates/decks/diff?${words.toString()}`, {
     ...bytes,
     method: 'POST',
     token,
