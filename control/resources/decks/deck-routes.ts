@@ -154,6 +154,8 @@ const previewView = z
   })
   .meta({ id: 'DeckPreview' })
 
+export type DeckPreviewView = z.output<typeof previewView>
+
 function previewRoute(deps: DeckDeps) {
   return new Hono<ControlEnv>().post(
     '/rates/decks/preview',
@@ -243,6 +245,8 @@ const diffView = z
   })
   .meta({ id: 'DeckDiff' })
 
+export type DeckDiffView = z.output<typeof diffView>
+
 function diffRoute(deps: DeckDeps) {
   return new Hono<ControlEnv>().post(
     '/rates/decks/diff',
@@ -309,6 +313,8 @@ const lossOf = ({ customerId, customer, ratePlan, prefixes, worst }: LossOfCusto
 const importView = z
   .strictObject({ id: z.int(), created: count, updated: count, removed: count, ...reportFields })
   .meta({ id: 'DeckImport' })
+
+export type DeckImportView = z.output<typeof importView>
 
 function importRoute(deps: DeckDeps) {
   return new Hono<ControlEnv>().post(

@@ -51,7 +51,7 @@ function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return ''
   if (typeof cell === 'number') return numberText(cell)
   if (cell instanceof Date) return dateText(cell)
-  return String(cell).trim()
+  return typeof cell === 'string' || typeof cell === 'boolean' ? String(cell).trim() : ''
 }
 
 /** A number with more digits than the spreadsheet keeps stays with its exponent: it is refused. */

@@ -98,6 +98,29 @@ export async function importRates(
   return enveloped(await ask<Envelope<ImportReport>>('POST', `/rates/import?${words}`, table, type))
 }
 
+export interface DeckOrder {
+  /** What a person says of the columns and cells. Undefined: it is proposed, or remembered. */
+  readonly mapping?: object | undefined
+  readonly mode?: string
+  readonly fileName?: string
+}
+
+/** Sends the deck of a carrier: to be previewed, compared or, without a step, imported. */
+export async function sendDeck<T>(
+  planId: number,
+  step: '' | '/preview' | '/diff',
+  deck: Blob,
+  { mapping, mode, fileName }: DeckOrder,
+): Promise<ConsoleAnswer<T>> {
+  const words = new URLSearchParams({ rate_plan_id: `${planId}` })
+  if (mapping !== undefined) words.set('mapping', JSON.stringify(mapping))
+  if (mode !== undefined) words.set('mode', mode)
+  if (fileName !== undefined) words.set('file_name', fileName)
+  const type = { 'Content-Type': 'application/octet-stream' }
+  const path = `/rates/decks${step}?${words.toString()}`
+  return enveloped(await ask<Envelope<T>>('POST', path, deck, type))
+}
+
 /** Extensions are answered without an envelope. */
 function enveloped<T>(answer: ConsoleAnswer<Envelope<T> | T>): ConsoleAnswer<T> {
   if (answer.kind !== 'ok') return answer
@@ -115,6 +138,10 @@ const unreachable: ApiFailure = {
   code: 'unreachable',
 }
 
+/** Texts and files go as they are, anything else as JSON. */
+const sent = (body: unknown): string | Blob =>
+  typeof body === 'string' || body instanceof Blob ? body : JSON.stringify(body)
+
 async function ask<T>(
   method: string,
   path: string,
@@ -129,7 +156,7 @@ async function ask<T>(
         ...(body !== undefined && { 'Content-Type': 'application/json' }),
         ...headers,
       },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body !== undefined && { body: sent(body) }),
     })
     noteAnswer(path, response.headers.get('X-Unreachable-Nodes'))
     const parsed = (await response.json()) as unknown

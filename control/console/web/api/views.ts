@@ -44,6 +44,11 @@ export type { InboundRouteView as InboundRoute } from '../../../resources/inboun
 export type { OutboundRouteView as OutboundRoute } from '../../../resources/outbound-routes.ts'
 export type { GeneralScreen } from '../../../resources/general-screens.ts'
 export type { ImportReport } from '../../../resources/rate-import.ts'
+export type {
+  DeckDiffView as DeckDiff,
+  DeckImportView as DeckImport,
+  DeckPreviewView as DeckPreview,
+} from '../../../resources/decks/deck-routes.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'
 export type { PriceExplanation as Price } from '../../../resources/rate-routes.ts'

@@ -26,6 +26,9 @@ const deeds: Readonly<Record<string, readonly [done: string, wanted: string]>> =
   'POST telephony/originate': ['placed a call', 'place a call'],
   'POST telephony/simulate': ['simulated a call', 'simulate a call'],
   'POST rates/import': ['imported rates', 'import rates'],
+  'POST rates/decks': ['imported a deck', 'import a deck'],
+  'POST rates/decks/preview': ['previewed a deck', 'preview a deck'],
+  'POST rates/decks/diff': ['compared a deck', 'compare a deck'],
   'PUT :nodeId/state': ['set the state of a PBX node of', 'set the state of a PBX node of'],
 }
 

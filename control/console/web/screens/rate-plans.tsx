@@ -13,6 +13,7 @@ import { address, setQuery } from '../parts/router.ts'
 import { saveForm, SchemaFields } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
+import { ImportDeck } from './deck-import.tsx'
 import { ImportRates } from './rate-import.tsx'
 
 const plan: ScreenNoun<RatePlan> = {
@@ -170,6 +171,7 @@ function Rates({ plan: { id, name, currency } }: { plan: RatePlan }) {
         <Text value={name} max={80} /> <small>in {currency}</small>
       </h2>
       <p class="links">
+        {may('rates:write') && <ImportDeck planId={id} onDone={reload} />}
         {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
         <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
           Export as CSV
