@@ -106,6 +106,8 @@ function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | u
 
 /** 500,000 rates need about 200 MB. */
 const MAX_HEAP_MB = 512
+/** The program's own setting would take 100 MB for what is soon garbage. */
+const MAX_YOUNG_MB = 24
 /** Its memory is given back. */
 const IDLE_MS = 60_000
 /** An import that takes longer is rolled back: the longest takes about ten seconds. */
@@ -166,7 +168,10 @@ class ImportThread {
     const answered = new Int32Array(new SharedArrayBuffer(4))
     const worker = new Worker(this.#file, {
       workerData: { database: this.#database, answered },
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+      resourceLimits: {
+        maxOldGenerationSizeMb: MAX_HEAP_MB,
+        maxYoungGenerationSizeMb: MAX_YOUNG_MB,
+      },
     })
     worker.unref()
     const pending = () => (this.#pending?.worker === worker ? this.#pending : undefined)
