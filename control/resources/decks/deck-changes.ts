@@ -1,9 +1,9 @@
-/** What a deck changes in its plan: both are walked through side by side, prefix by prefix. */
+/** Compares a deck with its plan: both are walked through side by side, prefix by prefix. */
 import type { NewRate } from '../bulk-rates.ts'
 import type { DeckRate } from './deck-reader.ts'
 import { byPrefix, inForce, type PlanRate } from './plan-rates.ts'
 
-export type ChangeKind = 'new' | 'dearer' | 'cheaper' | 'changed' | 'same' | 'gone'
+export type RateChangeKind = 'new' | 'dearer' | 'cheaper' | 'changed' | 'same' | 'gone'
 
 export interface DeckOrder {
   /** `replace`: prefixes that the deck does not have end when it comes into force. */
@@ -35,7 +35,7 @@ export interface RateWrite {
 }
 
 export interface PrefixChange {
-  readonly kind: ChangeKind
+  readonly kind: RateChangeKind
   readonly prefix: string
   /** Undefined: the deck does not have the prefix. */
   readonly rate: DeckRate | undefined
@@ -178,7 +178,7 @@ export const termsOf = (list: TermsList): KeptTerms =>
   ) as unknown as KeptTerms
 
 /** By the price of a minute first, then by what the first one costs beside it. */
-function kindOf({ terms, description }: DeckRate, before: PlanRate | undefined): ChangeKind {
+function kindOf({ terms, description }: DeckRate, before: PlanRate | undefined): RateChangeKind {
   if (before === undefined) return 'new'
   if (terms.is_blocked !== before.is_blocked) return 'changed'
   const difference =

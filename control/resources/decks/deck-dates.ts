@@ -116,7 +116,7 @@ export function timeZoneProblem(zone: string): string | undefined {
   }
 }
 
-/** What a clock of the zone is ahead of UTC when it shows this local time. */
+/** Milliseconds that a clock of the zone is ahead of UTC when it shows this local time. */
 function offsetMs(zone: string, local: number): number {
   if (zone === 'UTC') return 0
   const aheadAt = (ms: number): number => {

@@ -1,8 +1,8 @@
 /** Counts what a deck changes, keeps the largest changes of each kind, and warns. */
-import type { ChangeKind, PrefixChange } from './deck-changes.ts'
+import type { RateChangeKind, PrefixChange } from './deck-changes.ts'
 
 export interface ChangedRate {
-  readonly kind: ChangeKind
+  readonly kind: RateChangeKind
   readonly prefix: string
   readonly description: string | null
   readonly line: number | null
@@ -14,7 +14,7 @@ export interface ChangedRate {
   readonly effectiveFrom: number | null
 }
 
-export type ChangeCounts = Readonly<Record<ChangeKind, number>>
+export type ChangeCounts = Readonly<Record<RateChangeKind, number>>
 
 /** Changes of each kind that are shown. */
 export const MAX_SHOWN_CHANGES = 200
@@ -24,7 +24,7 @@ export const NOTICE_DAYS = 7
 
 export class DeckDiff {
   readonly #now: number
-  readonly #counts: Record<ChangeKind, number> = {
+  readonly #counts: Record<RateChangeKind, number> = {
     new: 0,
     dearer: 0,
     cheaper: 0,
@@ -32,7 +32,7 @@ export class DeckDiff {
     same: 0,
     gone: 0,
   }
-  readonly #largest = new Map<ChangeKind, ChangedRate[]>()
+  readonly #largest = new Map<RateChangeKind, ChangedRate[]>()
   #short = 0
   #firstShortLine = 0
 
@@ -60,7 +60,7 @@ export class DeckDiff {
     return this.#short
   }
 
-  largest(kinds: readonly ChangeKind[], most: number): readonly ChangedRate[] {
+  largest(kinds: readonly RateChangeKind[], most: number): readonly ChangedRate[] {
     return kinds.flatMap((kind) => largestOf(this.#largest.get(kind) ?? [])).slice(0, most)
   }
 

@@ -1,4 +1,4 @@
-/** What the bytes of a deck say of themselves: a workbook or a text, its encoding, its separator. */
+/** Sees whether the bytes of a deck are a workbook or a text, its encoding and its separator. */
 import { isUtf8 } from 'node:buffer'
 import { type CsvForm, CsvProblem } from '../csv-records.ts'
 import type { DeckMapping } from './deck-mapping.ts'

@@ -130,7 +130,7 @@ function lossOf(
   return worst === undefined ? undefined : { prefixes, worst }
 }
 
-/** What a call costs by the cheapest carrier that has a price for its number. */
+/** The prices of the cheapest carrier that has one for a number. */
 function cheapestOf(lists: readonly PriceList[]): PriceList {
   const [only, ...others] = lists
   if (only !== undefined && others.length === 0) return only

@@ -1,4 +1,4 @@
-/** What a deck has changed, in compressed parts: 500,000 changes need about 5 MB. */
+/** Keeps the changes of a deck in compressed parts: 500,000 of them need about 5 MB. */
 import { deflateRawSync, inflateRawSync } from 'node:zlib'
 import { type Tables, all, execute, first } from '../../../schema/sql/query.ts'
 import { listOf, type KeptTerms, type RateWrite, termsOf, type TermsList } from './deck-changes.ts'

@@ -185,7 +185,7 @@ export interface FoundColumns {
 export class HeaderFinder {
   readonly #mapping: DeckMapping
   #seen = 0
-  /** What the most likely line lacks. */
+  /** The headers that the most likely line lacks. */
   #nearest: { readonly line: number; readonly headers: readonly string[] } | undefined
 
   constructor(mapping: DeckMapping) {
@@ -204,7 +204,9 @@ export class HeaderFinder {
       throw badRequest('The header of the deck is not valid', [
         {
           path: `lines.${line}`,
-          message: `has the header ${quoted(found.headers[0] ?? '')} twice: name the column by its number`,
+          message:
+            `has the header ${quoted(found.headers[0] ?? '')} twice: name the column by its ` +
+            'number',
         },
       ])
     if (this.#nearest === undefined || found.headers.length < this.#nearest.headers.length)

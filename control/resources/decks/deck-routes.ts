@@ -19,7 +19,7 @@ import { followRates } from '../follow-rates.ts'
 import type { RateImports } from '../rate-imports.ts'
 import { planFor, type NamedPlan } from '../rate-plan-reference.ts'
 import { either, resolve } from '../references.ts'
-import type { ChangeKind } from './deck-changes.ts'
+import type { RateChangeKind } from './deck-changes.ts'
 import { type ChangedRate, MAX_SHOWN_CHANGES } from './deck-diff.ts'
 import type { LossOfCustomer, Losses } from './deck-margins.ts'
 import { deckMapping, deckMappingDocument, type WrittenMapping } from './deck-mapping.ts'
@@ -478,7 +478,7 @@ interface Order {
   readonly mode: DeckWork['mode']
   readonly allow_default: 'true' | 'false'
   readonly file_name?: string | undefined
-  readonly show?: ChangeKind | undefined
+  readonly show?: RateChangeKind | undefined
   readonly limit?: number
 }
 

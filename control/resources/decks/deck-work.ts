@@ -1,4 +1,4 @@
-/** The whole work on a deck, in whichever thread: its preview, its diff, its import, and its undo. */
+/** The whole work on a deck, in whichever thread: preview, diff, import and undo. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Tables, execute, first, insert } from '../../../schema/sql/query.ts'
 import { writeWithinLimits } from '../../auth/tenant-limits.ts'
@@ -10,7 +10,7 @@ import type { ChangedRates } from '../rate-import.ts'
 import { type NamedPlan, planFor } from '../rate-plan-reference.ts'
 import { deckChanges, type DeckOrder, endOfOthers } from './deck-changes.ts'
 import { type ChangeCounts, type ChangedRate, DeckDiff, priceOf } from './deck-diff.ts'
-import type { ChangeKind } from './deck-changes.ts'
+import type { RateChangeKind } from './deck-changes.ts'
 import { type Losses, lossesBy, type PriceList } from './deck-margins.ts'
 import { deckMapping, type DeckMapping, type WrittenMapping } from './deck-mapping.ts'
 import { PartWriter } from './deck-parts.ts'
@@ -31,8 +31,8 @@ export interface DeckWork {
   readonly mode: DeckOrder['mode']
   readonly allowsDefault: boolean
   readonly fileName?: string | undefined
-  /** What of the diff is shown. */
-  readonly show: readonly ChangeKind[]
+  /** The kinds of changes that a diff shows, and how many. */
+  readonly show: readonly RateChangeKind[]
   readonly limit: number
   readonly scope: RequestScope
 }

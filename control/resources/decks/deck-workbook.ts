@@ -72,7 +72,7 @@ const dateText = (date: Date): string =>
         .replace('T', ' ')
         .replace(' 00:00:00', '')
 
-/** What an archive says of its sizes may be wrong, so each text is unpacked once and counted. */
+/** An archive may be wrong about its sizes, so each text is unpacked once and counted. */
 function refuseLargeArchive(bytes: Buffer): void {
   let left = MAX_TEXT_BYTES
   for (const entry of entriesOf(bytes)) {

@@ -98,8 +98,8 @@ export async function importRates(
   return enveloped(await ask<Envelope<ImportReport>>('POST', `/rates/import?${words}`, table, type))
 }
 
-export interface DeckOrder {
-  /** What a person says of the columns and cells. Undefined: it is proposed, or remembered. */
+export interface SentDeck {
+  /** Says how columns and cells are meant. Undefined: it is proposed, or remembered. */
   readonly mapping?: object | undefined
   readonly mode?: string
   readonly fileName?: string
@@ -110,7 +110,7 @@ export async function sendDeck<T>(
   planId: number,
   step: '' | '/preview' | '/diff',
   deck: Blob,
-  { mapping, mode, fileName }: DeckOrder,
+  { mapping, mode, fileName }: SentDeck,
 ): Promise<ConsoleAnswer<T>> {
   const words = new URLSearchParams({ rate_plan_id: `${planId}` })
   if (mapping !== undefined) words.set('mapping', JSON.stringify(mapping))

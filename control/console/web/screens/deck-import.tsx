@@ -47,9 +47,12 @@ export function ImportDeck({ planId, onDone }: ImportProps) {
           onImport={(report) => {
             done.value = report
             const { created, updated, removed } = report
-            note.value =
-              `Imported: ${plural(created, 'new rate')}, ${plural(updated, 'changed', 'changed')}, ` +
-              `${plural(removed, 'removed', 'removed')}.`
+            const counts = [
+              plural(created, 'new rate'),
+              plural(updated, 'changed', 'changed'),
+              plural(removed, 'removed', 'removed'),
+            ]
+            note.value = `Imported: ${counts.join(', ')}.`
           }}
           onClose={() => {
             isOpen.value = false
@@ -257,7 +260,7 @@ function MappingForm({ preview, mapping, onChange }: MappingProps) {
       <p>
         {preview.format === 'xlsx'
           ? 'A workbook.'
-          : `A text in ${preview.encoding ?? ''}, cells separated by ${preview.separator ?? ''}.`}{' '}
+          : `A text in ${preview.encoding}, cells separated by ${preview.separator}.`}{' '}
         {preview.mapping_source === 'remembered' && 'It is read as the last deck of this plan.'}
         {preview.mapping_source === 'proposed' && 'Check the proposed columns.'}
       </p>
