@@ -20,7 +20,7 @@ export type ChangeCounts = Readonly<Record<RateChangeKind, number>>
 export const MAX_SHOWN_CHANGES = 200
 const DAY_MS = 86_400_000
 /** Carriers announce dearer prices a week before. */
-export const NOTICE_DAYS = 7
+const NOTICE_DAYS = 7
 
 export class DeckDiff {
   readonly #now: number

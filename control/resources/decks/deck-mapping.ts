@@ -48,8 +48,8 @@ const columns = z.strictObject({
   effective_to: columnReference.optional(),
 })
 
-export const encodings = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const
-export const separators = [',', ';', 'tab', '|'] as const
+const encodings = ['utf-8', 'utf-16le', 'utf-16be', 'windows-1252'] as const
+const separators = [',', ';', 'tab', '|'] as const
 
 const MAX_SKIPPED_LINES = 100
 const MAX_HEADER_LINE = 100

@@ -193,7 +193,7 @@ const withoutExit = (written: string, exit: string): string => {
  * The fewest prefixes that hold all numbers of a range: `4479200-4479299` is 44792. Both ends have
  * the same number of digits.
  */
-export function coverOf(from: string, to: string): readonly string[] {
+function coverOf(from: string, to: string): readonly string[] {
   const prefixes: string[] = []
   const cover = (start: string, low: string, high: string): void => {
     if (/^0*$/.test(low) && /^9*$/.test(high)) {

@@ -50,7 +50,7 @@ export interface ReadDeck {
   readonly skipped: number
 }
 
-export const MAX_DECK_RATES = 600_000
+const MAX_DECK_RATES = 600_000
 const MAX_REPORTED_PROBLEMS = 100
 /** Then the rest of the deck is not read. */
 const MAX_WRONG_LINES = 10_000

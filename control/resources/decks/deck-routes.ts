@@ -349,7 +349,7 @@ const fileName = z
 
 const progressView = z
   .strictObject({
-    stage: z.enum(['none', 'waiting', 'reading', 'comparing', 'storing']),
+    stage: z.enum(['none', 'reading', 'comparing', 'storing']),
     done: count,
     of: count.nullable(),
   })

@@ -284,7 +284,7 @@ function MappingForm({ preview, mapping, onChange }: MappingProps) {
             key={name}
             label={label}
             name={name}
-            value={String(mapping?.[name] ?? Object.keys(each)[0])}
+            value={textOf(mapping?.[name]) || (Object.keys(each)[0] ?? '')}
             options={each}
             onChange={(value) => onChange({ [name]: value === '' ? undefined : value })}
           />
@@ -295,7 +295,7 @@ function MappingForm({ preview, mapping, onChange }: MappingProps) {
             <input
               name={name}
               placeholder={example}
-              value={String(mapping?.[name] ?? '')}
+              value={textOf(mapping?.[name])}
               onChange={(event) =>
                 onChange({ [name]: fieldValue(name, event.currentTarget.value) })
               }
@@ -305,6 +305,12 @@ function MappingForm({ preview, mapping, onChange }: MappingProps) {
       </details>
     </>
   )
+}
+
+/** A value of the mapping in its field; lists have commas. */
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(', ')
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 function fieldValue(name: string, text: string): unknown {
@@ -381,15 +387,16 @@ const Changes = ({ diff }: { diff: DeckDiff | undefined }) => (
   </>
 )
 
+const lossText = (loss: DeckDiff['losses']['shown'][number]): string =>
+  `${visibleText(loss.customer, 100)}: ${plural(loss.prefixes, 'prefix', 'prefixes')}, such as ` +
+  `${loss.prefix}, sold for ${loss.sold_exact}, costs ${loss.cost_exact}`
+
 const LossTable = ({ losses }: { losses: DeckDiff['losses'] }) => (
   <>
     <p role="alert">{plural(losses.customers, 'customer')} would be served at a loss:</p>
     <ul>
       {losses.shown.map((loss) => (
-        <li key={loss.customer_id}>
-          {visibleText(loss.customer, 100)}: {plural(loss.prefixes, 'prefix', 'prefixes')}, such as{' '}
-          {loss.prefix}, sold for {loss.sold_exact}, costs {loss.cost_exact}
-        </li>
+        <li key={loss.customer_id}>{lossText(loss)}</li>
       ))}
     </ul>
   </>
