@@ -281,7 +281,7 @@ export const operations: Readonly<Record<string, Operations>> = {
   '/customers/{id}/wallet/adjust': { body: {}, rules: plains('amount', 'reason', 'kind') },
   '/rate-plans': {
     body: { name: 'mine' },
-    rules: { ...tenant, ...plains('name', 'currency', 'decimals') },
+    rules: { ...tenant, ...plains('name', 'currency', 'decimals', 'deck_mapping') },
   },
   '/rates': {
     body: { rate_plan: 'own plan', prefix: '49', rate_per_minute: 1 },
