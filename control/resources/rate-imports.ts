@@ -104,7 +104,7 @@ function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | u
   return sqlite === undefined || sqlite.memory ? undefined : { path: sqlite.name }
 }
 
-/** 500,000 rates need about 200 MB. */
+/** 250,000 rates of a table need about 200 MB. */
 const MAX_HEAP_MB = 512
 /** The program's own setting would take 100 MB for what is soon garbage. */
 const MAX_YOUNG_MB = 24
