@@ -4,7 +4,7 @@ import { Hono, type Context } from 'hono'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { z } from 'zod'
 import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
-import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
+import { type OcsPort, type Quote, roundings } from '../../schema/contracts/charging.ts'
 import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -46,6 +46,7 @@ export const priceView = z
     charged_seconds: count,
     parts: z.array(z.strictObject({ part: z.string(), seconds: count, amount_exact: decimal })),
     decimals: z.int(),
+    rounding: z.enum(roundings),
     cost: amount.nullable(),
     cost_exact: decimal.nullable(),
   })
@@ -73,6 +74,7 @@ export const examplePrice = {
     { part: 'further_increments', seconds: 0, amount_exact: '0.00' },
   ],
   decimals: 4,
+  rounding: 'up',
   cost: 0.6,
   cost_exact: '0.60',
 }
@@ -294,6 +296,7 @@ export function explanation({ rate, costMicros, parts }: Quote, seconds: number)
       amount_exact: moneyToDecimal(amountMicros),
     })),
     decimals: tariff.decimals,
+    rounding: tariff.rounding ?? 'up',
     cost: isBlocked ? null : moneyToNumber(costMicros),
     cost_exact: isBlocked ? null : moneyToDecimal(costMicros),
   }

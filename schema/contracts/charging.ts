@@ -435,7 +435,7 @@ export interface Rate {
 export interface Quote {
   readonly rate: Rate
   readonly costMicros: number
-  /** Their sum, rounded up to the plan's decimals, is the cost. Empty for 0 seconds. */
+  /** Their sum, rounded as the plan rounds, is the cost. Empty for 0 seconds. */
   readonly parts: readonly PricePart[]
 }
 
@@ -471,9 +471,15 @@ export interface Tariff {
   readonly firstRatePerMinuteMicros: number
   readonly incrementSeconds: number
   readonly ratePerMinuteMicros: number
-  /** Decimals to which a price is rounded up, 0 to 6. */
+  /** Decimals to which a price is rounded, 0 to 6. */
   readonly decimals: number
+  /** Absent: `up`. A call of an earlier version has none. */
+  readonly rounding?: Rounding | undefined
 }
+
+/** How a price becomes one of the plan's decimals; `half_up`: a half of the last one goes up. */
+export const roundings = ['up', 'half_up', 'down'] as const
+export type Rounding = (typeof roundings)[number]
 
 /**
  * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America.

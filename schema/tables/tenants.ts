@@ -1,5 +1,6 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
+import type { Rounding } from '../contracts/charging.ts'
 
 export interface TenantTables {
   tenant: TenantTable
@@ -40,8 +41,9 @@ interface RatePlanTable {
   tenant_id: number | null
   name: string
   currency: Defaulted<string>
-  /** Decimals to which a price is rounded up. */
+  /** Decimals to which a price is rounded. */
   decimals: Defaulted<number>
+  rounding: Defaulted<Rounding>
   created_at: number
 }
 

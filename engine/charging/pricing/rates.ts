@@ -9,7 +9,7 @@ import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
 import { RateDeck } from './rate-table.ts'
-import type { Rate, ExitCodes } from '../../../schema/contracts/charging.ts'
+import type { ExitCodes, Rate, Rounding } from '../../../schema/contracts/charging.ts'
 
 type Change = (table: RateDeck) => void
 
@@ -113,6 +113,7 @@ export class Rates {
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string
   readonly decimals: number
+  readonly rounding: Rounding
 }
 
 /** Rates per slice: about 1 ms, because calls are set up between two of them. */
@@ -147,7 +148,7 @@ const rateRows = (store: Store) =>
     .selectFrom('rate')
     .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
     .selectAll('rate')
-    .select(['rate_plan.currency', 'rate_plan.decimals'])
+    .select(['rate_plan.currency', 'rate_plan.decimals', 'rate_plan.rounding'])
 
 const rateOf = (row: RateRow): Rate => ({
   planId: row.rate_plan_id,
@@ -160,6 +161,7 @@ const rateOf = (row: RateRow): Rate => ({
     incrementSeconds: row.increment_seconds,
     ratePerMinuteMicros: row.rate_per_minute_micros,
     decimals: row.decimals,
+    rounding: row.rounding,
   },
   isBlocked: fromFlag(row.is_blocked),
   effectiveFrom: row.effective_from_at,
