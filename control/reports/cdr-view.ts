@@ -3,6 +3,7 @@ import type { CallTags } from '../../schema/contracts/call-record.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MediaQuality } from '../../schema/records/stored-record.ts'
+import { carrierCostView } from './carrier-cost-view.ts'
 import type { CdrRow, RecordingView } from './cdr-store.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
@@ -47,6 +48,7 @@ export function viewOf(row: CdrRow) {
     recording_error: row.recording_error,
     denial_text: storedDenialText(row.denial_code, row.denial_text),
     tags: row.tags === null ? null : (JSON.parse(row.tags) as CallTags),
+    ...carrierCostView(row),
   }
 }
 

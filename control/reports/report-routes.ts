@@ -87,6 +87,25 @@ const recordingError = z
       'Null when it has one, was not to be recorded, or is still being written.',
   )
 
+const carrierCostFields = {
+  carrier_cost: z
+    .number()
+    .nullable()
+    .describe(
+      'What the carrier that has answered takes, by its rate plan. Null when no carrier has, ' +
+        'when its plan has no price for the number, and for credentials of a tenant that does ' +
+        'not own the carrier.',
+    ),
+  carrier_cost_exact: decimal.nullable(),
+  carrier_currency: z.string().nullable(),
+  carrier_prefix: z.string().nullable().describe('Prefix in the plan of the carrier.'),
+  margin: z
+    .number()
+    .nullable()
+    .describe('Cost less carrier cost. Null when one is not known, or the currencies differ.'),
+  margin_exact: decimal.nullable(),
+}
+
 const callRecord: z.ZodType<CdrView> = z
   .strictObject({
     call_uuid: z.string(),
@@ -138,6 +157,7 @@ const callRecord: z.ZodType<CdrView> = z
     recording_error: recordingError.nullable(),
     denial_text: denialTextField,
     tags: tagsField,
+    ...carrierCostFields,
   })
   .meta({ id: 'CallRecord' })
 
@@ -199,6 +219,12 @@ const exampleRecord = {
   recording_error: null,
   denial_text: null,
   tags: { crm: '42' },
+  carrier_cost: null,
+  carrier_cost_exact: null,
+  carrier_currency: null,
+  carrier_prefix: null,
+  margin: null,
+  margin_exact: null,
 }
 
 const directionSums = z

@@ -1,6 +1,6 @@
 /** Rate plans: lists of prices in one currency (SPECIFICATION.md §13.1). */
 import { z } from 'zod'
-import { roundings } from '../../schema/contracts/charging.ts'
+import { roundings } from '../../schema/contracts/tariff.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency } from '../http/fields.ts'

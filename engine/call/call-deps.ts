@@ -28,7 +28,7 @@ export interface CallPorts extends RouteDeps {
   readonly listening?: ListeningPort | undefined
   readonly routing: RouteDeps['routing'] &
     IdentifyDeps['routing'] &
-    Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'limitOf'>
+    Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'boughtPrice' | 'limitOf'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /**
    * A request is refused because its source is unknown. True: a refused call gets a record, as a

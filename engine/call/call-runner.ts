@@ -64,7 +64,7 @@ export interface CallRunnerDeps
     > {
   readonly filter: HeaderFilter
   readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
-  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
+  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'boughtPrice'>
   readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
   readonly requests: (request: CallRequest) => void
@@ -381,7 +381,7 @@ export class CallRunner {
   }
 
   #charge(command: CommandOf<'journal' | 'extend' | 'store'>): void {
-    const { charging, calls, now } = this.#deps
+    const { charging, calls } = this.#deps
     const { callUuid } = command
     const call = calls.call(callUuid)
     if (call === undefined) return
@@ -389,11 +389,7 @@ export class CallRunner {
       this.dispatch({ type: 'notExtended', callUuid, code })
     switch (command.type) {
       case 'journal':
-        // Before the 200 to the caller: from here on no crash loses the call.
-        void charging
-          .answered(openCall(call, now()), this.#saved.textOf(callUuid))
-          .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored }))
-        return
+        return this.#journal(call)
       case 'extend':
         charging.extend(callUuid, command.grantedSeconds).then(
           (extension) => {
@@ -408,6 +404,21 @@ export class CallRunner {
       default:
         void this.#store(callUuid, command.end)
     }
+  }
+
+  /** Before the 200 to the caller: from here on no crash loses the call. */
+  #journal(call: LiveCall): void {
+    const { charging, routing, now } = this.#deps
+    const { callUuid } = call.start
+    const answeredAt = now()
+    const { current } = call.dialing ?? {}
+    const bought =
+      current?.kind === 'gateway'
+        ? routing.boughtPrice(current.bought, answeredAt + call.stampOffsetMs)
+        : undefined
+    void charging
+      .answered(openCall(call, answeredAt, bought), this.#saved.textOf(callUuid))
+      .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored, bought }))
   }
 
   /**

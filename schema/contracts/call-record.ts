@@ -1,5 +1,6 @@
 /** The record of an ended call, and the part of it that is known while the call goes on. */
 import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
+import type { BoughtPrice, CarrierCost } from './tariff.ts'
 
 /**
  * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
@@ -77,6 +78,8 @@ export interface CallRecord {
   readonly tags?: CallTags | undefined
   /** The quality of its media; absent: unknown. */
   readonly quality?: CallQuality | undefined
+  /** Absent: no carrier has answered it, or its price is not known. */
+  readonly carrierCost?: CarrierCost | undefined
 }
 
 /**
@@ -102,7 +105,12 @@ export type OpenCall = Omit<
   | 'hangupCause'
   | 'hangupBy'
   | 'isRecovered'
-> & { readonly answeredAt: number }
+  | 'carrierCost'
+> & {
+  readonly answeredAt: number
+  /** Absent: no carrier has answered it, or its price is not known. */
+  readonly bought?: BoughtPrice | undefined
+}
 
 /** A call before its answer. */
-export type DialledCall = Omit<OpenCall, 'answeredAt'>
+export type DialledCall = Omit<OpenCall, 'answeredAt' | 'bought'>

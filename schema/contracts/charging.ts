@@ -15,6 +15,9 @@ import type {
 import type { ChangedPayers } from './changed-rows.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
+import type { Tariff } from './tariff.ts'
+
+export type { Tariff } from './tariff.ts'
 
 /** The reason why a call was refused that its payer could afford. */
 export type OcsRefusal =
@@ -461,25 +464,6 @@ export interface OcsStats {
   /** Debits, top-ups, adjustments and refunds since the start. */
   readonly moved: readonly MoneySum[]
 }
-
-/** The price at the start of a call: later changes of the rate do not affect the call. */
-export interface Tariff {
-  readonly prefix: string
-  readonly currency: string
-  readonly connectFeeMicros: number
-  readonly firstIncrementSeconds: number
-  readonly firstRatePerMinuteMicros: number
-  readonly incrementSeconds: number
-  readonly ratePerMinuteMicros: number
-  /** Decimals to which a price is rounded, 0 to 6. */
-  readonly decimals: number
-  /** Absent: `up`. A call of an earlier version has none. */
-  readonly rounding?: Rounding | undefined
-}
-
-/** How a price becomes one of the plan's decimals; `half_up`: a half of the last one goes up. */
-export const roundings = ['up', 'half_up', 'down'] as const
-export type Rounding = (typeof roundings)[number]
 
 /**
  * Exit codes: what is dialled in place of `+`, such as `00` in Europe and `011` in North America.

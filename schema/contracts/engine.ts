@@ -427,6 +427,14 @@ export interface OutgoingEvent {
   readonly tenantId: number | null
   /** Fields in the API's own spelling. */
   readonly data: Readonly<Record<string, unknown>>
+  /** Fields that only the platform and one owner are told; absent: none. */
+  readonly confidential?: ConfidentialData | undefined
+}
+
+/** Fields in place of those in `data`, for endpoints of the platform and of `tenantId`. */
+export interface ConfidentialData {
+  readonly tenantId: number | null
+  readonly data: Readonly<Record<string, unknown>>
 }
 
 /** Takes events. */

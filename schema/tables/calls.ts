@@ -76,6 +76,16 @@ export interface CdrTable {
   instance: string | null
   /** JSON object of texts, which a hook has set; null: none. */
   tags: string | null
+  /**
+   * Cost by the carrier that has answered; null: none has, or its price is not known. So are the
+   * next two.
+   */
+  carrier_cost_micros: number | null
+  /** The prefix of its price list. */
+  carrier_prefix: string | null
+  carrier_currency: string | null
+  /** The owner of the carrier, who may see what it takes; null: the platform, or no price. */
+  carrier_tenant_id: number | null
 }
 
 /** Totals of the calls of one group of one day. */

@@ -1,6 +1,6 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
-import type { Rounding } from '../contracts/charging.ts'
+import type { Rounding } from '../contracts/tariff.ts'
 
 export interface TenantTables {
   tenant: TenantTable

@@ -32,6 +32,7 @@ import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { CallCost, OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
+import type { BoughtPrice } from '../../schema/contracts/tariff.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { type CallRigOptions, dialled } from './call-rig-options.ts'
 import { drachtioPort, portWraps, socketWorld, type World } from './call-world.ts'
@@ -129,6 +130,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     candidates: [] as Candidate[],
     isAtCapacity: false,
     admitsCarrier: true,
+    boughtPrice: undefined as BoughtPrice | undefined,
     fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
@@ -271,6 +273,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       },
       admitCarrierCall: () => answers.admitsCarrier,
       admitAgentCall: () => true,
+      boughtPrice: () => answers.boughtPrice,
       limitOf: (carrierId) => `carrier ${carrierId}, max_calls 1`,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,

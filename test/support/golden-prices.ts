@@ -2,7 +2,7 @@
  * Prices of calls by rational arithmetic, computed once by Python's `fractions`: a table to compare
  * with, not a formula.
  */
-import type { Tariff } from '../../schema/contracts/charging.ts'
+import type { Tariff } from '../../schema/contracts/tariff.ts'
 
 type GoldenPlan = Omit<Tariff, 'prefix' | 'currency' | 'decimals' | 'rounding'>
 

@@ -57,6 +57,16 @@ const callRecord = z.object({
   tenant_slug: z.string().nullable(),
   cost_exact: z.string().nullable(),
   currency: z.string().nullable(),
+  carrier_cost_exact: z
+    .string()
+    .nullable()
+    .describe('What the carrier takes; only for the platform and the owner of the carrier.'),
+  carrier_currency: z.string().nullable(),
+  carrier_prefix: z.string().nullable(),
+  margin_exact: z
+    .string()
+    .nullable()
+    .describe('Cost less carrier cost; null in different currencies. Negative: a loss.'),
   mos_score: z.number().nullable().describe('Of the worse direction, 1 to 4.5.'),
   mos_source: z.enum(mosSources).nullable(),
   jitter_ms: z.number().nullable(),

@@ -221,6 +221,7 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       call.forwardedTo = event.to
       return undefined
     case 'journalled':
+      call.bought = event.bought ?? call.bought
       if (event.isStored || call.isEmergency) return advance(ctx, call, 'journalled')
       stop(ctx, call, notStored)
       return advance(ctx, call, 'notJournalled')

@@ -6,6 +6,7 @@ import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { CallTags } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
+import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
 import type { Origin } from '../../routing/routing.ts'
@@ -91,7 +92,13 @@ export type MachineEvent =
       readonly callUuid: string
       readonly to: NonNullable<Call['forwardedTo']>
     }
-  | { readonly type: 'journalled'; readonly callUuid: string; readonly isStored: boolean }
+  | {
+      readonly type: 'journalled'
+      readonly callUuid: string
+      readonly isStored: boolean
+      /** Price of its carrier from now on. */
+      readonly bought?: BoughtPrice | undefined
+    }
   /** An answered call of the last run continues. */
   | { readonly type: 'resumed'; readonly callUuid: string }
   /** Its parties are asked whether they are still there. */

@@ -305,6 +305,7 @@ export function restoreCall(
     })),
     notes: [],
     tags: opened.tags,
+    bought: opened.bought,
     firstProgressAt: at(fields.firstProgressAt),
     answeredAt: at(fields.answeredAt),
     byeHeaders: {},

@@ -3,6 +3,7 @@
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
 import type { Attempt as AttemptRecord, CallTags } from '../../../schema/contracts/call-record.ts'
+import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Direction } from '../../../schema/contracts/field-values.ts'
@@ -282,6 +283,8 @@ export interface Call {
   /** The call is not charged. */
   isFree: boolean
   isEmergency: boolean
+  /** Price of its carrier; absent: no carrier has answered it, or its price is not known. */
+  bought?: BoughtPrice | undefined
   /** The whole grant since the answer; null: without limit. */
   grantedSeconds: number | null
   /** Why there is no more. */

@@ -9,7 +9,8 @@ import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
 import { RateDeck } from './rate-table.ts'
-import type { ExitCodes, Rate, Rounding } from '../../../schema/contracts/charging.ts'
+import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
+import type { Rounding } from '../../../schema/contracts/tariff.ts'
 
 type Change = (table: RateDeck) => void
 

@@ -65,6 +65,12 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         recording_error: null,
         denial_text: null,
         tags: null,
+        carrier_cost: null,
+        carrier_cost_exact: null,
+        carrier_currency: null,
+        carrier_prefix: null,
+        margin: null,
+        margin_exact: null,
       },
     ],
   })

@@ -108,6 +108,13 @@ const tagsText = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}: ${value}`)
     .join(', ')
 
+/** Facts for the owner of the carrier. */
+const boughtFacts = (record: CallRecordView) => ({
+  'Carrier cost': moneyText(record.carrier_cost_exact, record.carrier_currency),
+  'Carrier prefix': record.carrier_prefix === '' ? 'all others' : record.carrier_prefix,
+  Margin: moneyText(record.margin_exact, record.currency),
+})
+
 function CallFacts({ status, record, customers, nodes }: Call & Names) {
   const hasEnded = status.disposition !== null
   const payer = record?.customer_id ?? null
@@ -125,6 +132,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
         'Talk time': hasEnded && durationText(status.billsec),
         ...(record !== undefined && {
           Cost: moneyText(record.cost_exact, record.currency),
+          ...(record.carrier_cost_exact !== null && boughtFacts(record)),
           'Post-dial delay': unitText(record.post_dial_delay_ms, 'ms'),
           Customer:
             payer === null ? (

@@ -7,7 +7,7 @@ import {
   decimalText,
   LiveCalls,
 } from '../../../../control/console/web/screens/live-calls.ts'
-import { roundings } from '../../../../schema/contracts/charging.ts'
+import { roundings } from '../../../../schema/contracts/tariff.ts'
 import { priceView } from '../../../../control/calls/active-call-view.ts'
 import { costMicros as charged } from '../../../../engine/charging/pricing/price.ts'
 import { moneyToDecimal } from '../../../../schema/columns.ts'

@@ -7,7 +7,8 @@ import {
   quoteOf,
 } from '../../../../engine/charging/pricing/price.ts'
 import { goldenPlans, goldenPrices } from '../../../support/golden-prices.ts'
-import { type Rate, roundings, type Tariff } from '../../../../schema/contracts/charging.ts'
+import type { Rate } from '../../../../schema/contracts/charging.ts'
+import { roundings, type Tariff } from '../../../../schema/contracts/tariff.ts'
 
 const golden: Tariff = {
   prefix: '49',
