@@ -241,7 +241,7 @@ export const csvHeader = `${columns.join(',')}\r\n`
  * names. Some spreadsheets take a semicolon as the end of a cell, and full-width characters as
  * ASCII.
  */
-function csvCell(value: string): string {
+export function csvCell(value: string): string {
   if (plain.test(value)) return value
   const text = hasFormula.test(value) ? value.replace(formulas, "$1'") : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -24,6 +24,7 @@ import { ok, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
 import { askSummary, refuseForNow, summaryQuery, summary } from './summary.ts'
+import { allMargins, askMargins, marginCsv, marginQuery, marginReport } from './margins.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import { bare, data, either, text } from '../http/operation.ts'
@@ -279,6 +280,7 @@ type ReportRoutesDeps = Pick<Platform, 'store' | 'now'> & WithReports
 export function reportRoutes(deps: ReportRoutesDeps) {
   return new Hono<ControlEnv>()
     .route('/', summarizeCallsRoute(deps))
+    .route('/', listMarginsRoute(deps))
     .route('/', listCarrierSumsRoute(deps))
     .route('/', listCallRecordsRoute(deps))
 }
@@ -310,6 +312,55 @@ const summarizeCallsRoute = ({ store, now, reports }: ReportRoutesDeps) =>
       const { start_date: from, end_date: before, ...asked } = c.req.valid('query')
       const scope = requestScope(c.var.principal, now)
       return ok(c, await askSummary({ ...asked, from, before }, { store, reports }, scope))
+    },
+  )
+
+const exampleMargin = {
+  calls: 12,
+  billsec: 640,
+  losses: 9,
+  currency: 'USD',
+  revenue: '0.53',
+  carrier_currency: 'USD',
+  carrier_cost: '0.71',
+  margin: '-0.18',
+  margin_percent: -34,
+}
+
+const listMarginsRoute = ({ store, reports, now }: ReportRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/reports/margins',
+    describeRoute({
+      id: 'listMargins',
+      tag: 'Calls',
+      summary:
+        'Get what calls were sold for, less what carriers took, by customer, carrier, ' +
+        'destination or day, of 100 days at most; the greatest losses first',
+      answer: either(
+        data(marginReport, {
+          start: exampleTime,
+          end: '2026-01-02T00:00:00.000Z',
+          complete: true,
+          cursor: null,
+          totals: [exampleMargin],
+          groups: [{ group: 'north', name: null, ...exampleMargin }],
+        }),
+        text('text/csv', 'group,name,calls\r\n'),
+      ),
+      refusals: [503],
+    }),
+    requires('cdrs:read'),
+    validate('query', marginQuery),
+    async (c) => {
+      const { start_date: from, end_date: before, format, ...asked } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, now)
+      const query = { ...asked, from, before }
+      if (format === 'json') return ok(c, await askMargins(query, { store, reports }, scope))
+      const report = await askMargins(allMargins(query), { store, reports }, scope)
+      return c.body(marginCsv(report), 200, {
+        'Content-Type': 'text/csv; charset=utf-8',
+        'Content-Disposition': 'attachment; filename="margins.csv"',
+      })
     },
   )
 

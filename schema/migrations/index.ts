@@ -89,7 +89,7 @@ export const migrations: readonly Migration[] = [
     sql: routingWebhooks.sql,
     forServer: routingWebhooks.forServer,
   },
-  { version: 5, name: 'costs', sql: costs.sql },
+  { version: 5, name: 'costs', sql: costs.sql, forServer: serverWords(costs.sumTables) },
 ]
 
 export const newestVersion = migrations.length

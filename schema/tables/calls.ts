@@ -13,6 +13,7 @@ export interface CallTables {
   refused_calls: RefusedCallsTable
   recording: RecordingTable
   call_sum: CallSumTable
+  margin_sum: MarginSumTable
   call_sum_state: CallSumStateTable
   call_sum_gap: CallSumGapTable
   cdr_cost_change: CdrCostChangeTable
@@ -123,6 +124,29 @@ interface CallSumTable {
    * all were free.
    */
   dearest: string
+}
+
+/** What the calls of one group of one day were sold and bought for. */
+interface MarginSumTable {
+  /** Midnight UTC in milliseconds. */
+  day: number
+  /** `customer`, `carrier` or `destination`. */
+  dimension: string
+  /** 0: of calls without a tenant. */
+  tenant_id: number
+  /** 1: carrier and price are the tenant's, which may see the margin. */
+  is_own: number
+  member: string
+  /** Empty: nobody has paid. */
+  currency: string
+  /** Empty: the price of the carrier is not known. */
+  carrier_currency: string
+  calls: number
+  billsec: number
+  /** Calls that were sold for less than they were bought for, in one currency. */
+  losses: number
+  cost_micros: Sum
+  carrier_cost_micros: Sum
 }
 
 /** One row: the records that the sums include. */
