@@ -15,7 +15,8 @@ export type MarginGrouping = (typeof marginGroupings)[number]
 
 /** Whether the sums have a record of `cdr`. */
 const isBought = sql.raw<boolean>(`(cdr.disposition = 'ANSWERED' AND (
-  cdr.carrier_cost_micros IS NOT NULL OR (cdr.direction = 'outbound' AND cdr.carrier IS NOT NULL)))`)
+  cdr.carrier_cost_micros IS NOT NULL
+  OR (cdr.direction = 'outbound' AND cdr.carrier IS NOT NULL)))`)
 
 const isOwnCarrier = sql.raw<boolean>('cdr.carrier_tenant_id = cdr.tenant_id')
 

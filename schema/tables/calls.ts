@@ -126,7 +126,7 @@ interface CallSumTable {
   dearest: string
 }
 
-/** What the calls of one group of one day were sold and bought for. */
+/** Margins of the calls of one group of one day. */
 interface MarginSumTable {
   /** Midnight UTC in milliseconds. */
   day: number

@@ -34,19 +34,19 @@ async function delivered(tenant: 'acme' | 'none', carrier: 'platform' | 'acme' |
     onWrite: () => undefined,
   })
   const rows = await control.store.db.selectFrom('webhook_endpoint').selectAll().execute()
-  outbox.setEndpoints(rows as Parameters<WebhookOutbox['setEndpoints']>[0])
+  outbox.setEndpoints(rows)
   await outbox.writeAll([event(ids[tenant] ?? null, ids[carrier] ?? null)])
   const found = await readRows<{ url: string; body: string }>(
     control.store,
     `SELECT url, body FROM webhook_delivery AS d JOIN webhook_event AS e ON e.id = d.event_id
       JOIN webhook_endpoint AS w ON w.id = d.endpoint_id ORDER BY w.id`,
   )
-  return Object.fromEntries(
-    found.map(({ url, body }) => [
-      /\/\/(\w+)/.exec(url)?.[1],
-      (JSON.parse(body) as { data: { carrier_cost: unknown } }).data.carrier_cost,
-    ]),
-  )
+  const told: Record<string, unknown> = {}
+  for (const { url, body } of found) {
+    const { data } = JSON.parse(body) as { data: { carrier_cost: unknown } }
+    told[/\/\/(\w+)/.exec(url)?.[1] ?? ''] = data.carrier_cost
+  }
+  return told
 }
 
 test('what a carrier takes is told to its owner and the platform, each once; others get null', async () => {

@@ -28,6 +28,7 @@ export type {
 export type { AnomaliesView as Anomalies } from '../../../observe/causes/find-anomalies.ts'
 export type { FindingView as Finding } from '../../../observe/causes/finding.ts'
 export type { Summary as CallSummary } from '../../../reports/summary.ts'
+export type { MarginReport } from '../../../reports/margins.ts'
 export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
 export type { LiveAgent as AiAgent } from '../../../resources/ai-agents.ts'

@@ -24,6 +24,7 @@ import { CustomerScreen } from '../screens/customer.tsx'
 import { CustomersScreen } from '../screens/customers.tsx'
 import { GeneralNounScreen, generalScreens, titleOf } from '../screens/general.tsx'
 import { HistoryScreen } from '../screens/history.tsx'
+import { MarginsScreen } from '../screens/margins.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
 import { PaymentsScreen } from '../screens/payments.tsx'
@@ -165,6 +166,13 @@ const screens: readonly Screen[] = [
     all: () => <RatePlansScreen />,
     oneTitle: 'Rate plan',
     one: (id) => <RatePlanScreen id={id} />,
+  },
+  {
+    name: 'margins',
+    title: 'Margins',
+    group: 'Billing',
+    scope: 'cdrs:read',
+    all: () => <MarginsScreen />,
   },
   {
     name: 'spend-guards',
