@@ -8,7 +8,7 @@ import { DAY_MS } from '../../schema/clock.ts'
 import { memberOf } from './call-filters.ts'
 import { hasOwnPrice } from './own-prices.ts'
 
-export const marginDimensions = ['customer', 'carrier', 'destination'] as const
+const marginDimensions = ['customer', 'carrier', 'destination'] as const
 
 export const marginGroupings = [...marginDimensions, 'day'] as const
 export type MarginGrouping = (typeof marginGroupings)[number]
