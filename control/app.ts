@@ -82,6 +82,7 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
+import { numberRoutes } from './resources/number-routes.ts'
 import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
@@ -247,7 +248,7 @@ export interface ControlDeps extends Platform, WithOthers {
 /**
  * Carriers and agents, with their live calls on all instances; and what has no more than its rows.
  */
-function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
+function plainResourceRoutes(deps: ChangeDeps & WithOthers & Pick<ControlDeps, 'rateImports'>) {
   const app = new Hono<ControlEnv>()
   for (const noun of Object.values<AnyDefinition>(nouns))
     if (noun.hasOwnRoutes === undefined) app.route('/', resourceRoutes(deps, noun))
@@ -255,6 +256,7 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
     .route('/', carrierRoutes(deps))
     .route('/', agentRoutes(deps))
     .route('/', routingWebhookRoutes(deps))
+    .route('/', numberRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

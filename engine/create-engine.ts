@@ -323,7 +323,7 @@ function createTrunks(
 
 function createRouting(
   deps: EngineDeps,
-  { hosts, tenantNames }: Base,
+  { hosts, tenantNames, ownedNumbers }: Base,
   {
     dispatcher,
     trunks,
@@ -340,6 +340,7 @@ function createRouting(
     now,
     random,
     hosts,
+    findNumber: (number) => ownedNumbers.find(number),
     exitCodes: config.exitCodes,
     shared: deps.shares && { shares: deps.shares, schedule },
     activeCarrierCalls: (carrierId) => calls.countByCarrier(carrierId),

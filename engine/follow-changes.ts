@@ -34,7 +34,7 @@ export function followForCharging(changes: Changes, ocs: Ocs): void {
       intervalMs: CUSTOMERS_INTERVAL_MS,
       maxDetails: MAX_ROWS,
     })
-  payers('customer', ['customer', 'customer_number', 'wallet'])
+  payers('customer', ['customer', 'wallet'])
   payers('tenant', ['tenant'])
   payers('extension', ['extension'])
   changes.follow({
@@ -93,7 +93,8 @@ export function followForEngine(changes: Changes, engine: Engine): void {
   routing('agent', ['ai_agent'])
   changes.follow({
     topics: ['phone_number'],
-    reload: (details) => engine.ownedNumbers.reload(changedOf('number', details)),
+    reload: async (details) =>
+      void (await engine.ownedNumbers.reload(changedOf('number', details))),
     intervalMs: NUMBERS_INTERVAL_MS,
     maxDetails: MAX_ROWS,
   })

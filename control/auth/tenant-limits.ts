@@ -61,6 +61,11 @@ const limits = {
     most: 20_000,
     rows: 'customer',
   },
+  numbers: {
+    code: 'too_many_numbers',
+    most: 100_000,
+    rows: 'phone_number',
+  },
   rate_plans: {
     code: 'too_many_rate_plans',
     most: 200,

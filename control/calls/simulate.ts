@@ -119,6 +119,10 @@ const simulationView = z
           'probable one is shown. `call_id`: that of this Call-ID.',
       ),
     set_id: z.int().nullable().describe('The dispatcher set that was asked.'),
+    decided_by_number: z
+      .strictObject({ id: z.int(), number: z.string(), last_number: z.string().nullable() })
+      .nullable()
+      .describe('The row of `/numbers` that says where the call goes, or that it goes nowhere.'),
     hooks: z
       .array(
         z.strictObject({
@@ -351,6 +355,7 @@ async function viewOf(
     payment: await paymentView(simulation, at, principal, deps.store),
     order,
     set_id: setId,
+    decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
     candidates: candidates.map(({ minuteMicros: _, share, ...candidate }, index) => ({
       ...candidate,
@@ -363,6 +368,13 @@ async function viewOf(
       .filter((each) => tenantId === null || each.tenantId === tenantId)
       .map(({ kind, name, uri, why }) => ({ kind, name, uri, why })),
   }
+}
+
+/** Rows of others are not shown to a tenant. */
+function numberView(row: Simulation['decidedByNumber'], asker: number | null) {
+  if (row === null || (asker !== null && row.tenantId !== asker)) return null
+  const { id, first: number, last } = row
+  return { id, number, last_number: last === number ? null : last }
 }
 
 export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
@@ -510,6 +522,7 @@ const exampleSimulation = {
   },
   order: 'turn',
   set_id: 1,
+  decided_by_number: null,
   hooks: [],
   candidates: [
     {

@@ -1,7 +1,7 @@
 /** The field `numbers` of a customer: a view of its single numbers in `phone_number`. */
 import type { Selectable } from 'kysely'
-import { all, execute, first } from '../../schema/sql/query.ts'
-import type { Store } from '../../schema/storage/store.ts'
+import { all, execute, first, type Tables } from '../../schema/sql/query.ts'
+
 import type { PhoneNumberTable } from '../../schema/tables/tenants.ts'
 import {
   type NumberRange,
@@ -24,7 +24,7 @@ type NumberRow = Selectable<PhoneNumberTable>
  * its own; one that is left out stays as a number of its tenant where more is known of it.
  */
 export async function putNumbers(
-  store: Store,
+  store: Tables,
   owner: Owner,
   given: readonly string[],
 ): Promise<void> {
@@ -54,7 +54,11 @@ export async function putNumbers(
 }
 
 /** Before a customer is removed: its blocks keep it, as other references do. */
-export async function releaseNumbers(store: Store, customerId: number, now: number): Promise<void> {
+export async function releaseNumbers(
+  store: Tables,
+  customerId: number,
+  now: number,
+): Promise<void> {
   const rows = store.db.selectFrom('phone_number').selectAll()
   for (const row of await all(store, rows.where('customer_id', '=', customerId)))
     if (isSingle(row)) await release(store, row, now)
@@ -72,7 +76,7 @@ const taken = (given: readonly string[], key: string): ApiError =>
     ],
   })
 
-async function release(store: Store, row: NumberRow, now: number): Promise<void> {
+async function release(store: Tables, row: NumberRow, now: number): Promise<void> {
   const { db } = store
   const query = isPlain(row)
     ? db.deleteFrom('phone_number').where('id', '=', row.id)
@@ -92,7 +96,7 @@ const isPlain = (row: NumberRow): boolean =>
   row.attestation === null
 
 const add = async (
-  store: Store,
+  store: Tables,
   { customerId, tenantId, now }: Owner,
   number: string,
 ): Promise<void> => {
@@ -109,7 +113,7 @@ const add = async (
 
 /** Finds a row that has a number of this range, other than `exceptId`: no number has two rows. */
 export async function overlapping(
-  store: Store,
+  store: Tables,
   { first: from, last: to, digits }: NumberRange,
   exceptId = 0,
 ): Promise<NumberRow | undefined> {

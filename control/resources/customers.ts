@@ -90,9 +90,12 @@ const fields = field.table(
     is_active: field.of(field.yesOrNo, { default: true }),
     rate_plan: field.refersTo('rate_plan', { example: 'retail' }),
     rate_plan_id: field.idOf({ example: 1 }),
-    numbers: field.of(
-      { body: z.array(numberOrUserName).max(1_000), view: z.array(z.string()) },
-      { default: [], example: ['4930100'] },
+    numbers: field.required(
+      { body: z.array(numberOrUserName).max(1_000).optional(), view: z.array(z.string()) },
+      {
+        about: 'Its single numbers of `/numbers`. Absent: they stay as they are.',
+        example: ['4930100'],
+      },
     ),
     credit_limit: field.of(field.amount, {
       column: 'credit_limit_micros',
@@ -171,6 +174,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   search: ['customer.name', 'customer.email'],
   order: ['customer.name'],
   limits: ['customers'],
+  childLimits: ['numbers'],
   store: (deps) => new CustomerStore(customers, deps),
   async check(writing) {
     const { body, before, scope, columns, deps } = writing
@@ -183,7 +187,8 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
       const counted = { column: 'id', value: before.id } as const
       if (planId !== before.rate_plan_id || (money ?? before.currency) !== before.currency)
         await refuseUncounted(deps.store, counted, 'caps', scope)
-      if (before.numbers.some((number) => !body.numbers.includes(number)))
+      const kept = body.numbers ?? before.numbers
+      if (before.numbers.some((number) => !kept.includes(number)))
         await refuseUncounted(deps.store, counted, 'all', scope)
     }
     return passwordColumn(writing)
@@ -191,8 +196,10 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   async written(id, writing) {
     const { body, before, scope, tenantId, deps } = writing
     const { store, ledger } = deps
-    await refuseForeignNumbers(store, scope, body.numbers, before?.numbers ?? [])
-    await putNumbers(store, { customerId: id, tenantId, now: scope.now }, body.numbers)
+    const own = before?.numbers ?? []
+    const given = body.numbers ?? own
+    await refuseForeignNumbers(store, scope, given, own)
+    await putNumbers(store, { customerId: id, tenantId, now: scope.now }, given)
     const money = await currencyOf(writing)
     if (before === undefined) {
       const wallet = { customer_id: id, currency: money ?? 'USD', updated_at: scope.now }

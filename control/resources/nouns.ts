@@ -5,6 +5,7 @@ import { customers } from './customers.ts'
 import { dispatcherSets } from './dispatcher-sets.ts'
 import { extensions } from './extensions.ts'
 import { inboundRoutes } from './inbound-routes.ts'
+import { numbers } from './numbers.ts'
 import { outboundRoutes } from './outbound-routes.ts'
 import { ratePlans } from './rate-plans.ts'
 import { rates } from './rates.ts'
@@ -23,5 +24,6 @@ export const nouns = {
   extensions,
   ai_agents: aiAgents,
   inbound_routes: inboundRoutes,
+  numbers,
   routing_webhooks: routingWebhooks,
 }

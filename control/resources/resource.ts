@@ -13,7 +13,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
-import type { ScopedResource } from '../auth/scopes.ts'
+import type { Scope, ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
@@ -181,6 +181,10 @@ export interface NounWords {
   readonly removal: string
   /** The group of the menu in which the screen stands. */
   readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
+  /** What its tools require beside its own scope: all that `beyond` may ask for. */
+  readonly scopes?: readonly Scope[]
+  /** Its screen is written by hand. */
+  readonly hasOwnScreen?: true
 }
 
 /** Any noun. */

@@ -4,6 +4,7 @@
  */
 import type { CallTags } from '../../schema/contracts/call-record.ts'
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
+import type { OwnedNumber } from '../../schema/contracts/owned-numbers.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import {
   type CandidateOrder,
@@ -131,6 +132,7 @@ export async function simulate(
     candidates,
     order,
     setId: foreseen.setId(),
+    decidedByNumber: foreseen.decidedByNumber(),
     hooks: [
       ...hookShown('onInvite', tenantId, hooked?.effects.notes),
       ...hookShown('onRoute', tenantId, routed?.notes),
@@ -372,6 +374,7 @@ function foreseenRoutes(engines: SimulationDeps) {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
+  let byNumber: OwnedNumber | null = null
   let lastQuestion: OutboundQuestion | undefined
   const routes: RouteDeps = {
     ...engines,
@@ -380,7 +383,11 @@ function foreseenRoutes(engines: SimulationDeps) {
       dialledNumber: (number) => routing.dialledNumber(number),
       sentNumbers: (...question) => routing.sentNumbers(...question),
       registeredUser: (origin) => routing.registeredUser(origin),
-      inboundTarget: (...question) => routing.inboundTarget(...question),
+      inboundTarget: (...question) => {
+        const target = routing.inboundTarget(...question)
+        byNumber = 'byNumber' in target ? target.byNumber : null
+        return target
+      },
       isEmergencyNumber: (number) => routing.isEmergencyNumber(number),
       agent: (agentId) => routing.agent(agentId),
       dialledAgent: (...question) => routing.dialledAgent(...question),
@@ -431,6 +438,7 @@ function foreseenRoutes(engines: SimulationDeps) {
     routes,
     /** The dispatcher set of the route. */
     setId: () => setId,
+    decidedByNumber: () => byNumber,
     passedOver: () => [...passed, ...idleNodes()],
     /** The part of many such calls that each candidate would get first. */
     sharesOf: (candidates: readonly CallDestination[]): Shares => {

@@ -8,19 +8,13 @@ import type {
   OwnedNumber,
   OwnedNumbers,
 } from '../../schema/contracts/owned-numbers.ts'
+import type { CalledNumber } from '../routing/number-decision.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
-import type { NumberTarget } from './number-store.ts'
-import { NumberTable } from './number-table.ts'
-
-/** A row of the table, as the engine knows it. */
-export interface DirectoryNumber extends OwnedNumber {
-  /** Where calls from outside go; `null`: as routes say. */
-  readonly target: NumberTarget | null
-}
+import { NumberTable } from '../../schema/rules/number-table.ts'
 
 export interface NumberReader {
   /** Reads rows, a slice after the other; undefined: all of them. */
-  readonly load: (ids?: readonly number[]) => AsyncIterable<readonly DirectoryNumber[]>
+  readonly load: (ids?: readonly number[]) => AsyncIterable<readonly CalledNumber[]>
   /** Reads the ids of the rows of customers. */
   readonly idsOf: (customerIds: readonly number[]) => Promise<readonly number[]>
 }
@@ -28,14 +22,14 @@ export interface NumberReader {
 export class NumberDirectory implements OwnedNumbers {
   readonly #reader: NumberReader
   readonly #reloads = new OneAtATime(() => this.#loadAll())
-  #table = new NumberTable<DirectoryNumber>()
-  #byId = new Map<number, DirectoryNumber>()
+  #table = new NumberTable<CalledNumber>()
+  #byId = new Map<number, CalledNumber>()
 
   constructor(reader: NumberReader) {
     this.#reader = reader
   }
 
-  find(number: string): DirectoryNumber | undefined {
+  find(number: string): CalledNumber | undefined {
     return this.#table.find(number)
   }
 
@@ -50,23 +44,31 @@ export class NumberDirectory implements OwnedNumbers {
     return this.#byId.size
   }
 
-  /** Takes over what is stored now; undefined: all of it. */
-  reload(changed?: ChangedNumbers): Promise<void> {
-    if (changed === undefined) return this.#reloads.request()
+  /**
+   * Takes over what is stored now; undefined: all of it. Resolves with the customers that own the
+   * changed rows, or did so until now; of all rows, with none.
+   */
+  async reload(changed?: ChangedNumbers): Promise<readonly number[]> {
+    if (changed === undefined) {
+      await this.#reloads.request()
+      return []
+    }
     return this.#reloads.between(async () => {
       const ids = changed.of === 'number' ? changed.ids : await this.#idsOf(changed.ids)
-      const rows: DirectoryNumber[] = []
+      const rows: CalledNumber[] = []
       for await (const slice of this.#reader.load(ids)) rows.push(...slice)
       // From here on in one step: calls see each row as it was, or as it is.
-      for (const id of ids) this.#forget(id)
-      for (const row of rows) this.#take(row)
+      const owners = new Set<number>()
+      for (const id of ids) addOwner(owners, this.#forget(id))
+      for (const row of rows) addOwner(owners, this.#take(row))
+      return [...owners]
     })
   }
 
   /** Builds a new table, while calls use the present one. */
   async #loadAll(): Promise<void> {
-    const table = new NumberTable<DirectoryNumber>()
-    const byId = new Map<number, DirectoryNumber>()
+    const table = new NumberTable<CalledNumber>()
+    const byId = new Map<number, CalledNumber>()
     for await (const slice of this.#reader.load())
       for (const row of slice) {
         table.add(row)
@@ -84,15 +86,21 @@ export class NumberDirectory implements OwnedNumbers {
     return [...ids]
   }
 
-  #take(row: DirectoryNumber): void {
+  #take(row: CalledNumber): CalledNumber {
     this.#byId.set(row.id, row)
     this.#table.add(row)
+    return row
   }
 
-  #forget(id: number): void {
+  #forget(id: number): CalledNumber | undefined {
     const row = this.#byId.get(id)
-    if (row === undefined) return
+    if (row === undefined) return undefined
     this.#byId.delete(id)
     this.#table.delete(row)
+    return row
   }
+}
+
+function addOwner(owners: Set<number>, row: CalledNumber | undefined): void {
+  if (row?.customerId != null) owners.add(row.customerId)
 }

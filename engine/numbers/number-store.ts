@@ -4,11 +4,8 @@ import { fromFlag } from '../../schema/columns.ts'
 import { all, inSlices, SLICE, slicesOf } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { PhoneNumberTable } from '../../schema/tables/tenants.ts'
-import type { InboundTarget } from '../routing/routing-records.ts'
-import type { DirectoryNumber, NumberReader } from './number-directory.ts'
-
-/** Where calls to a number go: as an inbound route says it. */
-export type NumberTarget = InboundTarget
+import type { CalledNumber } from '../routing/number-decision.ts'
+import type { NumberReader } from './number-directory.ts'
 
 export const numberReader = (store: Store): NumberReader => ({
   load: (ids) => loadNumbers(store, ids),
@@ -22,7 +19,7 @@ export const numberReader = (store: Store): NumberReader => ({
 async function* loadNumbers(
   store: Store,
   ids?: readonly number[],
-): AsyncGenerator<readonly DirectoryNumber[]> {
+): AsyncGenerator<readonly CalledNumber[]> {
   const query = store.db.selectFrom('phone_number').selectAll().orderBy('id')
   const slices =
     ids === undefined
@@ -38,7 +35,7 @@ async function* slicesBy<Row>(
   for await (const some of inSlices(ids)) yield await read(some)
 }
 
-const numberOf = (row: Selectable<PhoneNumberTable>): DirectoryNumber => ({
+const numberOf = (row: Selectable<PhoneNumberTable>): CalledNumber => ({
   id: row.id,
   first: row.number,
   last: row.first_number === row.last_number ? row.number : spelledAs(row.number, row.last_number),
@@ -54,7 +51,7 @@ const numberOf = (row: Selectable<PhoneNumberTable>): DirectoryNumber => ({
 const spelledAs = (first: string, last: string): string =>
   first.startsWith('+') ? `+${last}` : last
 
-function targetOf(row: Selectable<PhoneNumberTable>): NumberTarget | null {
+function targetOf(row: Selectable<PhoneNumberTable>): CalledNumber['target'] {
   const { target_type: kind, target, tenant_id: tenantId } = row
   if (kind === null || target === null) return null
   if (kind !== 'extension')

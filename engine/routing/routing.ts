@@ -39,6 +39,7 @@ import {
 } from './routing-records.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import { type Origin, Recognition, type RecognitionDeps } from './recognition.ts'
+import { type CalledNumber, numberDecision, type NumberDecision } from './number-decision.ts'
 import { Tenancy } from './tenancy.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
@@ -293,8 +294,8 @@ export class Routing {
   }
 
   /**
-   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or
-   * else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
+   * The target of a call from outside or from a node: that of the called number, the carrier's own
+   * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
    * tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
    * default set takes calls without a route.
    */
@@ -304,10 +305,12 @@ export class Routing {
     domain: string,
     tenantId: number | null = tenantOf(origin),
     payer: number | null = null,
-  ): InboundTarget | DefaultTarget {
+  ): InboundTarget | NumberDecision | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
       origin.kind === 'carrier' ? origin : { carrierId: null, tenantId, inboundSetId: null }
+    const byNumber = numberDecision(this.#deps.findNumber?.(calledNumber), caller.tenantId)
+    if (byNumber !== undefined) return byNumber
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
     const routed = this.#inbound.find(caller, calledNumber, domain)
     if (routed) return routed
@@ -645,6 +648,8 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
+  /** Finds the row of a telephone number. Absent: no number has one. */
+  readonly findNumber?: (number: string) => CalledNumber | undefined
   /** Dialled in place of `+`; undefined: the installation has none. */
   readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number

@@ -22,7 +22,6 @@ export const topics = [
   'inbound_route',
   'routing_webhook',
   'customer',
-  'customer_number',
   'phone_number',
   'wallet',
   'rate_plan',

@@ -196,6 +196,11 @@ const denials = {
     why: 'No AI agent has the dialled name',
     advice: 'give the agent this name, or dial a number',
   },
+  number_inactive: {
+    why: 'The called number is switched off',
+    advice: 'switch it on, if calls to it are meant',
+    tools: 'list_phone_numbers shows it. change_phone_number switches it on.',
+  },
   unknown_agent: {
     why: 'The AI agent does not exist, or is switched off',
     advice: 'switch it on, or correct the inbound route',

@@ -15,7 +15,7 @@ import type {
   TestCallRequest,
 } from './calls.ts'
 import type { ChangedNumbers, ChangedRouting } from './changed-rows.ts'
-import type { OwnedNumbers } from './owned-numbers.ts'
+import type { OwnedNumber, OwnedNumbers } from './owned-numbers.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
@@ -116,9 +116,9 @@ export interface EnginePort {
   readonly ownedNumbers: OwnedNumbers
   /**
    * Reads telephone numbers, or those of customers, from the database again; undefined: all of
-   * them. Resolves when they apply.
+   * them. Resolves, when they apply, with the customers that own the changed rows, or did so.
    */
-  reloadNumbers(changed?: ChangedNumbers): Promise<void>
+  reloadNumbers(changed?: ChangedNumbers): Promise<readonly number[]>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot
@@ -488,6 +488,8 @@ export interface Simulation {
   readonly order: CandidateOrder
   /** The dispatcher set that was asked; null: none. */
   readonly setId: number | null
+  /** The row of the called number that has decided where the call goes; null: none has. */
+  readonly decidedByNumber: OwnedNumber | null
   /** The answers of the operator's own code, in the order in which it was asked. */
   readonly hooks: readonly SimulatedHook[]
   /** At most `MAX_PASSED_OVER`. */

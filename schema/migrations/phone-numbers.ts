@@ -67,7 +67,7 @@ BEGIN
       WHERE customer_id IS NOT NULL LIMIT 101);
   END IF;
   IF cardinality(ids) > 100 THEN ids := ARRAY['']; END IF;
-  PERFORM note_change_of('customer_number', id) FROM unnest(ids) AS id;
+  PERFORM note_change_of('customer', id) FROM unnest(ids) AS id;
   RETURN NULL;
 END $$;
 CREATE TRIGGER note_customers_of_insert AFTER INSERT ON phone_number

@@ -54,6 +54,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
         candidates: [],
         order: 'fixed',
         setId: null,
+        decidedByNumber: null,
         hooks: [],
         passedOver: [],
       }),
@@ -100,7 +101,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     },
     reloadRouting: () => Promise.resolve(),
     ownedNumbers: { find: () => undefined, isOwned: () => false },
-    reloadNumbers: () => Promise.resolve(),
+    reloadNumbers: () => Promise.resolve([]),
     lookUp: () => Promise.resolve({ gatewayLedTo: () => undefined, addressesOf: () => [] }),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     routingWebhooks: {

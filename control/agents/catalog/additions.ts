@@ -1,11 +1,12 @@
 /** Tools that add what a call lacks: a rate for its number, or a customer for its caller. */
 import { z } from 'zod'
-import { all } from '../../../schema/sql/query.ts'
+import { rangeOf } from '../../../schema/rules/number-ranges.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { fieldsOf, type Json, pick } from '../../changes/kinds.ts'
 import { badRequest, conflict } from '../../http/api-error.ts'
 import { exactMoneyText, quoted } from '../../http/clean-text.ts'
 import { reference } from '../../http/fields.ts'
+import { overlapping } from '../../resources/customer-numbers.ts'
 import { customerBody } from '../../resources/customers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
 import { rateBody, rates } from '../../resources/rates.ts'
@@ -167,11 +168,7 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
 
 /** The refusal does not say who owns the number: it may be another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {
-  const query = store.db
-    .selectFrom('customer_number')
-    .select('customer_id')
-    .where('number', 'in', [bare(number), `+${bare(number)}`])
-    .limit(1)
-  if ((await all(store, query)).length > 0)
+  const row = await overlapping(store, rangeOf(number))
+  if (row !== undefined && (row.customer_id !== null || row.first_number !== row.last_number))
     throw conflict('duplicate', 'Another customer has this number. Nothing was changed')
 }

@@ -1,6 +1,7 @@
 /** The tools that follow from a definition: they list, add, change and remove its rows. */
 import { z } from 'zod'
 import { transaction } from '../../../schema/sql/query.ts'
+import type { Scope } from '../../auth/scopes.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { type Plan, rowEffectOf } from '../../changes/change.ts'
 import { fieldsOf, type Json, restorable } from '../../changes/kinds.ts'
@@ -29,12 +30,14 @@ import {
 } from './tool.ts'
 
 /**
- * The tools of a noun that has words for them. They neither look up the names of hosts nor ask for
- * a second scope, so a noun that needs that gets only the one that reads.
+ * The tools of a noun that has words for them. They do not look up the names of hosts, so a noun
+ * that needs that gets only the one that reads. Those that write require every further scope that a
+ * field of the noun may need; where its words do not say which, there is only the one that reads.
  */
 export function generalTools(definition: AnyDefinition): readonly Tool[] {
   if (definition.general === undefined) return []
-  const isPlain = definition.destinations === undefined && definition.beyond === undefined
+  const isCovered = definition.beyond === undefined || definition.general.scopes !== undefined
+  const isPlain = definition.destinations === undefined && isCovered
   const tools = isPlain ? [listTool, addTool, changeTool, removeTool] : [listTool]
   return tools.map((tool) => tool(definition, definition.general?.about ?? ''))
 }
@@ -73,7 +76,7 @@ function addTool(definition: AnyDefinition, about: string): Tool {
     effect: 'changes',
     reason: 'required',
     expires: true,
-    scopes: [`${definition.scope}:write`],
+    scopes: writeScopes(definition),
     input: z.strictObject({ fields: definition.fields.body }),
     output,
     plan: ({ fields: given }, use) =>
@@ -86,7 +89,7 @@ function addTool(definition: AnyDefinition, about: string): Tool {
 }
 
 function changeTool(definition: AnyDefinition, about: string): Tool {
-  const { noun, scope } = definition
+  const { noun } = definition
   const { words, one } = wordsFor(noun)
   const { body, onlyAtCreation } = definition.fields
   return defineChange({
@@ -96,7 +99,7 @@ function changeTool(definition: AnyDefinition, about: string): Tool {
     effect: 'changes',
     reason: 'required',
     expires: true,
-    scopes: [`${scope}:write`],
+    scopes: writeScopes(definition),
     input: z.strictObject({ id, fields: patchOf(body, onlyAtCreation) }),
     output,
     plan: ({ id: rowId, fields: given }, use) =>
@@ -113,7 +116,7 @@ function changeTool(definition: AnyDefinition, about: string): Tool {
 }
 
 function removeTool(definition: AnyDefinition, about: string): Tool {
-  const { noun, scope, general } = definition
+  const { noun, general } = definition
   const { words, one } = wordsFor(noun)
   return defineChange({
     name: `remove_${snake(words)}`,
@@ -121,7 +124,7 @@ function removeTool(definition: AnyDefinition, about: string): Tool {
     description: `Removes ${one}. ${about} ${general?.removal ?? ''}`,
     effect: 'destroys',
     reason: 'required',
-    scopes: [`${scope}:write`],
+    scopes: writeScopes(definition),
     input: z.strictObject({ id }),
     output,
     plan: ({ id: rowId }, use) =>
@@ -135,6 +138,11 @@ function removeTool(definition: AnyDefinition, about: string): Tool {
       }),
   })
 }
+
+const writeScopes = ({ scope, general }: AnyDefinition): readonly Scope[] => [
+  `${scope}:write`,
+  ...(general?.scopes ?? []),
+]
 
 const id = z.int().min(1).describe('Id of the row.')
 const output = z.object({ id: z.int().nullable().describe('Null while it is not there.') })

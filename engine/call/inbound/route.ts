@@ -215,6 +215,7 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
     route: { kind: 'refused', direction, end },
     tenantId,
   })
+  if (target.kind === 'inactive_number') return ending(inactiveNumber(calledNumber))
   if (target.kind === 'extension') {
     const extension = routedExtension(target, domain, deps)
     if (extension === undefined) return ending(noExtension(target.extension))
@@ -272,6 +273,9 @@ export function nowhere(calledNumber: string): CallRefusal {
 
 const noExtension = (extension: string): CallRefusal =>
   refusal(404, 'Not Found', 'unknown_extension', undefined, about('extension', extension))
+
+const inactiveNumber = (called: string): CallRefusal =>
+  refusal(404, 'Not Found', 'number_inactive', undefined, about('number', called))
 
 const noAgent = (agentId?: number): CallRefusal =>
   refusal(
@@ -465,6 +469,8 @@ function inward(
     }
     case 'agent':
       return agentRoute(deps.routing.agent(target.agentId), direction, deps)
+    case 'inactive_number':
+      return { kind: 'refused', direction, end: inactiveNumber(calledNumber) }
     case 'default':
     case 'none':
     default: {

@@ -45,6 +45,7 @@ const answer: Simulation = {
   ],
   order: 'drawn',
   setId: null,
+  decidedByNumber: null,
   hooks: [],
   passedOver: [
     { kind: 'route', name: 'theirs', uri: null, tenantId: 2, why: 'other_caller' },

@@ -43,6 +43,7 @@ const phrases: Readonly<Partial<Record<string, string>>> = {
   no_number: 'no number was dialled',
   malformed_number: 'not a telephone number',
   unknown_name: 'no AI agent has this name',
+  number_inactive: 'the called number is off',
   unknown_agent: 'the AI agent is missing or off',
   other_tenant: 'the number is out of reach for the caller',
   foreign_domain: 'the domain is not of this platform',

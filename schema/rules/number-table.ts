@@ -1,6 +1,6 @@
 /** Numbers and blocks by number: one step for a single number, a binary search for a block. */
-import { Buckets } from '../../schema/buckets.ts'
-import { MAX_BLOCK_DIGITS, numberKey } from '../../schema/rules/number-ranges.ts'
+import { Buckets } from '../buckets.ts'
+import { MAX_BLOCK_DIGITS, numberKey } from './number-ranges.ts'
 
 /** A row of the table: a single number has the same `first` and `last`. */
 export interface Numbered {
