@@ -44,6 +44,8 @@ import { createQuality } from './media/quality/quality.ts'
 import { createRecordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/relay-pool.ts'
 import { NodeNotes } from './node-notes.ts'
+import { NumberDirectory } from './numbers/number-directory.ts'
+import { numberReader } from './numbers/number-store.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { type Installation, PeerInstances } from './registrar/hop/peer-instances.ts'
 import { PhoneHop } from './registrar/hop/phone-hop.ts'
@@ -187,6 +189,7 @@ function createBase(deps: EngineDeps) {
     storage: new StorageNotes([deps.disk ?? store.storage, store.storage], events, log),
     states: new StateChanges({ store, wallNow, schedule, instance: deps.instance.name, log }),
     totals: new CallTotals(),
+    ownedNumbers: new NumberDirectory(numberReader(store)),
   }
 }
 

@@ -29,6 +29,8 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
       if (changed === undefined || changed.of === 'tenant')
         await engine.registrar.reloadTenants(changed?.ids)
     },
+    ownedNumbers: engine.ownedNumbers,
+    reloadNumbers: (changed) => engine.ownedNumbers.reload(changed),
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: trunksPort(engine, stampOf),
     routingWebhooks: engine.routingWebhooks,

@@ -28,6 +28,7 @@ import type { RelayPool } from './media/relay/relay-pool.ts'
 import type { NodeNotes } from './node-notes.ts'
 import type { RefusedCalls } from './refused-calls.ts'
 import type { PhoneHop } from './registrar/hop/phone-hop.ts'
+import type { NumberDirectory } from './numbers/number-directory.ts'
 import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
 import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
@@ -61,6 +62,8 @@ export interface EngineParts {
   readonly media: Media | undefined
   readonly messages: MessageLog
   readonly notes: NodeNotes
+  /** Whose each telephone number is. */
+  readonly ownedNumbers: NumberDirectory
   /** Addresses of this installation. */
   readonly ownPlaces: OwnNetwork
   readonly port: SipPort
@@ -102,6 +105,7 @@ export class Engine {
   readonly dispatcher: Dispatcher
   readonly events: EventLog
   readonly guard: FloodGuard
+  readonly ownedNumbers: NumberDirectory
   readonly ownPlaces: OwnNetwork
   readonly recordings: Recordings | undefined
   readonly registrar: Registrar
@@ -127,6 +131,7 @@ export class Engine {
     this.dispatcher = parts.dispatcher
     this.events = parts.events
     this.guard = parts.guard
+    this.ownedNumbers = parts.ownedNumbers
     this.ownPlaces = parts.ownPlaces
     this.recordings = parts.recordings
     this.registrar = parts.registrar
@@ -276,6 +281,7 @@ export class Engine {
   /** Reads the database; before `start`. */
   async load(): Promise<void> {
     await this.dispatcher.reload()
+    await this.ownedNumbers.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
     await this.registrar.load()
@@ -285,6 +291,7 @@ export class Engine {
   /** Reads what another process, or the API, wrote to the database; live calls are not touched. */
   async reload(): Promise<void> {
     await this.dispatcher.reload()
+    await this.ownedNumbers.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
     await this.registrar.reload()

@@ -20,6 +20,9 @@ const BANS_INTERVAL_MS = 500
 /** Reading 100,000 extensions takes about half a second. */
 const EXTENSIONS_INTERVAL_MS = 500
 
+/** Reading 100,000 numbers takes about half a second. */
+const NUMBERS_INTERVAL_MS = 500
+
 /** Rows that are read by their ids; beyond so many, all are read. */
 const MAX_ROWS = 5_000
 
@@ -88,6 +91,12 @@ export function followForEngine(changes: Changes, engine: Engine): void {
   routing('outbound_route', ['outbound_route'])
   routing('inbound_route', ['inbound_route'])
   routing('agent', ['ai_agent'])
+  changes.follow({
+    topics: ['phone_number'],
+    reload: (details) => engine.ownedNumbers.reload(changedOf('number', details)),
+    intervalMs: NUMBERS_INTERVAL_MS,
+    maxDetails: MAX_ROWS,
+  })
   changes.follow({ topics: ['routing_webhook'], reload: () => engine.routingWebhooks.reload() })
   routing('tenant', ['tenant', 'tenant_domain', 'tenant_number'])
   changes.follow({

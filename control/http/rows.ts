@@ -79,7 +79,6 @@ export async function write<T>(store: Tables, work: () => Promise<T>): Promise<T
 
 /** Maps column names to the field names of the body. */
 const fieldNames: Readonly<Record<string, string>> = {
-  'customer_number.number': 'numbers',
   'tenant_domain.domain': 'domains',
   'tenant_number.prefix': 'numbers',
   'dispatcher_node.transport': 'host',

@@ -20,6 +20,7 @@ import { currency, money as amount, numberOrUserName } from '../http/fields.ts'
 import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
+import { putNumbers, releaseNumbers } from './customer-numbers.ts'
 import { badReference } from './references.ts'
 import {
   type Definition,
@@ -28,7 +29,7 @@ import {
   type ViewOf,
   type Writing,
 } from './resource.ts'
-import { putChildren, rowWith } from './table-rows.ts'
+import { rowWith } from './table-rows.ts'
 import { refuseForeignNumbers } from './tenancy.ts'
 
 /** Whether a wallet needs money: it is below its threshold, or its next call would be refused. */
@@ -149,8 +150,6 @@ type CustomerBody = z.output<typeof customerBody>
 type CustomerWriting = Writing<typeof customerBody, typeof fields.view>
 export type CustomerView = ViewOf<typeof fields.view>
 
-const numbers = { table: 'customer_number', parent: 'customer_id', keys: ['number'] } as const
-
 export const customers: Definition<typeof customerBody, typeof fields.view> = {
   noun: 'Customer',
   table: 'customer',
@@ -158,7 +157,14 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   scope: 'customers',
   fields,
   hasOwnRoutes: true,
-  children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },
+  children: {
+    numbers: {
+      table: 'customer_number',
+      parent: 'customer_id',
+      order: 'number',
+      view: (row: Row) => row['number'],
+    },
+  },
   joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
   selected: sql`coalesce(wallet.currency, 'USD') AS currency,
     ${exactSum('wallet.balance_micros')} AS balance_text, ${refusedMicros} AS refused_micros`,
@@ -183,10 +189,10 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     return passwordColumn(writing)
   },
   async written(id, writing) {
-    const { body, before, scope, deps } = writing
+    const { body, before, scope, tenantId, deps } = writing
     const { store, ledger } = deps
     await refuseForeignNumbers(store, scope, body.numbers, before?.numbers ?? [])
-    await putNumbers(store, id, body.numbers)
+    await putNumbers(store, { customerId: id, tenantId, now: scope.now }, body.numbers)
     const money = await currencyOf(writing)
     if (before === undefined) {
       const wallet = { customer_id: id, currency: money ?? 'USD', updated_at: scope.now }
@@ -205,10 +211,12 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     )
       throw new ApiError(409, 'in_use', 'The customer has a history: deactivate it instead')
     await refuseBraked(store, 'customer', id, scope)
+    await releaseNumbers(store, id, scope.now)
     await execute(store, store.db.deleteFrom('wallet').where('customer_id', '=', id))
   },
-  async follow({ ocs }, { id }) {
+  async follow({ ocs, engine }, { id }) {
     await ocs?.reloadCustomers({ of: 'customer', ids: [id] })
+    await engine.reloadNumbers({ of: 'customer', ids: [id] })
   },
   beyond: worthMoney,
   described: {
@@ -284,25 +292,6 @@ async function currencyOf({ body, columns, deps }: CustomerWriting): Promise<str
 function passwordColumn({ body: { password }, secretHash }: CustomerWriting): Row {
   const hash = secretHash ?? (typeof password === 'string' ? hashPasswordNow(password) : password)
   return hash === undefined ? {} : { password_hash: hash }
-}
-
-async function putNumbers(store: Store, id: number, given: readonly string[]): Promise<void> {
-  // A `+` makes no difference: the payer must not depend on it.
-  const digits = given.map((number) => number.replace(/^\+/, ''))
-  const others = store.db
-    .selectFrom('customer_number')
-    .select('number')
-    .where('number', 'in', [...digits, ...digits.map((number) => `+${number}`)])
-    .where('customer_id', '<>', id)
-  const taken = await first(store, others)
-  if (taken !== undefined) {
-    const index = digits.indexOf(taken.number.replace(/^\+/, ''))
-    throw new ApiError(409, 'duplicate', 'Another customer has this number', {
-      details: [{ path: `numbers.${index}`, message: 'is already taken' }],
-    })
-  }
-  const wanted = [...new Set(given)].map((number) => ({ number }))
-  await putChildren(store, numbers, id, wanted)
 }
 
 async function changeCurrency(store: Store, id: number, money: string): Promise<void> {

@@ -23,6 +23,7 @@ export const topics = [
   'routing_webhook',
   'customer',
   'customer_number',
+  'phone_number',
   'wallet',
   'rate_plan',
   'rate',

@@ -14,7 +14,8 @@ import type {
   TransferResult,
   TestCallRequest,
 } from './calls.ts'
-import type { ChangedRouting } from './changed-rows.ts'
+import type { ChangedNumbers, ChangedRouting } from './changed-rows.ts'
+import type { OwnedNumbers } from './owned-numbers.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
@@ -111,6 +112,13 @@ export interface EnginePort {
    * Resolves when they apply.
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
+  /** Whose each telephone number is. */
+  readonly ownedNumbers: OwnedNumbers
+  /**
+   * Reads telephone numbers, or those of customers, from the database again; undefined: all of
+   * them. Resolves when they apply.
+   */
+  reloadNumbers(changed?: ChangedNumbers): Promise<void>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot

@@ -11,6 +11,7 @@ import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
 import * as openPayments from './open-payments.ts'
+import * as phoneNumbers from './phone-numbers.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 
 export interface SchemaText {
@@ -87,6 +88,12 @@ export const migrations: readonly Migration[] = [
     name: 'routing-webhooks',
     sql: routingWebhooks.sql,
     forServer: routingWebhooks.forServer,
+  },
+  {
+    version: 5,
+    name: 'phone-numbers',
+    sql: phoneNumbers.sql,
+    forServer: phoneNumbers.forServer,
   },
 ]
 

@@ -1,4 +1,5 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
+import type { ColumnType } from 'kysely'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface TenantTables {
@@ -6,7 +7,8 @@ export interface TenantTables {
   tenant_domain: TenantDomainTable
   tenant_number: TenantNumberTable
   customer: CustomerTable
-  customer_number: CustomerNumberTable
+  phone_number: PhoneNumberTable
+  customer_number: CustomerNumberView
   rate_plan: RatePlanTable
   rate: RateTable
   extension: ExtensionTable
@@ -80,10 +82,35 @@ export interface CustomerTable {
   updated_at: number
 }
 
-/** Calling numbers by which a customer is recognized. */
-interface CustomerNumberTable {
+/** A telephone number, or a block of numbers of the same length (`engine/numbers`). */
+export interface PhoneNumberTable {
+  id: Id
+  tenant_id: number | null
+  /** As it was written, such as `+4930100`; of a block, its first number. */
   number: string
-  customer_id: number
+  /** Without a plus; of a single number, both are the same. */
+  first_number: string
+  last_number: string
+  /** Length of the number; 0: no plain number, such as a user name. */
+  digits: number
+  customer_id: number | null
+  target_type: 'set' | 'extension' | 'agent' | null
+  /** Number of a set, `<extension>@<domain>`, or id of an agent. */
+  target: string | null
+  display_name: string | null
+  emergency_address: string | null
+  verified_since_at: number | null
+  attestation: 'A' | 'B' | 'C' | null
+  monthly_fee_micros: Defaulted<number>
+  is_active: Defaulted<Flag>
+  created_at: number
+  updated_at: number
+}
+
+/** The single numbers of customers: a view of `phone_number`, only for reading. */
+interface CustomerNumberView {
+  number: ColumnType<string, never, never>
+  customer_id: ColumnType<number, never, never>
 }
 
 interface ExtensionTable extends MediaRulesColumns {

@@ -153,7 +153,7 @@ export async function fillOwned({
 
 const tables = [
   ...['tenant', 'tenant_domain', 'tenant_number', 'application_key', 'user', 'extension'],
-  ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'customer_number'],
+  ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'phone_number'],
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
 ]

@@ -99,6 +99,8 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       endOperatorBan: (source) => Promise.resolve(void bans.delete(source)),
     },
     reloadRouting: () => Promise.resolve(),
+    ownedNumbers: { find: () => undefined, isOwned: () => false },
+    reloadNumbers: () => Promise.resolve(),
     lookUp: () => Promise.resolve({ gatewayLedTo: () => undefined, addressesOf: () => [] }),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     routingWebhooks: {
