@@ -49,6 +49,8 @@ export interface IdentityQuestion {
   readonly callerNumber?: string | undefined
   readonly defaultNumber?: string | undefined
   readonly isEmergency: boolean
+  /** The call is the platform's own: no tenant and no customer is known behind it. */
+  readonly isPlatforms: boolean
 }
 
 /** The numbers that a payer may present without a list. */
@@ -60,8 +62,6 @@ export type IdentityDecision =
   | { readonly kind: 'presented'; readonly identity: PresentedIdentity }
   | { readonly kind: 'refused'; readonly why: string }
 
-/** An extension has at most so many digits: a longer number is one of the outside. */
-const MAX_INNER_DIGITS = 6
 
 export function decideCallerIdentity(
   question: IdentityQuestion,
@@ -116,7 +116,7 @@ class Asker {
     const by = this.#own()
     const isShown = firstCaller.isVouched || this.#mayPresent(firstCaller.number)
     if (by === undefined || !isShown) return undefined
-    const first = { number: firstCaller.number, why: 'the first caller, who was forwarded' }
+    const first = { number: firstCaller.number, why: `the first caller, forwarded by ${by.number}` }
     return presented({ ...this.#identity(first, firstCaller), divertedBy: by.number })
   }
 
@@ -154,7 +154,7 @@ class Asker {
     const { claim } = this.#question
     if (claim.isUsual || claim.number === '') return undefined
     const isWanted = this.#policy.present === 'as_sent'
-    return isWanted || !isInner(claim.number) ? claim.number : undefined
+    return isWanted || isOutside(claim.number) ? claim.number : undefined
   }
 
   /** The number that is presented where none is asked for. */
@@ -203,9 +203,7 @@ class Asker {
   }
 
   #mayPresent(number: string): boolean {
-    const { owner } = this.#question
-    // The platform's own calls, which nobody pays for, show what the platform has sent.
-    const isPlatforms = owner.customerId === null && owner.tenantId === null
+    const { owner, isPlatforms } = this.#question
     const { allowed = isPlatforms ? 'any' : 'owned', numbers = [] } = this.#policy
     if (number === '') return false
     if (allowed === 'any' || this.#numbers.owns(number, owner)) return true
@@ -233,10 +231,15 @@ class Asker {
   }
 }
 
-const notAllowed = (number: string): string => `${number} may not be presented`
+/** A name is what a caller has written: no sentence repeats it. */
+const notAllowed = (number: string): string =>
+  `${isNumber(number) ? number : 'the name that was sent'} may not be presented`
 
-export const isInner = (number: string): boolean =>
-  !number.startsWith('+') && number.length <= MAX_INNER_DIGITS
+const isNumber = (text: string): boolean => /^\+?[0-9*#]+$/.test(text)
+
+/** A longer number, or one with `+`, is never one that is dialled inside only. */
+const isInner = (number: string): boolean => /^[0-9*#]{1,6}$/.test(number)
+const isOutside = (number: string): boolean => isNumber(number) && !isInner(number)
 
 /** The first source that says a field decides it. */
 function merged(rules: readonly CallerIdentityRules[]): CallerIdentityRules {
