@@ -21,6 +21,9 @@ import { ApplicationRuns } from './call/application/application-runs.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
 import type { HookSources } from './call/hooks/call-hooks.ts'
+import { CallerIdentities } from './call/identity/caller-identities.ts'
+import { CallerPolicies } from './call/identity/caller-policies.ts'
+import { policyReader } from './call/identity/caller-policy-store.ts'
 import type { SimulationDeps } from './call/simulate.ts'
 import { HeaderFilter } from './call/sip-headers.ts'
 import { MessageLog } from './call/trace/message-log.ts'
@@ -190,6 +193,7 @@ function createBase(deps: EngineDeps) {
     states: new StateChanges({ store, wallNow, schedule, instance: deps.instance.name, log }),
     totals: new CallTotals(),
     ownedNumbers: new NumberDirectory(numberReader(store)),
+    callerPolicies: new CallerPolicies(policyReader(store, (problem) => log('warn', problem))),
   }
 }
 
@@ -232,7 +236,7 @@ function createCalls(
 
 /** Creates the parts that say where a call goes: nodes, gateways, numbers. */
 function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: ActiveCalls) {
-  const { tenantNames } = base
+  const { tenantNames, callerPolicies: policies, ownedNumbers: numbers } = base
   const { now, log } = deps
   const notes = new NodeNotes(base.events, log)
   const dispatcher = createDispatcher(deps, base, { notes, client, calls })
@@ -241,7 +245,13 @@ function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: Acti
   const unpriced = new UnpricedCalls({ routing, tenantNames, now, log })
   const routingWebhooks = createRoutingWebhooks(deps, base, dispatcher)
   const hooks = deps.hooks ? new ChainedHooks(deps.hooks, routingWebhooks) : routingWebhooks
-  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, hooks }
+  const identities = new CallerIdentities({
+    policies,
+    numbers,
+    isListed: (tenantId, number) => routing.ownsNumber(tenantId, number),
+    tenantOfSet: (setId) => dispatcher.setRecord(setId)?.tenantId ?? null,
+  })
+  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, hooks, identities }
 }
 
 function createRoutingWebhooks(
@@ -524,6 +534,7 @@ function createCallControl(
     listening: media?.listening,
     onUnknownSource,
     otherInstances: transferInstances(deps, parts),
+    identities: parts.identities,
     applications: parts.applications,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
@@ -568,6 +579,7 @@ function createSimulator(
   const ownHost = () => client.ownHost
   return simulatorOf({
     hooks: parts.hookedTo,
+    identities: parts.identities,
     log,
     routing,
     dispatcher,

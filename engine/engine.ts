@@ -12,6 +12,7 @@ import type { CallTotals } from './call-totals.ts'
 import type { ActiveCalls } from './call/active-calls.ts'
 import type { ApplicationRuns } from './call/application/application-runs.ts'
 import type { CallControl, Restored } from './call/app.ts'
+import type { CallerPolicies } from './call/identity/caller-policies.ts'
 import type { CallDeadlines } from './call/deadlines.ts'
 import type { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
@@ -48,6 +49,7 @@ import type { Trunks } from './trunks/trunks.ts'
 export interface EngineParts {
   /** Applications of drachtio-srf that are asked about calls. */
   readonly applications: ApplicationRuns
+  readonly callerPolicies: CallerPolicies
   readonly calls: ActiveCalls
   readonly client: UserAgent
   readonly control: CallControl
@@ -101,6 +103,7 @@ const LEAVING_POLL_MS = 20
 export class Engine {
   readonly #parts: EngineParts
   readonly applications: ApplicationRuns
+  readonly callerPolicies: CallerPolicies
   readonly calls: ActiveCalls
   readonly dispatcher: Dispatcher
   readonly events: EventLog
@@ -127,6 +130,7 @@ export class Engine {
   constructor(parts: EngineParts) {
     this.#parts = parts
     this.applications = parts.applications
+    this.callerPolicies = parts.callerPolicies
     this.calls = parts.calls
     this.dispatcher = parts.dispatcher
     this.events = parts.events
@@ -282,6 +286,7 @@ export class Engine {
   async load(): Promise<void> {
     await this.dispatcher.reload()
     await this.ownedNumbers.reload()
+    await this.callerPolicies.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
     await this.registrar.load()
@@ -292,6 +297,7 @@ export class Engine {
   async reload(): Promise<void> {
     await this.dispatcher.reload()
     await this.ownedNumbers.reload()
+    await this.callerPolicies.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
     await this.registrar.reload()

@@ -7,6 +7,7 @@ import type {
   ChangedRows,
 } from '../schema/contracts/changed-rows.ts'
 import type { Changes, Details, Follower } from '../schema/changes/changes.ts'
+import type { PolicySource } from './call/identity/caller-policies.ts'
 import type { Ocs } from './charging/ocs.ts'
 import type { Engine } from './engine.ts'
 
@@ -98,6 +99,17 @@ export function followForEngine(changes: Changes, engine: Engine): void {
     intervalMs: NUMBERS_INTERVAL_MS,
     maxDetails: MAX_ROWS,
   })
+  const policies = (of: PolicySource): void =>
+    void changes.follow({
+      topics: [of],
+      reload: (details) => engine.callerPolicies.reload(changedOf(of, details)),
+      intervalMs: EXTENSIONS_INTERVAL_MS,
+      maxDetails: MAX_ROWS,
+    })
+  policies('extension')
+  policies('customer')
+  policies('dispatcher_set')
+  policies('carrier')
   changes.follow({ topics: ['routing_webhook'], reload: () => engine.routingWebhooks.reload() })
   routing('tenant', ['tenant', 'tenant_domain', 'tenant_number'])
   changes.follow({

@@ -24,6 +24,14 @@ import { data } from '../http/operation.ts'
 import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
 import { directions } from '../../schema/contracts/field-values.ts'
 
+const presentedCaller = z.strictObject({
+  number: z.string().describe('Empty: the call is anonymous, or refused.'),
+  asserted: z.string().describe('The number that the network is told. Empty: none is known.'),
+  private: z.boolean(),
+  attestation: z.enum(['A', 'B', 'C']),
+  why: z.string().describe('Why this number.'),
+})
+
 const candidate = z.strictObject({
   kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain', 'application']),
   uri: z.string(),
@@ -37,6 +45,9 @@ const candidate = z.strictObject({
     .nullable()
     .describe('Why nothing would be sent there, as a `denial_code`. Null: it is tried.'),
   withheld_text: z.string().nullable().describe('The same in a sentence, with what to do.'),
+  presented: presentedCaller
+    .nullable()
+    .describe('What it would be shown of the caller. Null: no rules say anything.'),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
     .nullable()
@@ -357,8 +368,9 @@ async function viewOf(
     set_id: setId,
     decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
-    candidates: candidates.map(({ minuteMicros: _, share, ...candidate }, index) => ({
+    candidates: candidates.map(({ minuteMicros: _, share, presented, ...candidate }, index) => ({
       ...candidate,
+      presented: presentedView(presented),
       withheld_text: storedDenialText(candidate.withheld, null),
       share: Math.round(share * 1_000) / 1_000,
       carrier_price_exact: decimalOrNull(costs[index]?.micros),
@@ -375,6 +387,12 @@ function numberView(row: Simulation['decidedByNumber'], asker: number | null) {
   if (row === null || (asker !== null && row.tenantId !== asker)) return null
   const { id, first: number, last } = row
   return { id, number, last_number: last === number ? null : last }
+}
+
+function presentedView(shown: Simulation['candidates'][number]['presented']) {
+  if (shown === null) return null
+  const { number, asserted, isPrivate, attestation, why } = shown
+  return { number, asserted, private: isPrivate, attestation, why }
 }
 
 export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
@@ -536,6 +554,7 @@ const exampleSimulation = {
       withheld: null,
       share: 1,
       withheld_text: null,
+      presented: null,
       carrier_price_exact: null,
       margin_exact: null,
     },

@@ -44,6 +44,15 @@ const attempt = z.strictObject({
   destination: z.string(),
   status: z.int(),
   reason: z.string(),
+  presented: z
+    .strictObject({
+      number: z.string().describe('Empty: the call was anonymous.'),
+      asserted: z.string().describe('The number that the network was told.'),
+      attestation: z.enum(['A', 'B', 'C']),
+      why: z.string().describe('Why this number.'),
+    })
+    .optional()
+    .describe('What it was shown of the caller. Absent: no rules said anything.'),
   start_stamp: moment,
   end_stamp: moment,
 })

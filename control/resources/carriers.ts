@@ -32,6 +32,7 @@ import {
   refuseForeignAddresses,
 } from './gateway-reach.ts'
 import { refuseOtherPayer } from './braked.ts'
+import { callerIdentity, refuseForeignCaller } from './caller-fields.ts'
 import { carrierMedia, mediaFields, stripHeaders } from './media-fields.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './dispatcher-sets.ts'
@@ -97,7 +98,7 @@ const numberRules = z.array(numberRule).max(maxNumberRules).default([])
 
 const shownRules = z.array(z.strictObject({ match: z.string(), replace: z.string() }))
 
-const callerIdModes = z.enum(['pass', 'fixed', 'pai'])
+const callerIdModes = z.enum(['pass', 'fixed', 'pai', 'policy'])
 
 const callerId = z
   .strictObject({
@@ -234,6 +235,7 @@ const fields = field.table({
       example: { mode: 'pass', value: null },
     },
   ),
+  caller_identity: callerIdentity,
   number_rules: field.of(
     {
       body: z.strictObject({ in: numberRules, out: numberRules }),
@@ -334,6 +336,7 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
     if (columns['customer_id'] !== null && carrier.payer === 'from_number')
       throw badReference('payer', 'is "from_number", but the carrier has a customer')
     await refuseWithoutCredentials(writing)
+    await refuseForeignCaller(store, scope, carrier, before)
     await refuseOtherCurrency(writing)
     const claimed = { ...carrier, auth: carrier.auth.type }
     const claims = carrier.gateways.map((gateway) => gatewayClaim(gateway, claimed))

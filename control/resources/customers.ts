@@ -20,6 +20,7 @@ import { currency, money as amount, numberOrUserName } from '../http/fields.ts'
 import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
+import { callerIdentity, ownNumber, refuseForeignCaller } from './caller-fields.ts'
 import { putNumbers, releaseNumbers } from './customer-numbers.ts'
 import { badReference } from './references.ts'
 import {
@@ -97,6 +98,11 @@ const fields = field.table(
         example: ['4930100'],
       },
     ),
+    default_number: field.optional(ownNumber, {
+      about: 'The number that its calls show outside, unless another one is said.',
+      example: '+4930100',
+    }),
+    caller_identity: callerIdentity,
     credit_limit: field.of(field.amount, {
       column: 'credit_limit_micros',
       default: 0,
@@ -199,6 +205,9 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     const own = before?.numbers ?? []
     const given = body.numbers ?? own
     await refuseForeignNumbers(store, scope, given, own)
+    await refuseForeignCaller(store, scope, body, before, [
+      ['default_number', body.default_number, before?.default_number],
+    ])
     await putNumbers(store, { customerId: id, tenantId, now: scope.now }, given)
     const money = await currencyOf(writing)
     if (before === undefined) {
@@ -224,6 +233,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   async follow({ ocs, engine }, { id }) {
     await ocs?.reloadCustomers({ of: 'customer', ids: [id] })
     await engine.reloadNumbers({ of: 'customer', ids: [id] })
+    await engine.reloadCallerPolicies([id])
   },
   beyond: worthMoney,
   described: {

@@ -5,6 +5,7 @@ import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { ApplicationRuns } from './application/application-runs.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
+import type { CallerIdentities } from './identity/caller-identities.ts'
 import type { IdentifyDeps, sourceOf } from './inbound/admission.ts'
 import type { RouteDeps } from './inbound/route.ts'
 import type { CallDeadlines } from './deadlines.ts'
@@ -22,6 +23,8 @@ export interface CallPorts extends RouteDeps {
   readonly deadlines: CallDeadlines
   /** Absent: this instance is the only one. */
   readonly otherInstances?: TransferInstances | undefined
+  /** Which number a call shows. Absent: no rules say anything. */
+  readonly identities?: Pick<CallerIdentities, 'decide'> | undefined
   /** Absent: the operator has no drachtio-srf application. */
   readonly applications?: ApplicationRuns | undefined
   /** Undefined: there are no media relays. */

@@ -21,6 +21,8 @@ import { type End, fault } from './cdr/end-reason.ts'
 import type { CallHooks } from './hooks/call-hooks.ts'
 import { inviteFor, withheld, withheldByVersion } from './dialing/outgoing-invite.ts'
 import type { LimitedDestination } from './inbound/route.ts'
+import { refusedIdentity } from './identity/caller-identities.ts'
+import type { IdentityDecision } from './identity/decide.ts'
 import type { LegGate, Legs } from './legs.ts'
 import type { Headers, LegCommand, LegEventData } from './signalling.ts'
 import type { HeaderFilter } from './sip-headers.ts'
@@ -60,7 +62,8 @@ export interface CallRunnerDeps
     CallWatchers,
     Pick<
       CallPorts,
-      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
+      | ('client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind')
+      | ('identities' | 'now' | 'log')
     > {
   readonly filter: HeaderFilter
   readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
@@ -311,7 +314,18 @@ export class CallRunner {
 
   #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
-    const { legId, candidate, invite, sdpOwner, isBranch, near } = command
+    const { legId, candidate, sdpOwner, isBranch, near } = command
+    const decided = this.#decide(command)
+    if (decided?.kind === 'refused')
+      return this.dispatch({
+        type: 'withheld',
+        legId,
+        why: decided.why,
+        end: refusedIdentity(decided.why),
+      })
+    const identity = decided?.identity
+    const invite = identity ? { ...command.invite, identity } : command.invite
+    if (identity) this.dispatch({ type: 'presented', legId, identity })
     const outgoing = inviteFor(candidate, invite, filter, isBranch)
     const refusal =
       withheld(candidate, outgoing, invite, this.#deps.gatewayBehind) ??
@@ -323,6 +337,15 @@ export class CallRunner {
     const facts = { sdpOwner, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }
     return this.#signalling.invite(legId, sent, near, facts)
+  }
+
+  /** Undefined: no rules say which number is shown. */
+  #decide({ legId, candidate, invite }: CommandOf<'invite'>): IdentityDecision | undefined {
+    const { identities, calls } = this.#deps
+    if (identities === undefined) return undefined
+    const { account = null, dialing } = calls.call(callUuidOf(legId)) ?? {}
+    const isEmergency = dialing?.isEmergency === true
+    return identities.decide(invite, candidate, { account, isEmergency })
   }
 
   /** A gate of media decides by itself. */

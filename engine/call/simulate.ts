@@ -3,8 +3,8 @@
  * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { CallTags } from '../../schema/contracts/call-record.ts'
-import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { OwnedNumber } from '../../schema/contracts/owned-numbers.ts'
+import type { Account, AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import {
   type CandidateOrder,
@@ -22,7 +22,7 @@ import { isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { FailedAttempt } from './call-machine/protocol.ts'
 import type { AttemptResult, Note } from './call-machine/state.ts'
 import type { End } from './cdr/end-reason.ts'
-import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
+import { type Callee, inviteFor, withheld } from './dialing/outgoing-invite.ts'
 import {
   authorizationOf,
   expectedDirection,
@@ -41,6 +41,8 @@ import {
   type RouteDeps,
   tenantOf,
 } from './inbound/route.ts'
+import { type CallerIdentities, refusedIdentity } from './identity/caller-identities.ts'
+import type { IdentityDecision } from './identity/decide.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import type { Headers } from './signalling.ts'
 import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
@@ -61,6 +63,8 @@ export interface SimulationDeps extends RouteDeps {
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
   readonly calls: ValidationDeps['calls']
   readonly filter: HeaderFilter
+  /** Which number a call shows; absent: no rules say anything. */
+  readonly identities?: Pick<CallerIdentities, 'decide'> | undefined
   /** The operator's own code; absent: there is none. */
   readonly hooks?: HookSources | undefined
   readonly log: Log
@@ -118,7 +122,7 @@ export async function simulate(
   const dialing = await dialingOf({ planned, decided }, invite, foreseen, deps, answers)
   const { candidates, attempts, end, order } = dialing
   return {
-    invite: decided.end ? undefined : firstInvite(decided.route, invite, deps),
+    invite: decided.end ? undefined : firstInvite(decided.route, invite, presenting(decided, deps)),
     attempts,
     tags: hooked?.effects.tags ?? {},
     isToBeRecorded: hooked?.effects.isToBeRecorded,
@@ -195,6 +199,7 @@ function hookShown(
 
 const refusedByHook = (end: End, { origin }: IncomingInvite): Decision => ({
   end,
+  account: null,
   route: undefined,
   direction: expectedDirection(origin),
   isEmergency: false,
@@ -241,6 +246,8 @@ interface Decision {
   readonly direction: Simulation['direction']
   readonly isEmergency: boolean
   readonly payment: SimulatedPayment
+  /** Absent: nobody is asked to pay. */
+  readonly account: Account | null
 }
 
 /**
@@ -269,7 +276,7 @@ function decide(
       { ...invite, isEmergency, isRouted: plan.route?.kind === 'candidates' || isSentElsewhere },
       { ...routes, calls: deps.calls },
     ) ?? full
-  const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
+  const early = { direction, isEmergency, payment: { kind: 'not_asked' }, account: null } as const
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
   if (plan.route) return { ...early, end: undefined, route: plan.route, payment: { kind: 'free' } }
@@ -284,7 +291,7 @@ function decide(
   const account = foreseen && 'account' in foreseen.verdict ? foreseen.verdict.account : null
   const route = routeCall(invite, account, routes)
   const end = route.kind === 'refused' ? route.end : undefined
-  return { ...early, direction: route.direction, payment, end, route }
+  return { ...early, direction: route.direction, payment, account, end, route }
 }
 
 function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
@@ -297,12 +304,13 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
 
 /** `planned`: before a hook has changed the order of its candidates. */
 async function dialingOf(
-  { planned, decided: { route } }: Readonly<Record<'planned' | 'decided', Decision>>,
+  { planned, decided }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
   { routes, sharesOf, order }: ForeseenRoutes,
-  { filter }: SimulationDeps,
+  deps: SimulationDeps,
   answers: readonly [AnswerOf, AskAttempt | undefined],
 ): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {
+  const { route } = decided
   if (route?.kind !== 'candidates')
     return { candidates: [], attempts: [], end: undefined, notes: [], order: 'fixed' }
   const all = planned.route?.kind === 'candidates' ? planned.route.candidates : []
@@ -313,7 +321,7 @@ async function dialingOf(
     route.candidates,
     isByHook ? new Map([[first, 1]]) : shares,
     invite,
-    { ...routes, filter },
+    presenting(decided, deps),
     ...answers,
   )
   return { ...dialing, order: order(all, shares) }
@@ -495,8 +503,8 @@ interface ForeseenDialing {
 async function foreseeDialing(
   destinations: readonly CallDestination[],
   shares: ReadonlyMap<CallDestination, number>,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
   ...answers: readonly [AnswerOf, AskAttempt | undefined]
 ): Promise<ForeseenDialing> {
   const judged = destinations.map((destination) => ({
@@ -505,6 +513,7 @@ async function foreseeDialing(
   }))
   const candidates = judged.map(({ destination, withheld: result }) => ({
     ...candidateView(destination),
+    presented: presentedTo(destination, invite, deps),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
   }))
@@ -513,11 +522,47 @@ async function foreseeDialing(
   return { candidates, attempts, end, notes }
 }
 
+/** What decides about the INVITEs of a call. */
+interface SentInvites extends Pick<SimulationDeps, 'filter' | 'gatewayBehind'> {
+  readonly decide: (
+    callee: Callee | CallDestination,
+    invite: IncomingInvite,
+  ) => IdentityDecision | undefined
+}
+
+type PresentingDeps = Pick<SimulationDeps, 'filter' | 'gatewayBehind' | 'identities'>
+
+const presenting = (
+  { account, isEmergency }: Pick<Decision, 'account' | 'isEmergency'>,
+  { filter, gatewayBehind, identities }: PresentingDeps,
+): SentInvites => ({
+  filter,
+  gatewayBehind,
+  decide: (callee, invite) => identities?.decide(invite, callee, { account, isEmergency }),
+})
+
+const identified = (invite: IncomingInvite, decided?: IdentityDecision): IncomingInvite =>
+  decided?.kind === 'presented' ? { ...invite, identity: decided.identity } : invite
+
+function presentedTo(
+  destination: CallDestination,
+  invite: IncomingInvite,
+  { decide }: SentInvites,
+): SimulatedCandidate['presented'] {
+  const decided = decide(destination, invite)
+  if (decided === undefined) return null
+  if (decided.kind === 'refused') return { ...nothingShown, why: decided.why }
+  const { number, asserted, isPrivate, attestation, why } = decided.identity
+  return { number, asserted, isPrivate, attestation, why }
+}
+
+const nothingShown = { number: '', asserted: '', isPrivate: true, attestation: 'C' } as const
+
 /** How an attempt ends without an INVITE; undefined: one is sent. */
 function resultWithout(
   destination: CallDestination,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): AttemptResult | undefined {
   if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
@@ -525,13 +570,14 @@ function resultWithout(
 
 function firstInvite(
   route: Route | undefined,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): SimulatedInvite | undefined {
   const destinations = route?.kind === 'candidates' ? route.candidates : []
   const first = destinations.find((each) => resultWithout(each, invite, deps) === undefined)
   if (first === undefined) return undefined
-  if (first.kind !== 'extension') return inviteFor(first, invite, deps.filter)
+  if (first.kind !== 'extension')
+    return inviteFor(first, identified(invite, deps.decide(first, invite)), deps.filter)
   const { phones, voicemail } = first
   const callee = phones.find((each) => withheldFrom(each, invite, deps) === undefined) ?? voicemail
   return callee && inviteFor(callee, invite, deps.filter, phones.length > 1)
@@ -539,8 +585,8 @@ function firstInvite(
 
 function withheldPhones(
   extension: ExtensionDestination,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): AttemptResult | undefined {
   const { phones, voicemail } = extension
   const results = phones.map((phone) => withheldFrom(phone, invite, deps))
@@ -553,13 +599,17 @@ function withheldPhones(
 
 function withheldFrom(
   callee: Callee,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): AttemptResult | undefined {
+  const decided = deps.decide(callee, invite)
+  if (decided?.kind === 'refused')
+    return { kind: 'withheld', end: refusedIdentity(decided.why) }
+  const sent = identified(invite, decided)
   const refusal = withheld(
     callee,
-    inviteFor(callee, invite, deps.filter),
-    invite,
+    inviteFor(callee, sent, deps.filter),
+    sent,
     deps.gatewayBehind,
   )
   return refusal && { kind: 'withheld', end: refusal.end }
@@ -568,7 +618,7 @@ function withheldFrom(
 const codeOf = (result: AttemptResult): string =>
   result.kind === 'withheld' ? result.end.code : 'extension_unregistered'
 
-type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld'>
+type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld' | 'presented'>
 
 const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
 

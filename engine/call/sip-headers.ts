@@ -119,6 +119,11 @@ export class HeaderFilter {
     this.#rules = rules
   }
 
+  /** Our host and port. */
+  get ownHost(): string {
+    return this.#rules.ownHost()
+  }
+
   invite(headers: Headers): Headers {
     return this.#pass(headers, inviteHeaders, offeredOptions)
   }

@@ -42,7 +42,7 @@ export interface CarrierAuth {
 export type RewriteNumber = (number: string) => string
 
 export interface CallerIdRule {
-  readonly mode: 'pass' | 'fixed' | 'pai'
+  readonly mode: 'pass' | 'fixed' | 'pai' | 'policy'
   readonly value: string | null
 }
 

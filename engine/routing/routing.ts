@@ -340,6 +340,11 @@ export class Routing {
     return !isName(calledNumber) && this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
   }
 
+  /** Whether the platform has listed the number for this tenant. */
+  ownsNumber(tenantId: number, number: string): boolean {
+    return this.#tenancy.ownsNumber(tenantId, number)
+  }
+
   /**
    * The numbers by which a call is priced and guarded, of what gateways would get of the one that a
    * caller dials. Empty: that one alone.

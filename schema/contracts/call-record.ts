@@ -1,4 +1,5 @@
 /** The record of an ended call, and the part of it that is known while the call goes on. */
+import type { PresentedIdentity } from './caller-identity.ts'
 import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
 
 /**
@@ -8,9 +9,17 @@ export interface Attempt {
   readonly destination: string
   readonly status: number
   readonly reason: string
+  /** What it was shown of the caller; absent: no rules said anything. */
+  readonly presented?: PresentedCaller | undefined
   readonly startedAt: number
   readonly endedAt: number
 }
+
+/** A part of the decision about the caller of an attempt (`PresentedIdentity`). */
+export type PresentedCaller = Pick<
+  PresentedIdentity,
+  'number' | 'asserted' | 'attestation' | 'why'
+>
 
 /** The money that a refused call needed, and the money that there was. Neither is charged. */
 export interface MoneyLack {

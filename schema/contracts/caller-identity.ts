@@ -60,4 +60,6 @@ export interface PresentedIdentity {
   readonly attestation: Attestation
   /** The number that forwards, where the first caller is shown. */
   readonly divertedBy?: string | undefined
+  /** Why it forwards (RFC 5806 §4). Absent: not known. */
+  readonly diversionReason?: string | undefined
 }

@@ -51,6 +51,11 @@ const denials = {
     advice: 'remove the guard if the call is meant, or wait until it expires',
     tools: 'list_spend_guards shows it, with its reason. remove_spend_guard takes it off.',
   },
+  caller_id_forbidden: {
+    why: 'The caller may not present the number',
+    advice: 'give the customer the number, or change caller_identity of its rules',
+    tools: 'simulate_call shows which number would be presented, and why.',
+  },
   unknown_caller: {
     why: 'The calling number belongs to no customer, so nobody pays',
     advice: 'give the number to a customer, or set the customer of the extension or carrier',

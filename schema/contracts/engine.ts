@@ -15,6 +15,7 @@ import type {
   TestCallRequest,
 } from './calls.ts'
 import type { ChangedNumbers, ChangedRouting } from './changed-rows.ts'
+import type { PresentedIdentity } from './caller-identity.ts'
 import type { OwnedNumber, OwnedNumbers } from './owned-numbers.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { DnsAnswers } from './gateways.ts'
@@ -119,6 +120,8 @@ export interface EnginePort {
    * them. Resolves, when they apply, with the customers that own the changed rows, or did so.
    */
   reloadNumbers(changed?: ChangedNumbers): Promise<readonly number[]>
+  /** Reads the rules about callers of customers from the database again. */
+  reloadCallerPolicies(customerIds: readonly number[]): Promise<void>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot
@@ -572,7 +575,15 @@ export interface SimulatedCandidate {
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
   readonly withheld: string | null
+  /** What it would be shown of the caller; null: no rules say anything. */
+  readonly presented: SimulatedCaller | null
 }
+
+/** A part of the decision about the caller; `number` is empty for a call that is refused. */
+export type SimulatedCaller = Pick<
+  PresentedIdentity,
+  'number' | 'asserted' | 'isPrivate' | 'attestation' | 'why'
+>
 
 /**
  * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of

@@ -10,6 +10,7 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
+import * as callerIdentity from './caller-identity.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
@@ -95,6 +96,7 @@ export const migrations: readonly Migration[] = [
     sql: phoneNumbers.sql,
     forServer: phoneNumbers.forServer,
   },
+  { version: 6, name: 'caller-identity', sql: callerIdentity.sql },
 ]
 
 export const newestVersion = migrations.length

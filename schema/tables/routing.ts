@@ -31,6 +31,8 @@ interface DispatcherSetTable extends MediaRulesColumns {
   spy_uri: string | null
   /** A tenant has written `voicemail_uri` or `spy_uri`. */
   is_by_tenant: Defaulted<Flag>
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   created_at: number
   updated_at: number
 }
@@ -71,8 +73,10 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   auth_from_user: string | null
   auth_from_domain: string | null
   auth_expires_seconds: number | null
-  caller_id_mode: Defaulted<'pass' | 'fixed' | 'pai'>
+  caller_id_mode: Defaulted<'pass' | 'fixed' | 'pai' | 'policy'>
   caller_id_value: string | null
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   /** JSON `{in: [{match, replace}], out: […]}`. */
   number_rules: Defaulted<string>
   media: Defaulted<MediaPolicy>

@@ -78,6 +78,10 @@ export interface CustomerTable {
   max_daily_spend_micros: Defaulted<number>
   max_call_seconds: Defaulted<number>
   low_balance_micros: Defaulted<number>
+  /** The number that its calls show unless rules say another one. */
+  default_number: string | null
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   created_at: number
   updated_at: number
 }
@@ -115,6 +119,10 @@ interface CustomerNumberView {
 
 interface ExtensionTable extends MediaRulesColumns {
   id: Id
+  /** The number that its calls show outside. */
+  caller_number: string | null
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   tenant_id: number
   domain: string
   extension: string

@@ -5,6 +5,7 @@ import type { TransferInstances } from '../../engine/call/transfer/other-instanc
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
 import type { DialogWayDeps } from '../../engine/call/dialog-way.ts'
 import type { CallDeadlines } from '../../engine/call/deadlines.ts'
+import type { CallerIdentities } from '../../engine/call/identity/caller-identities.ts'
 import type { HookSources } from '../../engine/call/hooks/call-hooks.ts'
 import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
@@ -81,6 +82,8 @@ export interface CallRigOptions {
   readonly registrar?: Registrar
   /** The operator's own code. Default: there is none. */
   readonly hooks?: HookSources
+  /** Which number a call shows. Default: no rules say anything. */
+  readonly identities?: Pick<CallerIdentities, 'decide'>
   /** No call goes past an application that should be there. */
   readonly applicationMustAnswer?: boolean
 }

@@ -250,6 +250,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     deadlines,
     mediaGate: media?.gate,
     hooks: options.hooks,
+    identities: options.identities,
     otherInstances: options.otherInstances,
     applications,
     onInstanceSilent: (name) => void silent.push(name),

@@ -102,6 +102,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     reloadRouting: () => Promise.resolve(),
     ownedNumbers: { find: () => undefined, isOwned: () => false },
     reloadNumbers: () => Promise.resolve([]),
+    reloadCallerPolicies: () => Promise.resolve(),
     lookUp: () => Promise.resolve({ gatewayLedTo: () => undefined, addressesOf: () => [] }),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
     routingWebhooks: {

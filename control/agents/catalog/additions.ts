@@ -1,6 +1,7 @@
 /** Tools that add what a call lacks: a rate for its number, or a customer for its caller. */
 import { z } from 'zod'
 import { rangeOf } from '../../../schema/rules/number-ranges.ts'
+import { all } from '../../../schema/sql/query.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { fieldsOf, type Json, pick } from '../../changes/kinds.ts'
 import { badRequest, conflict } from '../../http/api-error.ts'

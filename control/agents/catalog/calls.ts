@@ -187,6 +187,7 @@ export const simulateCall = defineTool({
         route: nullable,
         share: z.number(),
         withheld: nullable,
+        presented: z.object({ number: z.string(), why: z.string() }).nullable(),
         carrier_price_exact: nullable.describe('The cost of one minute.'),
         margin_exact: nullable.describe('Price of one minute less that cost.'),
       }),

@@ -127,6 +127,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'attend':
       return beginAttended(ctx, event)
     case 'withheld':
+    case 'presented':
     case 'probed':
     case 'holderLost':
     case 'applicationLost':
@@ -314,7 +315,9 @@ function onAttemptEvent(
   event: Extract<
     MachineEvent,
     {
-      readonly type: 'withheld' | 'probed' | 'holderLost' | 'applicationLost' | 'forwardDecided'
+      readonly type:
+        | ('withheld' | 'presented' | 'probed' | 'holderLost')
+        | ('applicationLost' | 'forwardDecided')
     }
   >,
 ): void {
@@ -324,6 +327,7 @@ function onAttemptEvent(
   if (!call) return undefined
   if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
+  if (event.type === 'presented') return void (attempt.presented = event.identity)
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
   if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
   if (event.type === 'applicationLost') return lostApplication(ctx, call, attempt)

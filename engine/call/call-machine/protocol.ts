@@ -3,6 +3,7 @@ import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { End, CallRefusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
 import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { CallTags } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
@@ -65,6 +66,8 @@ export type MachineEvent =
       readonly why: string
       readonly end: CallRefusal
     }
+  /** What is decided about the caller, for this destination. */
+  | { readonly type: 'presented'; readonly legId: string; readonly identity: PresentedIdentity }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
   /**

@@ -3,6 +3,7 @@
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
 import type { Attempt as AttemptRecord, CallTags } from '../../../schema/contracts/call-record.ts'
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Direction } from '../../../schema/contracts/field-values.ts'
@@ -147,6 +148,8 @@ export interface InviteAttempt {
   /** The descriptions before the answer: one for each early dialog. */
   early?: readonly EarlyDialog[]
   result?: AttemptResult | undefined
+  /** What the destination is shown of the caller; absent: no rules say anything. */
+  presented?: PresentedIdentity | undefined
   /** The instance to which the INVITE goes. */
   readonly holder?: string | undefined
   /** The run of that instance which has the call; absent: it is not known. */

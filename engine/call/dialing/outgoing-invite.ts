@@ -1,4 +1,5 @@
 /** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { SpySide } from '../../../schema/contracts/calls.ts'
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../../schema/sip/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
@@ -18,6 +19,8 @@ import {
   withoutAlerts,
   withoutHeaders,
 } from '../sip-headers.ts'
+import { type KnownFirstCaller, wantsPrivacy } from '../identity/claim.ts'
+import { presentIdentity } from '../identity/present.ts'
 import type { Sender } from '../../../schema/contracts/gateways.ts'
 import { senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
@@ -155,6 +158,10 @@ export interface OutgoingCall {
   readonly isSecure?: boolean
   /** Absent: no INVITE has begun the call. */
   readonly received?: OriginalInvite
+  /** What is decided about the caller for this destination. Absent: no rules say anything. */
+  readonly identity?: PresentedIdentity | undefined
+  /** Who called first. Absent: nobody has forwarded or transferred the call. */
+  readonly firstCaller?: KnownFirstCaller | undefined
 }
 
 /** The SIP server replaces this host by its own address, also in P-Asserted-Identity. */
@@ -201,6 +208,7 @@ function composeInvite(
   if (candidate.kind === 'application') return askingInvite(candidate, invite, headers)
   if (candidate.kind === 'domain') {
     if (wantsPrivacy(invite)) hideIdentities(headers)
+    presentDecided(invite, {}, filter, headers)
     const place = candidate.uri.slice('sip:'.length)
     const [host = ''] = place.split(';', 1)
     const uri = invite.calledUser === '' ? candidate.uri : `sip:${invite.calledUser}@${place}`
@@ -209,7 +217,8 @@ function composeInvite(
     return { uri, nextHop: candidate.uri, headers, credentials: undefined }
   }
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
-  else presentCaller(candidate, invite, headers)
+  else if (!presentDecided(invite, candidate, filter, headers))
+    presentCaller(candidate, invite, headers)
 
   const user = candidate.kind === 'node' ? invite.calledUser : escapeUser(candidate.number)
   const address = `${user}@${candidate.uri.slice('sip:'.length)}`
@@ -291,13 +300,24 @@ function insideInvite(
   return { uri, nextHop: uri, headers, credentials: undefined }
 }
 
-/** RFC 3325 §7: a caller that asks for privacy is known to the network, and not to the phone. */
-export const wantsPrivacy = ({ from, headers }: Pick<OutgoingCall, 'from' | 'headers'>): boolean =>
-  isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
-
 function hideIdentities(headers: Headers): void {
   delete headers['p-asserted-identity']
   delete headers['remote-party-id']
+}
+
+/** Writes what the rules of the caller's identity say. False: that is left to `caller_id`. */
+function presentDecided(
+  { identity, calledUser }: OutgoingCall,
+  gateway: Partial<Pick<GatewayCandidate, 'callerId' | 'auth' | 'number'>>,
+  filter: HeaderFilter,
+  headers: Headers,
+): boolean {
+  if (identity === undefined) return false
+  const calledNumber = gateway.number ?? calledUser
+  const { callerId, auth } = gateway
+  const { ownHost } = filter
+  presentIdentity(identity, { callerId, auth, calledNumber, ownHost }, headers)
+  return gateway.callerId?.mode !== 'fixed'
 }
 
 /** Writes the caller as the carrier wants it: `caller_id` (SPECIFICATION.md §4.7). */

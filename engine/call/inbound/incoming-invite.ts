@@ -1,6 +1,7 @@
 /** Reads an INVITE, once. */
 import { readNumber } from '../../../schema/rules/numbers.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
+import { wantsPrivacy } from '../identity/claim.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import {
@@ -35,6 +36,8 @@ export interface CallStart {
    * audio.
    */
   readonly isRecordedElsewhere?: boolean
+  /** The caller does not want to be shown. */
+  readonly isPrivate?: true
   /** The run of the application that calls. */
   readonly applicationRun?: number | undefined
   /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
@@ -174,6 +177,7 @@ export function startOf(
     calledNumber: detachString(invite.calledNumber),
     sourceAddress,
     startedAt,
+    ...(wantsPrivacy(invite) && { isPrivate: true as const }),
   }
 }
 

@@ -121,12 +121,11 @@ const pricesOf = (candidates: readonly CallDestination[]) =>
     return [{ carrier, price: price && moneyToDecimal(price.minuteMicros) }]
   })
 
-const readAttempt = ({ endedAt: at, destination, status, reason }: Attempt): TraceEntry => ({
-  kind: 'decision',
-  at,
-  what: 'tried',
-  detail: { destination, status, reason },
-})
+const readAttempt = (attempt: Attempt): TraceEntry => {
+  const { endedAt: at, destination, status, reason, presented } = attempt
+  const detail = { destination, status, reason, ...(presented && { presented }) }
+  return { kind: 'decision', at, what: 'tried', detail }
+}
 
 function endOf(record: CallRecord): TraceEntry {
   const { endedAt: at, disposition, sipCode, hangupBy, hangupCause, denialCode, billsec } = record

@@ -41,6 +41,7 @@ const answer: Simulation = {
       minuteMicros: 100_000,
       share: 1 / 3,
       withheld: null,
+      presented: null,
     },
   ],
   order: 'drawn',

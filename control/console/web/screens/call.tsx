@@ -294,14 +294,27 @@ function Attempts({ attempts }: { attempts: CallRecordView['attempts'] }) {
     <>
       <h2>Attempts</h2>
       <ol>
-        {attempts.map(({ destination, status, reason, start_stamp: start, end_stamp: end }) => (
-          <li key={`${start} ${destination}`}>
-            <time dateTime={start}>{clockText(start)}</time> <Text value={destination} max={100} />
-            {': '}
-            {answerText(status, reason)}{' '}
-            <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>
-          </li>
-        ))}
+        {attempts.map((attempt) => {
+          const { destination, status, reason, start_stamp: start, end_stamp: end } = attempt
+          const { presented } = attempt
+          return (
+            <li key={`${start} ${destination}`}>
+              <time dateTime={start}>{clockText(start)}</time>{' '}
+              <Text value={destination} max={100} />
+              {': '}
+              {answerText(status, reason)}{' '}
+              <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>
+              {presented && (
+                <small>
+                  {', shown '}
+                  <Text value={presented.number || 'anonymous'} max={64} />
+                  {': '}
+                  <Text value={presented.why} max={200} />
+                </small>
+              )}
+            </li>
+          )
+        })}
       </ol>
     </>
   )

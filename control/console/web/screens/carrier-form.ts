@@ -5,6 +5,7 @@
 import type { Carrier } from '../api/views.ts'
 import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
+import { callerForm } from './caller-form.ts'
 import { mediaForm } from './media-form.ts'
 
 const use = (path: string, one: string): Use<Carrier & { readonly id: number }> => ({
@@ -48,6 +49,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       'max_cps',
       'caller_id.mode',
       'caller_id.value',
+      ...callerForm.names,
       ...mediaForm.names,
       'strip_headers',
       'preset',
@@ -71,6 +73,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
     },
     labels: {
       ...mediaForm.labels,
+      ...callerForm.labels,
       direction: 'Calls',
       'auth.type': 'The carrier knows us',
       'auth.username': 'User name',
@@ -102,6 +105,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
     },
     hints: {
       ...mediaForm.hints,
+      ...callerForm.hints,
       'auth.type': '',
       'auth.username': 'As the carrier gave it.',
       'auth.password': 'It is not shown again. In a change, empty leaves it as it is.',
@@ -127,6 +131,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
     },
     words: {
       ...mediaForm.words,
+      ...callerForm.words,
       direction: { both: 'from it and to it', in: 'only from it', out: 'only to it' },
       'auth.type': {
         ip: 'by our address',
@@ -141,6 +146,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
         pass: 'as the caller sends it',
         fixed: 'always the same',
         pai: 'in P-Asserted-Identity',
+        policy: 'as the rules below say',
       },
       preset: {
         '': 'a usual carrier',

@@ -242,6 +242,14 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                 <td class="figure">{Math.round(each.share * 100)} %</td>
                 <td>
                   {each.withheld === null ? 'yes' : `no: ${each.withheld_text ?? each.withheld}`}
+                  {each.presented !== null && (
+                    <>
+                      {', shown '}
+                      <Text value={each.presented.number || 'anonymous'} />
+                      {': '}
+                      <Text value={each.presented.why} max={200} />
+                    </>
+                  )}
                 </td>
               </tr>
             ))}

@@ -2,6 +2,7 @@ import type Srf from 'drachtio-srf'
 import { expect, test } from 'vitest'
 import { startApplicationRig } from '../../../support/application-rig.ts'
 import { extensionRecord } from '../../call/steps.ts'
+import { numbersOf, RiggedRules } from '../../../support/caller-rules.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import { sdp, type Leg, type SipPeer } from '../../../support/sip-peer.ts'
@@ -339,4 +340,37 @@ test('a request from the place of the application without its secret is refused'
   const faked = ['X-Tollgate-Application: a guess']
   caller.request('INVITE', caller.leg(rig.uri('1555')), { headers: faked })
   await caller.next('403 INVITE')
+})
+
+test('a call of an application shows no number that who pays does not own', async () => {
+  const { identities } = new RiggedRules()
+  const { own, strangers } = numbersOf
+  const rig = await startApplicationRig(
+    onInvite(async (request, response) => {
+      const uri = `sip:1555@127.0.0.1:${rig.server.listeners[0]?.port ?? 0}`
+      const headers = {
+        From: `"Bank" <sip:${strangers}@bank.example>`,
+        'P-Asserted-Identity': `<sip:${strangers}@bank.example>`,
+        Diversion: `<sip:${strangers}@bank.example>`,
+      }
+      await request.srf.createUAC(uri, { headers, localSdp: sdp('offer') }).catch(() => undefined)
+      response.send(486)
+    }),
+    { identities },
+  )
+  const carrier = await rig.caller()
+  const to = { uri: `sip:127.0.0.1:${carrier.port};transport=udp`, host: '127.0.0.1' }
+  const callerId = { mode: 'policy', value: null } as const
+  rig.answers.outbound = {
+    kind: 'gateways',
+    isEmergency: false,
+    gateways: [gateway({ ...to, callerId })],
+  }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+  const { caller } = await place(rig)
+  const invite = await carrier.next('INVITE')
+  carrier.reply(invite, 486, { tag: 'c' })
+  await caller.next('486 INVITE')
+  expect(invite.get('From')).toContain(own)
+  expect(invite.text.split('\r\n\r\n')[0]).not.toContain(strangers.slice(1))
 })
