@@ -562,6 +562,16 @@ export interface SimulatedCandidate {
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
   readonly withheld: string | null
+  /** The INVITE that it would get; null: several phones, or the carrier of somebody else. */
+  readonly invite: SimulatedInvite | null
+  /** Numbers of the carrier's header rules that have changed it. */
+  readonly ruledBy: readonly number[]
+}
+
+/** Request-URI and headers of an INVITE, without those of the SIP server. */
+export interface SimulatedInvite {
+  readonly uri: string
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /**

@@ -10,6 +10,7 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
+import * as headerRules from './header-rules.ts'
 import * as openPayments from './open-payments.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 
@@ -88,6 +89,7 @@ export const migrations: readonly Migration[] = [
     sql: routingWebhooks.sql,
     forServer: routingWebhooks.forServer,
   },
+  { version: 5, name: 'header-rules', sql: headerRules.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -187,6 +187,7 @@ export const simulateCall = defineTool({
         route: nullable,
         share: z.number(),
         withheld: nullable,
+        ruled_by: z.array(z.int()).describe('Header rules of the carrier that change its INVITE.'),
         carrier_price_exact: nullable.describe('The cost of one minute.'),
         margin_exact: nullable.describe('Price of one minute less that cost.'),
       }),
