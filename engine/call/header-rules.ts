@@ -107,8 +107,16 @@ function write({ rule, header }: CompiledRule, value: string | undefined, draft:
   const name = Object.keys(headers).find((each) => each.toLowerCase() === header)
   if (value === undefined) {
     if (name !== undefined) delete headers[name]
-  } else headers[name ?? spelledHeader(rule)] = value
+  } else headers[name ?? spelledHeader(rule)] = withOwnHost(header, value, draft.facts)
 }
+
+/** The SIP server puts our address into these by itself. */
+const byServer: ReadonlySet<string> = new Set(['from', 'to', 'p-asserted-identity'])
+
+const withOwnHost = (header: string, value: string, { ownHost }: RuleFacts): string =>
+  ownHost === undefined || byServer.has(header)
+    ? value
+    : value.replace(/@localhost(?=[;>?,\s]|$)/gi, () => `@${ownHost}`)
 
 /** A line break would begin another header; an address that nobody can read is none. */
 function isSound(header: string, value: string): boolean {
