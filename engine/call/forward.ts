@@ -120,7 +120,7 @@ export function forwardOut(
   const callUuid = deps.newUuid()
   const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
   // The headers that a hook has set are of the forwarded call.
-  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller, added: undefined }
+  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller, ...ofReceived }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
     start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
@@ -135,6 +135,9 @@ export function forwardOut(
   deps.dispatch({ type: 'forwardStarted', callUuid: call.start.callUuid, to })
   void dialForward(forwarded, invite, deps).catch(onFault(forwarded, deps))
 }
+
+/** What was made of the INVITE that the forwarded call has received. */
+const ofReceived = { added: undefined, ruled: undefined }
 
 async function dialForward(call: LiveCall, invite: IncomingInvite, deps: CallDeps): Promise<void> {
   const asking = askInvite(call, invite, { kind: 'forward' }, deps)

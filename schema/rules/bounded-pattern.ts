@@ -244,18 +244,18 @@ const same = (character: string): Test => {
   return (code) => code === wanted
 }
 
-const by =
-  (known: RegExp): Test =>
-  (code) =>
-    known.test(String.fromCharCode(code))
+const digit: Test = (code) => code >= 0x30 && code <= 0x39
+const word: Test = (code) =>
+  digit(code) || code === 0x5f || (code >= 0x61 && code <= 0x7a) || (code >= 0x41 && code <= 0x5a)
+const blank: Test = (code) => /\s/.test(String.fromCharCode(code))
 
 const classes: Readonly<Record<string, Test>> = {
-  d: (code) => code >= 0x30 && code <= 0x39,
-  D: (code) => code < 0x30 || code > 0x39,
-  w: by(/\w/),
-  W: by(/\W/),
-  s: by(/\s/),
-  S: by(/\S/),
+  d: digit,
+  D: (code) => !digit(code),
+  w: word,
+  W: (code) => !word(code),
+  s: blank,
+  S: (code) => !blank(code),
 }
 
 /** Whether a tree takes a character at least, and repeats nothing a varying number of times. */
@@ -334,13 +334,6 @@ function emitRepeat(
     else split.second = program.length
 }
 
-/** Where the match goes on, or (`slot`) what a group held before this way was tried. */
-interface Pending {
-  readonly step: number
-  readonly at: number
-  readonly slot?: number
-}
-
 function search(program: readonly Step[], groups: number, text: string): BoundedMatch | undefined {
   if (text.length > maxMatchedLength) return undefined
   // A step that has failed at a character fails there again, whatever came before it.
@@ -358,6 +351,10 @@ function search(program: readonly Step[], groups: number, text: string): Bounded
   return undefined
 }
 
+/**
+ * `pending` holds pairs: a step and the character where the match goes on, or (below zero) a slot
+ * and what it held before this way was tried. Objects would take four times as long.
+ */
 function runFrom(
   program: readonly Step[],
   text: string,
@@ -365,35 +362,37 @@ function runFrom(
   tried: Uint8Array,
   saved: Int16Array,
 ): boolean {
-  const pending: Pending[] = [{ step: 0, at: start }]
-  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
-    if (next.slot !== undefined) {
-      saved[next.slot] = next.at
+  const width = text.length + 1
+  const pending: number[] = [0, start]
+  while (pending.length > 0) {
+    let at = pending.pop() ?? 0
+    let index = pending.pop() ?? 0
+    if (index < 0) {
+      saved[-1 - index] = at
       continue
     }
-    let { step, at } = next
     for (;;) {
-      const place = step * (text.length + 1) + at
+      const place = index * width + at
       if (tried[place] === 1) break
       tried[place] = 1
-      const now = program[step]
-      if (now === undefined) break
-      if (now.kind === 'found') return true
-      if (now.kind === 'one') {
-        if (at >= text.length || !now.test(text.charCodeAt(at))) break
+      const step = program[index]
+      if (step === undefined) break
+      if (step.kind === 'one') {
+        if (at >= text.length || !step.test(text.charCodeAt(at))) break
         at += 1
-        step += 1
-      } else if (now.kind === 'edge') {
-        if (at !== (now.at === 'start' ? 0 : text.length)) break
-        step += 1
-      } else if (now.kind === 'save') {
-        pending.push({ step: 0, at: saved[now.slot] ?? -1, slot: now.slot })
-        saved[now.slot] = at
-        step += 1
-      } else if (now.kind === 'jump') step = now.to
+        index += 1
+      } else if (step.kind === 'split') {
+        pending.push(step.second, at)
+        index = step.first
+      } else if (step.kind === 'jump') index = step.to
+      else if (step.kind === 'save') {
+        pending.push(-1 - step.slot, saved[step.slot] ?? -1)
+        saved[step.slot] = at
+        index += 1
+      } else if (step.kind === 'found') return true
       else {
-        pending.push({ step: now.second, at })
-        step = now.first
+        if (at !== (step.at === 'start' ? 0 : text.length)) break
+        index += 1
       }
     }
   }

@@ -14,7 +14,7 @@ export const maxHeaderRules = 64
 /** Characters of a value as it is written. */
 export const maxRuleValueLength = 256
 /** Steps of all patterns of a carrier together: they bound what its rules cost a call. */
-export const maxPatternSteps = 2_048
+export const maxPatternSteps = 1_024
 const maxNameLength = 64
 
 export const ruleDirections = ['in', 'out'] as const

@@ -3,7 +3,7 @@ import { readNumber } from '../../../schema/rules/numbers.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
-import { ruledRequest } from './ruled-request.ts'
+import { type RuledRequest, ruledRequest } from './ruled-request.ts'
 import { callerVerstat, isVerifier, numberParameters } from './number-parameters.ts'
 import {
   calledOf,
@@ -49,7 +49,7 @@ export interface IncomingInvite extends OutgoingCall, RouteQuestion {
   /** Why the called party is not a number. Undefined: it is a number, or empty. */
   readonly irregular?: Irregular | undefined
   /** Header rules of its carrier have changed it. */
-  readonly ruled?: { readonly carrier: string; readonly rules: readonly number[] }
+  readonly ruled?: RuledRequest['ruled'] | undefined
 }
 
 export type InviteReader = Pick<
