@@ -44,6 +44,16 @@ const candidate = z.strictObject({
     .string()
     .nullable()
     .describe('Why nothing would be sent there, as a `denial_code`. Null: it is tried.'),
+  invite: z
+    .strictObject({ uri: z.string(), headers: z.record(z.string(), z.string()) })
+    .nullable()
+    .describe(
+      'The INVITE that it would get, after the header rules of its carrier; the SIP server adds ' +
+        'its own headers. Null: an extension, or the carrier of somebody else.',
+    ),
+  ruled_by: z
+    .array(z.int())
+    .describe('Numbers of the header rules that have changed it; the first one is 1.'),
   withheld_text: z.string().nullable().describe('The same in a sentence, with what to do.'),
   presented: presentedCaller
     .nullable()
@@ -368,14 +378,18 @@ async function viewOf(
     set_id: setId,
     decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
-    candidates: candidates.map(({ minuteMicros: _, share, presented, ...candidate }, index) => ({
-      ...candidate,
-      presented: presentedView(presented),
-      withheld_text: storedDenialText(candidate.withheld, null),
-      share: Math.round(share * 1_000) / 1_000,
-      carrier_price_exact: decimalOrNull(costs[index]?.micros),
-      margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
-    })),
+    candidates: candidates.map(
+      ({ minuteMicros: _, share, presented, ruledBy, invite, ...candidate }, index) => ({
+        ...candidate,
+        presented: presentedView(presented),
+        invite: invite && { uri: invite.uri, headers: { ...invite.headers } },
+        ruled_by: [...ruledBy],
+        withheld_text: storedDenialText(candidate.withheld, null),
+        share: Math.round(share * 1_000) / 1_000,
+        carrier_price_exact: decimalOrNull(costs[index]?.micros),
+        margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
+      }),
+    ),
     passed_over: passedOver
       .filter((each) => tenantId === null || each.tenantId === tenantId)
       .map(({ kind, name, uri, why }) => ({ kind, name, uri, why })),
@@ -552,6 +566,11 @@ const exampleSimulation = {
       route: null,
       phones: null,
       withheld: null,
+      invite: {
+        uri: 'sip:4930100@10.0.0.11:5060;transport=udp',
+        headers: { From: '<sip:4930200@192.0.2.1:5060>', 'Max-Forwards': '69' },
+      },
+      ruled_by: [],
       share: 1,
       withheld_text: null,
       presented: null,

@@ -21,6 +21,12 @@ const fields = field.table(
       default: 4,
       about: 'Prices are rounded up to these decimals.',
     }),
+    priced_by: field.of(field.oneOf(['number', 'rn']), {
+      default: 'number',
+      about:
+        'Price of a call to a ported number: `number`, that of the dialled number; `rn`, that of ' +
+        'the routing number (RFC 4694) that the INVITE has.',
+    }),
     created_at: field.createdAt,
   },
   { schemaId: 'RatePlan' },

@@ -19,7 +19,12 @@ import type {
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, fault } from './cdr/end-reason.ts'
 import type { CallHooks } from './hooks/call-hooks.ts'
-import { inviteFor, withheld, withheldByVersion } from './dialing/outgoing-invite.ts'
+import {
+  type DialFacts,
+  inviteFor,
+  withheld,
+  withheldByVersion,
+} from './dialing/outgoing-invite.ts'
 import type { LimitedDestination } from './inbound/route.ts'
 import { refusedIdentity } from './identity/caller-identities.ts'
 import type { IdentityDecision } from './identity/decide.ts'
@@ -326,12 +331,13 @@ export class CallRunner {
     const identity = decided?.identity
     const invite = identity ? { ...command.invite, identity } : command.invite
     if (identity) this.dispatch({ type: 'presented', legId, identity })
-    const outgoing = inviteFor(candidate, invite, filter, isBranch)
+    const outgoing = inviteFor(candidate, invite, filter, isBranch, this.#factsOf(legId))
     const refusal =
       withheld(candidate, outgoing, invite, this.#deps.gatewayBehind) ??
       this.#withheldByVersion(command)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
+    this.#noteRules(command, outgoing.ruledBy)
     const { uri, nextHop, headers, credentials } = outgoing
     const { body } = invite
     const facts = { sdpOwner, callee: candidate }
@@ -346,6 +352,21 @@ export class CallRunner {
     const { account = null, dialing } = calls.call(callUuidOf(legId)) ?? {}
     const isEmergency = dialing?.isEmergency === true
     return identities.decide(invite, candidate, { account, isEmergency })
+  }
+
+  #factsOf(legId: string): DialFacts | undefined {
+    const call = this.#deps.calls.call(callUuidOf(legId))
+    if (call === undefined) return undefined
+    const { callerNumber: caller, calledNumber: called } = call.start
+    return { caller, called, customerId: call.account?.customerId ?? null, tags: call.tags }
+  }
+
+  #noteRules({ legId, candidate }: CommandOf<'invite'>, rules: readonly number[] = []): void {
+    if (candidate.kind !== 'gateway' || rules.length === 0) return
+    const { carrierName: carrier } = candidate
+    const at = this.#deps.now()
+    const note = { at, what: 'ruled', direction: 'out', carrier, rules } as const
+    this.dispatch({ type: 'hooked', callUuid: callUuidOf(legId), notes: [note] })
   }
 
   /** A gate of media decides by itself. */

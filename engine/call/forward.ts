@@ -122,7 +122,7 @@ export function forwardOut(
   const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
   // The headers that a hook has set are of the forwarded call.
   const firstCaller = forwardedCaller(forwardInvite, call.origin)
-  const own = { callUuid, ...caller, firstCaller, added: undefined }
+  const own = { callUuid, ...caller, firstCaller, ...ofReceived }
   const invite: IncomingInvite = { ...forwardInvite, ...own }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
@@ -138,6 +138,9 @@ export function forwardOut(
   deps.dispatch({ type: 'forwardStarted', callUuid: call.start.callUuid, to })
   void dialForward(forwarded, invite, deps).catch(onFault(forwarded, deps))
 }
+
+/** What was made of the INVITE that the forwarded call has received. */
+const ofReceived = { added: undefined, ruled: undefined }
 
 async function dialForward(call: LiveCall, invite: IncomingInvite, deps: CallDeps): Promise<void> {
   const asking = askInvite(call, invite, { kind: 'forward' }, deps)

@@ -12,6 +12,7 @@ import {
   type PassedOverCandidate,
   type SimulatedCandidate,
   type SimulatedHook,
+  type SimulatedInvite,
   type SimulatedOrigin,
   type SimulatedPayment,
   type SimulatedVerdict,
@@ -22,7 +23,7 @@ import { isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { FailedAttempt } from './call-machine/protocol.ts'
 import type { AttemptResult, Note } from './call-machine/state.ts'
 import type { End } from './cdr/end-reason.ts'
-import { type Callee, inviteFor, withheld } from './dialing/outgoing-invite.ts'
+import { type Callee, type DialFacts, inviteFor, withheld } from './dialing/outgoing-invite.ts'
 import {
   authorizationOf,
   expectedDirection,
@@ -44,7 +45,6 @@ import {
 import { type CallerIdentities, refusedIdentity } from './identity/caller-identities.ts'
 import type { IdentityDecision } from './identity/decide.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
-import type { Headers } from './signalling.ts'
 import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
@@ -57,7 +57,8 @@ export interface SimulationDeps extends RouteDeps {
   readonly routing: RouteDeps['routing'] &
     Pick<
       Routing,
-      'recognize' | 'trustedOrigin' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'
+      | ('recognize' | 'trustedOrigin' | 'carrierOrigin' | 'hasRoom' | 'limitOf')
+      | ('outboundCandidates' | 'tenantOfCarrier')
     >
   readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
@@ -84,11 +85,6 @@ export interface ForeseenCall extends Simulation {
   readonly tags: CallTags
   /** Absent: no hook has said whether the call is recorded. */
   readonly isToBeRecorded: boolean | undefined
-}
-
-interface SimulatedInvite {
-  readonly uri: string
-  readonly headers: Headers
 }
 
 export interface ForeseenRequest extends SimulationRequest {
@@ -120,9 +116,20 @@ export async function simulate(
   const { answerOf = taken } = request
   const answers = [answerOf, hooks?.attemptOf(decided, invite)] as const
   const dialing = await dialingOf({ planned, decided }, invite, foreseen, deps, answers)
-  const { candidates, attempts, end, order } = dialing
+  const { attempts, end, order } = dialing
+  const facts = dialFactsOf(invite, decided, hooked?.effects.tags)
+  const sent = presenting(decided, deps)
+  const shownInvite = (destination: CallDestination) =>
+    isShown(destination, tenantId, deps)
+      ? inviteView(destination, invite, facts, sent, deps.ownHost())
+      : unshown
+  const destinations = decided.route?.kind === 'candidates' ? decided.route.candidates : []
+  const candidates = dialing.candidates.map((candidate, index) => {
+    const destination = destinations[index]
+    return { ...candidate, ...(destination === undefined ? unshown : shownInvite(destination)) }
+  })
   return {
-    invite: decided.end ? undefined : firstInvite(decided.route, invite, presenting(decided, deps)),
+    invite: decided.end ? undefined : firstInvite(decided.route, invite, facts, sent),
     attempts,
     tags: hooked?.effects.tags ?? {},
     isToBeRecorded: hooked?.effects.isToBeRecorded,
@@ -400,6 +407,8 @@ function foreseenRoutes(engines: SimulationDeps) {
       agent: (agentId) => routing.agent(agentId),
       dialledAgent: (...question) => routing.dialledAgent(...question),
       knowsNumber: (...question) => routing.knowsNumber(...question),
+      headerRulesOf: (carrierId) => routing.headerRulesOf(carrierId),
+      isNumberBlocked: (...question) => routing.isNumberBlocked(...question),
       outboundCandidates: (customerId, number, tenantId, _search, only) => {
         const question = { caller: [customerId, number, tenantId ?? null], only } as const
         lastQuestion = question
@@ -493,7 +502,7 @@ function evenDraws(): () => number {
 
 /** The candidates of a simulated call, and its end if none of them takes it. */
 interface ForeseenDialing {
-  readonly candidates: readonly SimulatedCandidate[]
+  readonly candidates: readonly Omit<SimulatedCandidate, 'invite' | 'ruledBy'>[]
   readonly attempts: ForeseenCall['attempts']
   /** Undefined: one takes it, or there is no route. */
   readonly end: End | undefined
@@ -568,16 +577,60 @@ function resultWithout(
   return withheldFrom(destination, invite, deps)
 }
 
+const unshown = { invite: null, ruledBy: [] }
+
+/** A tenant does not learn what the platform tells its carriers. */
+function isShown(
+  destination: CallDestination,
+  asker: number | null,
+  { routing }: SimulationDeps,
+): boolean {
+  if (destination.kind !== 'gateway') return destination.kind !== 'extension'
+  return asker === null || routing.tenantOfCarrier(destination.carrierId) === asker
+}
+
+/** Private headers between parts of this platform are none of an INVITE outside. */
+function inviteView(
+  destination: CallDestination,
+  invite: IncomingInvite,
+  facts: DialFacts,
+  { filter, decide }: SentInvites,
+  ownHost: string,
+): Pick<SimulatedCandidate, 'invite' | 'ruledBy'> {
+  const { kind } = destination
+  if (kind === 'extension' || kind === 'application' || kind === 'other-node') return unshown
+  const decided = decide(destination, invite)
+  if (decided?.kind === 'refused') return unshown
+  const sent = identified(invite, decided)
+  const { uri, headers, ruledBy = [] } = inviteFor(destination, sent, filter, false, facts)
+  const shown = Object.entries(headers).map(
+    ([name, value]) => [name, value.replaceAll('@localhost', `@${ownHost}`)] as const,
+  )
+  return { invite: { uri, headers: Object.fromEntries(shown) }, ruledBy }
+}
+
+function dialFactsOf(
+  { callerNumber: caller, calledNumber: called }: IncomingInvite,
+  { payment }: Decision,
+  tags?: CallTags,
+): DialFacts {
+  const customerId = payment.kind === 'asked' ? (payment.payer?.customerId ?? null) : null
+  return { caller, called, customerId, tags }
+}
+
 function firstInvite(
   route: Route | undefined,
   invite: IncomingInvite,
+  facts: DialFacts,
   deps: SentInvites,
 ): SimulatedInvite | undefined {
   const destinations = route?.kind === 'candidates' ? route.candidates : []
   const first = destinations.find((each) => resultWithout(each, invite, deps) === undefined)
   if (first === undefined) return undefined
-  if (first.kind !== 'extension')
-    return inviteFor(first, identified(invite, deps.decide(first, invite)), deps.filter)
+  if (first.kind !== 'extension') {
+    const shown = identified(invite, deps.decide(first, invite))
+    return inviteFor(first, shown, deps.filter, false, facts)
+  }
   const { phones, voicemail } = first
   const callee = phones.find((each) => withheldFrom(each, invite, deps) === undefined) ?? voicemail
   return callee && inviteFor(callee, invite, deps.filter, phones.length > 1)
@@ -603,22 +656,19 @@ function withheldFrom(
   deps: SentInvites,
 ): AttemptResult | undefined {
   const decided = deps.decide(callee, invite)
-  if (decided?.kind === 'refused')
-    return { kind: 'withheld', end: refusedIdentity(decided.why) }
+  if (decided?.kind === 'refused') return { kind: 'withheld', end: refusedIdentity(decided.why) }
   const sent = identified(invite, decided)
-  const refusal = withheld(
-    callee,
-    inviteFor(callee, sent, deps.filter),
-    sent,
-    deps.gatewayBehind,
-  )
+  const refusal = withheld(callee, inviteFor(callee, sent, deps.filter), sent, deps.gatewayBehind)
   return refusal && { kind: 'withheld', end: refusal.end }
 }
 
 const codeOf = (result: AttemptResult): string =>
   result.kind === 'withheld' ? result.end.code : 'extension_unregistered'
 
-type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld' | 'presented'>
+type CandidateView = Omit<
+  SimulatedCandidate,
+  'share' | 'withheld' | 'presented' | 'invite' | 'ruledBy'
+>
 
 const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
 

@@ -321,10 +321,17 @@ export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
 
 /** An identity header with each number in its normal form; names stay as they are. */
 const withPlainNumbers = (value: string): string =>
-  replaceUsers(value, (user) => {
+  replaceUsers(withoutVerstat(value), (user) => {
     const { kind, text } = readUserPart(user.split(':', 1)[0] ?? '')
     return kind === 'number' ? escapeUser(text) : user
   })
+
+/**
+ * What somebody has verified about a number (3GPP TS 24.229 §7.2A.20): it passes only where it is
+ * believed (`CheckedNumber`).
+ */
+const withoutVerstat = (value: string): string =>
+  /verstat/i.test(value) ? value.replace(/;\s*verstat\s*(?:=[^;>,@\s]*)?/gi, '') : value
 
 function uriParty(uri: string, name: string): Party {
   const { scheme, user, hostPort: host, params } = readUri(uri)
@@ -334,7 +341,7 @@ function uriParty(uri: string, name: string): Party {
   // There a name is no name, but a number that is written wrong.
   const mustBeNumber = scheme === 'tel' || isTelephone.test(params)
   const irregular = mustBeNumber ? 'malformed' : kind
-  return { name, user: escapeUser(user), host, number, irregular }
+  return { name, user: escapeUser(withoutVerstat(user)), host, number, irregular }
 }
 
 /** RFC 3261 §19.1.1: the user part is a telephone number, whatever it looks like. */

@@ -21,6 +21,7 @@ import {
   internationalPrefix,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
+import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import { PrefixTable } from './prefix-table.ts'
 
@@ -228,6 +229,8 @@ export interface GatewayCandidate {
   readonly auth: CarrierAuth
   readonly callerId: CallerIdRule
   readonly stripHeaders?: readonly string[] | undefined
+  /** Rules for INVITEs to it. */
+  readonly headerRules?: readonly CompiledRule[] | undefined
 }
 
 export function candidateOf(
@@ -237,7 +240,7 @@ export function candidateOf(
     readonly price: CarrierPrice | null | undefined
   },
 ): GatewayCandidate {
-  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { carrierId, name: carrierName, auth, callerId, stripHeaders, headerRules } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -254,6 +257,7 @@ export function candidateOf(
     auth,
     callerId,
     stripHeaders,
+    ...(headerRules?.out && { headerRules: headerRules.out }),
   }
 }
 

@@ -1,5 +1,6 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import type { CompiledRules } from '../../schema/rules/header-rules.ts'
 import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
 import { hostPort } from '../../schema/sip/index.ts'
@@ -61,6 +62,8 @@ export interface CarrierRecord {
   readonly media?: MediaRules | undefined
   /** Headers that its calls do not carry, in lower case. */
   readonly stripHeaders?: readonly string[] | undefined
+  /** Absent: it has none. */
+  readonly headerRules?: CompiledRules | undefined
   /** 0: unlimited, as for the next. */
   readonly maxCalls: number
   /** New calls in any second. */

@@ -41,6 +41,7 @@ import { InboundRoutes } from './inbound-routes.ts'
 import { type Origin, Recognition, type RecognitionDeps } from './recognition.ts'
 import { type CalledNumber, numberDecision, type NumberDecision } from './number-decision.ts'
 import { Tenancy } from './tenancy.ts'
+import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
@@ -278,6 +279,19 @@ export class Routing {
   inboundNumber(origin: Origin, number: string): string {
     const carrier = origin.kind === 'carrier' ? this.#carriers.get(origin.carrierId) : undefined
     return carrier ? carrier.numberRules.in(number) : number
+  }
+
+  /** Rules for INVITEs of a carrier; undefined: it has none. */
+  headerRulesOf(carrierId: number): readonly CompiledRule[] | undefined {
+    return this.#carriers.get(carrierId)?.headerRules?.in
+  }
+
+  /**
+   * Whether a route refuses this caller a number that it has not dialled, such as the routing
+   * number of a ported one.
+   */
+  isNumberBlocked(caller: OutboundCaller, number: string): boolean {
+    return this.#outbound.blockOf(caller, this.dialledNumber(number), false) !== undefined
   }
 
   /** A number that is called, with `+` in place of an exit code. */

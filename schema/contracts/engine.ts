@@ -577,6 +577,16 @@ export interface SimulatedCandidate {
   readonly withheld: string | null
   /** What it would be shown of the caller; null: no rules say anything. */
   readonly presented: SimulatedCaller | null
+  /** The INVITE that it would get; null: several phones, or the carrier of somebody else. */
+  readonly invite: SimulatedInvite | null
+  /** Numbers of the carrier's header rules that have changed it. */
+  readonly ruledBy: readonly number[]
+}
+
+/** Request-URI and headers of an INVITE, without those of the SIP server. */
+export interface SimulatedInvite {
+  readonly uri: string
+  readonly headers: Readonly<Record<string, string>>
 }
 
 /** A part of the decision about the caller; `number` is empty for a call that is refused. */

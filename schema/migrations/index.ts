@@ -11,6 +11,7 @@ import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
 import * as callerIdentity from './caller-identity.ts'
+import * as headerRules from './header-rules.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
@@ -97,6 +98,7 @@ export const migrations: readonly Migration[] = [
     forServer: phoneNumbers.forServer,
   },
   { version: 6, name: 'caller-identity', sql: callerIdentity.sql },
+  { version: 7, name: 'header-rules', sql: headerRules.sql },
 ]
 
 export const newestVersion = migrations.length

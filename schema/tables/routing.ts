@@ -82,6 +82,8 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   media: Defaulted<MediaPolicy>
   /** JSON array of header names that its calls do not carry, or null. */
   strip_headers: string | null
+  /** JSON array of header and URI rules. */
+  header_rules: Defaulted<string>
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>

@@ -44,6 +44,8 @@ interface RatePlanTable {
   currency: Defaulted<string>
   /** Decimals to which a price is rounded up. */
   decimals: Defaulted<number>
+  /** Calls to ported numbers: by the dialled number, or by the routing number. */
+  priced_by: Defaulted<'number' | 'rn'>
   created_at: number
 }
 

@@ -261,6 +261,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       inboundNumber: (_origin, number) => number,
       dialledNumber: dialled,
       registeredUser: () => undefined,
+      headerRulesOf: () => undefined,
+      isNumberBlocked: () => false,
       sentNumbers: () => [],
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, only) =>

@@ -58,6 +58,13 @@ export type Note = {
   /** The phone of a party has reported the quality of a stream. */
   | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
   | ({ readonly what: 'hook' } & HookNote)
+  /** Header rules of a carrier have changed an INVITE of it, or one to it. */
+  | {
+      readonly what: 'ruled'
+      readonly direction: 'in' | 'out'
+      readonly carrier: string
+      readonly rules: readonly number[]
+    }
 )
 
 /** How the operator's own code was asked about a call, and what it has decided. */

@@ -5,6 +5,13 @@ import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../../schema/sip/
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
+import { applyHeaderRules, type RuleFacts } from '../header-rules.ts'
+import {
+  type CheckedNumber,
+  markChecked,
+  type NumberParameters,
+  parametersFor,
+} from '../inbound/number-parameters.ts'
 import { areApart, familiesIn, type Family } from '../sdp.ts'
 import type { DigestLogin, Headers } from '../signalling.ts'
 import {
@@ -130,6 +137,8 @@ interface OutgoingInvite {
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly credentials: DigestLogin | undefined
+  /** Numbers of the carrier's header rules that have changed it. */
+  readonly ruledBy?: readonly number[]
 }
 
 /** The parts of the received INVITE that the INVITE of the called leg needs. */
@@ -152,6 +161,10 @@ export interface OutgoingCall {
   readonly alerts?: 'all' | readonly number[] | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
+  /** Parameters of the called number; they pass to carriers, unless another number is called. */
+  readonly ported?: NumberParameters | undefined
+  /** The called side gets this mark beside the caller's number. */
+  readonly checked?: CheckedNumber | undefined
   /** The rest of Max-Forwards. */
   readonly hopsLeft: number
   /** The call was made to a `sips:` URI: every hop has to use TLS (RFC 3261 §26.2.2). */
@@ -172,11 +185,30 @@ export function inviteFor(
   invite: OutgoingCall,
   filter: HeaderFilter,
   isOneOfSeveral = false,
+  facts: DialFacts = nobody,
 ): OutgoingInvite {
   const outgoing = composeInvite(candidate, invite, filter, isOneOfSeveral)
-  const stripped = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
-  return stripped ? { ...outgoing, headers: withoutHeaders(outgoing.headers, stripped) } : outgoing
+  if (invite.checked && candidate.kind !== 'application')
+    markChecked(outgoing.headers, invite.checked)
+  const names = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
+  const stripped = names
+    ? { ...outgoing, headers: withoutHeaders(outgoing.headers, names) }
+    : outgoing
+  if (candidate.kind !== 'gateway' || candidate.headerRules === undefined) return stripped
+  const ruled = applyHeaderRules(candidate.headerRules, stripped, {
+    ...facts,
+    ownHost: filter.ownHost,
+    callUuid: invite.callUuid,
+    carrier: candidate.carrierName,
+    rn: parametersFor(invite)?.rn,
+  })
+  return { ...stripped, ...ruled }
 }
+
+/** What rules of carriers may say about a call, beside its INVITE. */
+export type DialFacts = Pick<RuleFacts, 'caller' | 'called' | 'customerId' | 'tags'>
+
+const nobody: DialFacts = { caller: '', called: '', customerId: null }
 
 function composeInvite(
   candidate: Callee,
@@ -224,9 +256,18 @@ function composeInvite(
   const address = `${user}@${candidate.uri.slice('sip:'.length)}`
   const parameters = address.indexOf(';')
   headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
-  const credentials = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
-  return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
+  if (candidate.kind === 'node')
+    return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials: undefined }
+  const credentials = credentialsOf(candidate)
+  const uri = withParameters(`sip:${address}`, user, parametersFor(invite))
+  return { uri, nextHop: candidate.uri, headers, credentials }
 }
+
+/** RFC 3261 §19.1.6: parameters of a number stand behind it, and `user=phone` says that it is one. */
+const withParameters = (uri: string, user: string, ported: NumberParameters | undefined): string =>
+  ported === undefined
+    ? uri
+    : `sip:${user}${ported.text}${uri.slice('sip:'.length + user.length)};user=phone`
 
 /** The INVITE to an agent or a PBX, with our call UUID, by which the API finds the call. */
 function namedInvite(

@@ -67,7 +67,7 @@ export function decisionOn(
     ...(target && { target }),
     ...(calledUser !== undefined && { calledUser }),
     ...(isSecure === true && { isSecure }),
-    ...(headers !== undefined && { added: headers }),
+    ...(headers !== undefined && { added: { ...invite.added, ...headers } }),
   }
   const { calledNumber } = decided
   const isOther = calledNumber !== invite.calledNumber

@@ -1,4 +1,5 @@
 /** Routes a call: candidates in order from routing and dispatcher, or a refusal. */
+import { type NumberParameters, parametersOf } from './number-parameters.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { type End, noCandidate, type CallRefusal, refused as refusal } from '../cdr/end-reason.ts'
@@ -57,6 +58,8 @@ export interface RouteDeps {
     | 'agent'
     | 'dialledAgent'
     | 'knowsNumber'
+    | 'headerRulesOf'
+    | 'isNumberBlocked'
   >
   readonly dispatcher: Pick<
     Dispatcher,
@@ -86,6 +89,8 @@ export interface RouteQuestion {
   /** Host of the Request-URI. */
   readonly domain: string
   readonly callId: string
+  /** Parameters of the called number. */
+  readonly ported?: NumberParameters | undefined
   /** A hook has chosen where the call goes. Absent: the number says it. */
   readonly target?: ChosenTarget | undefined
 }
@@ -356,6 +361,8 @@ export function routeCall(
   if (foreign !== undefined) return domainRoute(foreign, origin, deps)
   const payer = account?.customerId ?? null
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
+  const blocked = blockedRoutingNumber(question, payer, tenant, deps)
+  if (blocked) return blocked
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
   const outbound = outboundRoute(decision, calledNumber, deps)
   return outbound ?? inward(question, 'internal', account, deps)
@@ -394,18 +401,33 @@ function targetRoute(
  */
 function carriersRoute(
   carrierIds: readonly number[],
-  { origin, calledNumber }: RouteQuestion,
+  question: RouteQuestion,
   account: Account | null,
   deps: RouteDeps,
 ): Route {
+  const { origin, calledNumber } = question
   const isPaid = account !== null && (account.customerId !== null || account.ratePrefix !== null)
   if (!isOurSide(origin) && !isPaid) return refused('outbound', 403, 'Forbidden', 'no_payer')
   const payer = account?.customerId ?? null
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
+  const blocked = blockedRoutingNumber(question, payer, tenant, deps)
+  if (blocked) return blocked
   const query = [payer, calledNumber, tenant, undefined, carrierIds] as const
   const route = outboundRoute(deps.routing.outboundCandidates(...query), calledNumber, deps)
   const called = about('number', calledNumber)
   return route ?? refused('outbound', 404, 'Not Found', 'no_route', called)
+}
+
+/** Routes go by the dialled number (D369); a block holds for the routing number, too. */
+function blockedRoutingNumber(
+  question: RouteQuestion,
+  customerId: number | null,
+  tenantId: number | null,
+  { routing }: RouteDeps,
+): Route | undefined {
+  const { rn } = parametersOf(question) ?? {}
+  if (rn === undefined || !routing.isNumberBlocked({ customerId, tenantId }, rn)) return undefined
+  return refused('outbound', 403, 'Forbidden', 'destination_blocked', `routing number ${rn}`)
 }
 
 /** Undefined: no outbound route knows the number. */

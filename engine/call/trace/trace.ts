@@ -89,6 +89,10 @@ function readNote(note: Note): TraceEntry {
       const detail = { hook, by, decision, failed, fallback, ...owner }
       return { kind: 'decision', at, what, detail }
     }
+    case 'ruled': {
+      const { direction, carrier, rules } = note
+      return { kind: 'decision', at, what, detail: { direction, carrier, rules } }
+    }
     case 'routed':
     default: {
       const { direction, ...route } = note.route

@@ -113,6 +113,7 @@ export class Rates {
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string
   readonly decimals: number
+  readonly priced_by: 'number' | 'rn'
 }
 
 /** Rates per slice: about 1 ms, because calls are set up between two of them. */
@@ -147,7 +148,7 @@ const rateRows = (store: Store) =>
     .selectFrom('rate')
     .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
     .selectAll('rate')
-    .select(['rate_plan.currency', 'rate_plan.decimals'])
+    .select(['rate_plan.currency', 'rate_plan.decimals', 'rate_plan.priced_by'])
 
 const rateOf = (row: RateRow): Rate => ({
   planId: row.rate_plan_id,
@@ -162,6 +163,7 @@ const rateOf = (row: RateRow): Rate => ({
     decimals: row.decimals,
   },
   isBlocked: fromFlag(row.is_blocked),
+  ...(row.priced_by === 'rn' && { isByRoutingNumber: true }),
   effectiveFrom: row.effective_from_at,
   effectiveTo: row.effective_to_at,
 })

@@ -38,6 +38,8 @@ const answer: Simulation = {
       number: '4940200',
       route: 'world',
       phones: null,
+      invite: { uri: 'sip:4940200@192.0.2.1:5060;transport=udp', headers: {} },
+      ruledBy: [2],
       minuteMicros: 100_000,
       share: 1 / 3,
       withheld: null,

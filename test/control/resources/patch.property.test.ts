@@ -109,6 +109,14 @@ const resources: Readonly<Record<string, Patched>> = {
       },
       caller_id: { mode: 'pai', value: '4940' },
       number_rules: { in: [], out: [{ match: '^1', replace: '' }] },
+      header_rules: [
+        {
+          ...{ direction: 'in', do: 'set', header: 'To', part: 'uri_parameter' },
+          ...{ parameter: 'user', value: 'phone' },
+        },
+        { direction: 'out', do: 'copy', header: 'X-A', part: 'value', source: 'X-B' },
+        { do: 'rewrite', header: 'From', part: 'user', pattern: '^00', replacement: '+' },
+      ],
       ...{ payer: 'from_number', direction: 'out', strip_headers: ['Diversion'], ...voice },
       ...{ customer: 'nova', rate_plan: 'plan', inbound_set: 900, max_calls: 7, max_cps: 8 },
     },
@@ -169,7 +177,7 @@ const resources: Readonly<Record<string, Patched>> = {
   },
   '/api/v1/rate-plans': {
     least: { name: 'gold' },
-    other: { name: 'silver', currency: 'EUR', decimals: 2 },
+    other: { name: 'silver', currency: 'EUR', decimals: 2, priced_by: 'rn' },
   },
   '/api/v1/rates': {
     least: { rate_plan: 'plan', prefix: '49', rate_per_minute: 0.5 },

@@ -43,6 +43,7 @@ const complete = {
       tenant: 'acme',
       inbound_set: 'pbx',
       number_rules: { in: [{ match: '^00', replace: '+' }], out: [] },
+      header_rules: [{ do: 'set', header: 'X-Account', value: '{carrier}' }],
     },
   ],
   outbound_routes: [{ name: 'world', prefix: '+', carrier: 'loop', tenant: 'acme' }],

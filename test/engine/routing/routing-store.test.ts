@@ -54,12 +54,16 @@ test('a carrier is read with its gateways and working number rules', async () =>
   })
 })
 
+const forbiddenRule = { direction: 'out', do: 'set', header: 'Date', part: 'value', value: 'now' }
+
 test.each([
   ['not JSON', {}],
   ['[]', {}],
   ['{"in":[{"match":"("}]}', {}],
   ['{"in":[],"out":[{"match":"(a+)+","replace":""}]}', {}],
   ['{"in":[],"out":[]}', { codecs: '"PCMA"' }],
+  ['{"in":[],"out":[]}', { header_rules: '[{"do":"set"}]' }],
+  ['{"in":[],"out":[]}', { header_rules: JSON.stringify([forbiddenRule]) }],
 ])('a carrier with number rules %s and %o is left out and told', async (number_rules, fields) => {
   await insertCarrier('broken', { number_rules, ...fields })
   await insertCarrier('whole')
