@@ -23,6 +23,7 @@ import { CallDeadlines } from './call/deadlines.ts'
 import type { HookSources } from './call/hooks/call-hooks.ts'
 import type { SimulationDeps } from './call/simulate.ts'
 import { HeaderFilter } from './call/sip-headers.ts'
+import { noStir } from './call/stir/no-stir.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { TransferInstances } from './call/transfer/other-instances.ts'
 import { registerThrough } from './call/user-agent/carrier-register.ts'
@@ -521,6 +522,7 @@ function createCallControl(
     onUnknownSource,
     otherInstances: transferInstances(deps, parts),
     applications: parts.applications,
+    stir: noStir,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),

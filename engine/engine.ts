@@ -350,6 +350,7 @@ export class Engine {
       deadlines: parts.deadlines.size,
       ...parts.storage.telemetry(),
       ...parts.routingWebhooks.telemetry(),
+      ...parts.control.telemetry(),
       calls_without_record_total: parts.calls.unstored.withoutRecord,
       messages_delivered_total: parts.control.messages.delivered,
       messages_refused_total: parts.control.messages.refused,

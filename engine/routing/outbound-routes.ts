@@ -228,6 +228,8 @@ export interface GatewayCandidate {
   readonly auth: CarrierAuth
   readonly callerId: CallerIdRule
   readonly stripHeaders?: readonly string[] | undefined
+  /** Its calls are signed (STIR). */
+  readonly isSigned?: true
 }
 
 export function candidateOf(
@@ -237,7 +239,7 @@ export function candidateOf(
     readonly price: CarrierPrice | null | undefined
   },
 ): GatewayCandidate {
-  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { carrierId, name: carrierName, auth, callerId, stripHeaders, stir } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -254,6 +256,7 @@ export function candidateOf(
     auth,
     callerId,
     stripHeaders,
+    ...(stir?.isSigned === true && { isSigned: true as const }),
   }
 }
 

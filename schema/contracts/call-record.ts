@@ -1,5 +1,7 @@
 /** The record of an ended call, and the part of it that is known while the call goes on. */
+import type { Attestation } from './caller-identity.ts'
 import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
+import type { Verification, Verstat } from './stir.ts'
 
 /**
  * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
@@ -75,6 +77,11 @@ export interface CallRecord {
   readonly lack?: MoneyLack | undefined
   /** Tags that a hook has set; absent: none. */
   readonly tags?: CallTags | undefined
+  /** What Identity headers have proved; absent: nobody has looked at them. */
+  readonly verification?: Verification | undefined
+  readonly verstat?: Verstat | undefined
+  /** As a verified caller's network says, else as we have signed the call; absent: neither. */
+  readonly attestation?: Attestation | undefined
   /** The quality of its media; absent: unknown. */
   readonly quality?: CallQuality | undefined
 }

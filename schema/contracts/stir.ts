@@ -42,6 +42,8 @@ export interface CallToVerify {
   /** The calling number of the INVITE, in normal form. */
   readonly orig: string
   readonly dest: string
+  /** The Call-ID: one call may bring the same header again, and is no replay. */
+  readonly callId: string
   /** Seconds since 1970. */
   readonly now: number
 }

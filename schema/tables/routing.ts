@@ -1,6 +1,7 @@
 /** Dispatcher sets, carriers and routes. */
 import type { HookFallback } from '../contracts/hooks.ts'
-import type { MediaPolicy } from '../contracts/field-values.ts'
+import type { MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
+import type { Verification } from '../contracts/stir.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface RoutingTables {
@@ -78,6 +79,8 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   media: Defaulted<MediaPolicy>
   /** JSON array of header names that its calls do not carry, or null. */
   strip_headers: string | null
+  stir_sign: Defaulted<Flag>
+  stir_verify: Defaulted<VerifyPolicy>
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>
@@ -131,6 +134,8 @@ interface InboundRouteTable {
   /** Domain of the Request-URI, or null: any. */
   domain: string | null
   target_type: 'set' | 'extension' | 'agent'
+  /** What Identity headers must have proved, or null: anything. */
+  verification: Verification | null
   /** Set id, `<extension>@<domain>` or agent id, by `target_type`. */
   target: string
   priority: Defaulted<number>

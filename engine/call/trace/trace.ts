@@ -89,6 +89,14 @@ function readNote(note: Note): TraceEntry {
       const detail = { hook, by, decision, failed, fallback, ...owner }
       return { kind: 'decision', at, what, detail }
     }
+    case 'verified': {
+      const { verification, attestation, why } = note
+      return { kind: 'decision', at, what, detail: { verification, attestation, why } }
+    }
+    case 'signed': {
+      const { carrier, attestation, why } = note
+      return { kind: 'decision', at, what, detail: { carrier, attestation, why } }
+    }
     case 'routed':
     default: {
       const { direction, ...route } = note.route
