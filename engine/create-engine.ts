@@ -579,6 +579,7 @@ function createSimulator(
     foresee,
     filter: new HeaderFilter({ passX: config.passedHeaders, ownHost }),
     ownHost,
+    stir: noStir,
     voicemailOf: (tenantId) => dispatcher.voicemailOf(tenantId),
     gatewayBehind: (uri, sender) => routing.gatewayBehind(uri, sender),
   })

@@ -22,7 +22,7 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
-import { directions } from '../../schema/contracts/field-values.ts'
+import { attestations, directions } from '../../schema/contracts/field-values.ts'
 
 const candidate = z.strictObject({
   kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain', 'application']),
@@ -37,6 +37,13 @@ const candidate = z.strictObject({
     .nullable()
     .describe('Why nothing would be sent there, as a `denial_code`. Null: it is tried.'),
   withheld_text: z.string().nullable().describe('The same in a sentence, with what to do.'),
+  signature: z
+    .enum([...attestations, 'unsigned'])
+    .nullable()
+    .describe(
+      'The attestation with which its INVITE is signed (`stir.sign` of the carrier). `unsigned`: ' +
+        'there is no key, or no number to sign. Null: no signature is wanted.',
+    ),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
     .nullable()
@@ -66,6 +73,13 @@ const simulationView = z
     from: z.string(),
     to: z.string().describe('After the number rules of the carrier that calls.'),
     direction: z.enum(directions),
+    verification: z
+      .literal('not_asked')
+      .nullable()
+      .describe(
+        '`not_asked`: Identity headers of a real call would be looked at; the simulated call goes ' +
+          'on as if they were off. Null: nobody would look.',
+      ),
     emergency: z.boolean().describe('It skips the wallet and all limits.'),
     source: z
       .strictObject({
@@ -346,6 +360,7 @@ async function viewOf(
     from: simulation.callerNumber,
     to: simulation.calledNumber,
     direction,
+    verification: simulation.verification,
     emergency: simulation.isEmergency,
     source: { kind: origin.kind, id: origin.id, name: origin.name },
     payment: await paymentView(simulation, at, principal, deps.store),
@@ -488,6 +503,7 @@ const exampleSimulation = {
   from: '4930100',
   to: '4940200',
   direction: 'inbound',
+  verification: null,
   emergency: false,
   source: { kind: 'carrier', id: 1, name: 'trunk' },
   other_sources: [],
@@ -521,6 +537,7 @@ const exampleSimulation = {
       route: null,
       phones: null,
       withheld: null,
+      signature: null,
       share: 1,
       withheld_text: null,
       carrier_price_exact: null,

@@ -351,8 +351,8 @@ export class CallRunner {
     const call = calls.call(callUuid)
     if (call === undefined) return undefined
     const sign = () => signer.sign(call, invite, unsigned)
-    const take = ({ headers, attestation, unsigned: why = null }: SignedInvite): void => {
-      const said = { carrier, attestation: attestation ?? null, why }
+    const take = ({ headers, attestation, unsigned: why }: SignedInvite): void => {
+      const said = { carrier, attestation: attestation ?? null, why: why ?? null }
       const note: Note = { at: now(), what: 'signed', ...said }
       this.dispatch({ type: 'signed', callUuid, attestation, note })
       return send({ ...unsigned, headers, renewed })

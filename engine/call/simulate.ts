@@ -5,6 +5,8 @@
 import type { CallTags } from '../../schema/contracts/call-record.ts'
 import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
+import type { StirPort } from '../../schema/contracts/stir.ts'
 import {
   type CandidateOrder,
   MAX_PASSED_OVER,
@@ -40,6 +42,7 @@ import {
   type RouteDeps,
   tenantOf,
 } from './inbound/route.ts'
+import { foreseenSignature } from './stir/foreseen-signature.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import type { Headers } from './signalling.ts'
 import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
@@ -63,6 +66,9 @@ export interface SimulationDeps extends RouteDeps {
   /** The operator's own code; absent: there is none. */
   readonly hooks?: HookSources | undefined
   readonly log: Log
+  /** Absent: nothing is signed, and nobody owns a number. */
+  readonly stir?: StirPort | undefined
+  readonly ownedNumbers?: OwnedNumbers | undefined
   /** Undefined: an external OCS decides. */
   readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Forecast) | undefined
   readonly ownHost: () => string
@@ -125,6 +131,7 @@ export async function simulate(
     callerNumber,
     calledNumber,
     direction: decided.direction,
+    verification: origin.kind === 'carrier' && origin.verify !== undefined ? 'not_asked' : null,
     isEmergency: decided.isEmergency,
     payment: decided.payment,
     verdict: verdictOf(decided.end ?? end),
@@ -295,10 +302,10 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
 
 /** `planned`: before a hook has changed the order of its candidates. */
 async function dialingOf(
-  { planned, decided: { route } }: Readonly<Record<'planned' | 'decided', Decision>>,
+  { planned, decided: { route, payment } }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
   { routes, sharesOf, order }: ForeseenRoutes,
-  { filter }: SimulationDeps,
+  deps: SimulationDeps,
   answers: readonly [AnswerOf, AskAttempt | undefined],
 ): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {
   if (route?.kind !== 'candidates')
@@ -311,10 +318,15 @@ async function dialingOf(
     route.candidates,
     isByHook ? new Map([[first, 1]]) : shares,
     invite,
-    { ...routes, filter },
+    { ...routes, filter: deps.filter },
     ...answers,
   )
-  return { ...dialing, order: order(all, shares) }
+  const candidates = route.candidates.flatMap((destination, index) => {
+    const foreseen = dialing.candidates[index]
+    const signature = foreseenSignature(destination, invite, payment, deps)
+    return foreseen ? [{ ...foreseen, signature }] : []
+  })
+  return { ...dialing, candidates, order: order(all, shares) }
 }
 
 function verdictOf(end: End | undefined): SimulatedVerdict {
@@ -562,7 +574,15 @@ const codeOf = (result: AttemptResult): string =>
 
 type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld'>
 
-const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
+const plain = {
+  name: null,
+  id: null,
+  number: null,
+  route: null,
+  phones: null,
+  minuteMicros: null,
+  signature: null,
+}
 
 function candidateView(destination: CallDestination): CandidateView {
   const { uri } = destination

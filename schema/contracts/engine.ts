@@ -1,4 +1,5 @@
 /** The engine as the API sees it: plain data, times as stamps. */
+import type { Attestation } from './caller-identity.ts'
 import type {
   ActiveCall,
   CallsPort,
@@ -472,6 +473,8 @@ export interface Simulation {
   /** The number after the number rules of its carrier. */
   readonly calledNumber: string
   readonly direction: Direction
+  /** `not_asked`: nobody looks at Identity headers here. Null: nobody would of a real call. */
+  readonly verification: 'not_asked' | null
   readonly isEmergency: boolean
   readonly payment: SimulatedPayment
   readonly verdict: SimulatedVerdict
@@ -562,7 +565,12 @@ export interface SimulatedCandidate {
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
   readonly withheld: string | null
+  /** How its INVITE would be signed (STIR); null: its carrier wants no signature. */
+  readonly signature: SimulatedSignature | null
 }
+
+/** `unsigned`: there is no key, or no number to sign. */
+export type SimulatedSignature = Attestation | 'unsigned'
 
 /**
  * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of

@@ -251,6 +251,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     mediaGate: media?.gate,
     hooks: options.hooks,
     otherInstances: options.otherInstances,
+    stir: options.stir,
+    ownedNumbers: options.ownedNumbers,
     applications,
     onInstanceSilent: (name) => void silent.push(name),
     now: time.now,

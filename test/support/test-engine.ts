@@ -48,6 +48,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
         callerNumber: from,
         calledNumber: to,
         direction: 'inbound',
+        verification: null,
         isEmergency: false,
         payment: { kind: 'not_asked' },
         verdict: { kind: 'refused', status: 403, reason: 'Forbidden', code: 'unknown_source' },

@@ -187,6 +187,7 @@ export const simulateCall = defineTool({
         route: nullable,
         share: z.number(),
         withheld: nullable,
+        signature: nullable.describe('Its attestation, or unsigned. Null: none is wanted.'),
         carrier_price_exact: nullable.describe('The cost of one minute.'),
         margin_exact: nullable.describe('Price of one minute less that cost.'),
       }),

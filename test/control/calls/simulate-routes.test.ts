@@ -9,6 +9,7 @@ const answer: Simulation = {
   callerNumber: '4930100',
   calledNumber: '4940200',
   direction: 'inbound',
+  verification: null,
   isEmergency: false,
   payment: {
     kind: 'asked',
@@ -41,6 +42,7 @@ const answer: Simulation = {
       minuteMicros: 100_000,
       share: 1 / 3,
       withheld: null,
+      signature: null,
     },
   ],
   order: 'drawn',
