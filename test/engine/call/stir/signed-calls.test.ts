@@ -257,6 +257,7 @@ test.each(['at once', 'later'])('a challenge is answered with a new signature, %
   if (when === 'later') stir.answers.sign = () => Promise.resolve(stir.signature())
   const { caller } = await calls()
   const first = await carrier.next('INVITE')
+  carrier.reply(first, 100)
   await rig.advance(1_100)
   carrier.reply(first, 407, { tag: 'c', headers: challenge })
   await carrier.next('ACK')
