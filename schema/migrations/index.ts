@@ -12,6 +12,7 @@ import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
 import * as openPayments from './open-payments.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
+import * as stir from './stir.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -88,6 +89,7 @@ export const migrations: readonly Migration[] = [
     sql: routingWebhooks.sql,
     forServer: routingWebhooks.forServer,
   },
+  { version: 5, name: 'stir', sql: stir.sql, forServer: stir.forServer },
 ]
 
 export const newestVersion = migrations.length
