@@ -86,6 +86,7 @@ import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
 import { routingWebhookRoutes } from './resources/routing-webhook-routes.ts'
+import { publishedCertificateRoute, stirKeyRoutes } from './resources/stir-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -110,6 +111,7 @@ export function createApi(
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
   app.route('/', metricsRoute(telemetry, deps.instances, deps.certificates))
+  app.route('/', publishedCertificateRoute(engine))
   app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',
@@ -255,6 +257,7 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
     .route('/', carrierRoutes(deps))
     .route('/', agentRoutes(deps))
     .route('/', routingWebhookRoutes(deps))
+    .route('/', stirKeyRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

@@ -2,6 +2,7 @@
  * Builds an engine, each part on those before it. To plug in a new part, build it in the step of
  * its subject below, and pass it to those who ask it; `Engine` starts, stops and shows it.
  */
+import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
@@ -23,7 +24,6 @@ import { CallDeadlines } from './call/deadlines.ts'
 import type { HookSources } from './call/hooks/call-hooks.ts'
 import type { SimulationDeps } from './call/simulate.ts'
 import { HeaderFilter } from './call/sip-headers.ts'
-import { noStir } from './call/stir/no-stir.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { TransferInstances } from './call/transfer/other-instances.ts'
 import { registerThrough } from './call/user-agent/carrier-register.ts'
@@ -62,6 +62,8 @@ import { simulatorOf } from './simulator.ts'
 import { sipDecisions } from './sip-decisions.ts'
 import { createSipService, type SipDecisions } from './sip-service.ts'
 import { StateChanges, stateOfNode } from './state-changes.ts'
+import { Stir } from './stir/stir.ts'
+import { loadStir } from './stir/stir-store.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { TestPhones } from './test-phones.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -238,8 +240,43 @@ function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: Acti
   const routing = createRouting(deps, base, { dispatcher, trunks, calls })
   const unpriced = new UnpricedCalls({ routing, tenantNames, now, log })
   const routingWebhooks = createRoutingWebhooks(deps, base, dispatcher)
+  const stir = createStir(deps, base)
   const hooks = deps.hooks ? new ChainedHooks(deps.hooks, routingWebhooks) : routingWebhooks
-  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, hooks }
+  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, stir, hooks }
+}
+
+/** Fewer authorities let fewer calls pass, so a missing file is no reason to stop. */
+async function readAuthorities(file: string | undefined, log: Log): Promise<string | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    log('error', `STIR_AUTHORITIES cannot be read: ${String(error)}`)
+    return undefined
+  }
+}
+
+function createStir(deps: EngineDeps, { hosts, ownPlaces }: Base): Stir {
+  const { store, config, now, wallNow, schedule, log } = deps
+  const { authorities, signing } = config.stir
+  return new Stir({
+    load: () => loadStir(store, (problem) => log('warn', problem)),
+    authoritiesFile: () => readAuthorities(authorities, log),
+    publicUrl: config.publicUrl,
+    maxAgeSeconds: config.stir.maxAgeSeconds,
+    hosts: config.stir.certificateHosts,
+    signingService: signing,
+    resolve: async (host) => {
+      const found = (await hosts.lookUp([host]))(host)
+      return found.map((address) => ({ address, family: isIP(address) }))
+    },
+    allowPrivate: config.stir.privateTargets === 'allow',
+    isOwn: (address) => innerCheck(ownPlaces)(address),
+    now: wallNow,
+    steadyNow: now,
+    schedule,
+    log,
+  })
 }
 
 function createRoutingWebhooks(
@@ -522,7 +559,7 @@ function createCallControl(
     onUnknownSource,
     otherInstances: transferInstances(deps, parts),
     applications: parts.applications,
-    stir: noStir,
+    stir: parts.stir,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),
@@ -579,7 +616,7 @@ function createSimulator(
     foresee,
     filter: new HeaderFilter({ passX: config.passedHeaders, ownHost }),
     ownHost,
-    stir: noStir,
+    stir: parts.stir,
     voicemailOf: (tenantId) => dispatcher.voicemailOf(tenantId),
     gatewayBehind: (uri, sender) => routing.gatewayBehind(uri, sender),
   })

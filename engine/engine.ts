@@ -31,6 +31,7 @@ import type { PhoneHop } from './registrar/hop/phone-hop.ts'
 import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
 import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
+import type { Stir } from './stir/stir.ts'
 import type { Routing } from './routing/routing.ts'
 import type { UnpricedCalls } from './routing/unpriced-calls.ts'
 import type { ServedSip } from './served-sip.ts'
@@ -72,6 +73,7 @@ export interface EngineParts {
   readonly relays: RelayPool | undefined
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
+  readonly stir: Stir
   readonly served: ServedSip
   readonly server: SipService
   /** Absent without other instances. */
@@ -108,6 +110,7 @@ export class Engine {
   readonly relays: RelayPool | undefined
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
+  readonly stir: Stir
   readonly sharedBans: SharedBans | undefined
   readonly storage: StorageNotes
   readonly totals: CallTotals
@@ -133,6 +136,7 @@ export class Engine {
     this.relays = parts.relays
     this.routing = parts.routing
     this.routingWebhooks = parts.routingWebhooks
+    this.stir = parts.stir
     this.sharedBans = parts.sharedBans
     this.storage = parts.storage
     this.totals = parts.totals
@@ -247,6 +251,7 @@ export class Engine {
     await parts.recordings?.stop()
     parts.relays?.stop()
     parts.routingWebhooks.stop()
+    parts.stir.stop()
     parts.hosts.stop()
     parts.sharedBans?.stop()
     parts.deadlines.stop()
@@ -278,6 +283,7 @@ export class Engine {
     await this.dispatcher.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
+    await this.stir.reload()
     await this.registrar.load()
     await this.sharedBans?.reload()
   }
@@ -287,6 +293,7 @@ export class Engine {
     await this.dispatcher.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
+    await this.stir.reload()
     await this.registrar.reload()
   }
 
@@ -309,6 +316,7 @@ export class Engine {
   /** Reads the certificates of `tls` and `wss` again, for new connections. */
   reloadCertificates(): void {
     this.#parts.server.reloadCertificates()
+    void this.stir.reload()
   }
 
   /** Our certificate for `tls` and `wss`; undefined: there is none. */
@@ -351,6 +359,7 @@ export class Engine {
       ...parts.storage.telemetry(),
       ...parts.routingWebhooks.telemetry(),
       ...parts.control.telemetry(),
+      ...parts.stir.telemetry(),
       calls_without_record_total: parts.calls.unstored.withoutRecord,
       messages_delivered_total: parts.control.messages.delivered,
       messages_refused_total: parts.control.messages.refused,

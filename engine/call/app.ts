@@ -174,7 +174,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
       runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
     inviteRefused: (invite) => refusedInvites.take(invite),
     messages: messages.totals,
-    telemetry: () => ({ ...verifier.telemetry(), ...signer.telemetry(), ...stir.telemetry() }),
+    telemetry: () => ({ ...verifier.telemetry(), ...signer.telemetry() }),
   }
 }
 

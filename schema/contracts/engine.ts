@@ -17,6 +17,7 @@ import type {
 } from './calls.ts'
 import type { ChangedRouting } from './changed-rows.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
+import type { StirKeysPort } from './stir.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
@@ -107,6 +108,7 @@ export interface EnginePort {
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   readonly routingWebhooks: RoutingWebhooksPort
+  readonly stir: StirKeysPort
   /**
    * Reads carriers, routes, tenants and domains from the database again; undefined: all of them.
    * Resolves when they apply.

@@ -12,6 +12,7 @@ import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
 import * as openPayments from './open-payments.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
+import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
 
 export interface SchemaText {
@@ -89,7 +90,8 @@ export const migrations: readonly Migration[] = [
     sql: routingWebhooks.sql,
     forServer: routingWebhooks.forServer,
   },
-  { version: 5, name: 'stir-calls', sql: stirCalls.sql },
+  { version: 5, name: 'stir', sql: stir.sql, forServer: stir.forServer },
+  { version: 6, name: 'stir-calls', sql: stirCalls.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -12,6 +12,8 @@ export interface RoutingTables {
   outbound_route: OutboundRouteTable
   inbound_route: InboundRouteTable
   routing_webhook: RoutingWebhookTable
+  stir_key: StirKeyTable
+  stir_authority: StirAuthorityTable
 }
 
 interface DispatcherSetTable extends MediaRulesColumns {
@@ -162,6 +164,33 @@ interface RoutingWebhookTable {
   /** JSON array of parts of a call. */
   cache_key: string
   is_enabled: Flag
+  created_at: number
+  updated_at: number
+}
+
+interface StirKeyTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  /** PEM, encrypted (`schema/secrets`). */
+  private_key: string
+  /** The chain in PEM, or null: it is where `x5u` says. */
+  certificate: string | null
+  x5u: string | null
+  valid_from: number | null
+  valid_until: number | null
+  is_active: Flag
+  created_at: number
+  updated_at: number
+}
+
+interface StirAuthorityTable {
+  id: Id
+  name: string
+  tenant_id: null
+  /** PEM. */
+  certificate: string
+  is_active: Flag
   created_at: number
   updated_at: number
 }

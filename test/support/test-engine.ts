@@ -107,6 +107,11 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       statusOf: () => undefined,
       test: () => Promise.resolve(undefined),
     },
+    stir: {
+      reload: () => Promise.resolve(),
+      keyStatus: () => undefined,
+      publishedCertificate: () => undefined,
+    },
     telemetry: () => engine.figures,
     relays: () => [],
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),

@@ -73,7 +73,9 @@ const ofRelays =
     })
 
 /** Totals that have a label in Prometheus. */
-const ofSignatures = /^stir_(?<what>verified|signed)_(?<label>\w+)_total$/
+const ofSignatures = /^stir_calls_(?<what>verified|signed)_(?<label>\w+)_total$/
+/** What the library counts by itself: those above have it, too. */
+const alsoCounted = /^stir_(?:signed|unsigned|verified_\w+)_total$/
 
 const signatures =
   (what: 'verified' | 'signed', label: string): Metric['read'] =>
@@ -338,7 +340,7 @@ export const metrics: readonly Metric[] = [
  */
 const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
   Object.entries(engine).flatMap(([name, value]) => {
-    if (ofSignatures.test(name)) return []
+    if (ofSignatures.test(name) || alsoCounted.test(name)) return []
     const type = name.endsWith('_total') ? 'counter' : 'gauge'
     return metric(type)(
       `tollgate_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,

@@ -79,12 +79,12 @@ export class CallSigner {
   telemetry(): Readonly<Record<string, number>> {
     const { A, B, C, div, unsigned } = this.#totals
     return {
-      stir_signed_A_total: A,
-      stir_signed_B_total: B,
-      stir_signed_C_total: C,
-      stir_signed_div_total: div,
-      stir_signed_unsigned_total: unsigned,
-      stir_signing: this.#waiting,
+      stir_calls_signed_A_total: A,
+      stir_calls_signed_B_total: B,
+      stir_calls_signed_C_total: C,
+      stir_calls_signed_div_total: div,
+      stir_calls_signed_unsigned_total: unsigned,
+      stir_calls_signing: this.#waiting,
     }
   }
 

@@ -16,7 +16,7 @@ import type { Routing } from '../../routing/routing.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import type { CallDeadlines } from '../deadlines.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import type { SipRequest } from '../signalling.ts'
+import type { Headers, SipRequest } from '../signalling.ts'
 import { calledOf, callerOf, partyOf } from '../sip-headers.ts'
 
 /** What is proved of the caller of a carrier's call, as plain values. */
@@ -77,7 +77,8 @@ export class CallerVerifier {
     if (identities.length === 0) return this.#decided(asked, { verification: 'none' }, NO_HEADER)
     const { callId, calledNumber } = invite
     const now = Math.floor((this.#deps.now() + call.stampOffsetMs) / 1_000)
-    const verified = this.#deps.stir.verify({ ...asked, callId, now })
+    const date = dateIn(request.headers)
+    const verified = this.#deps.stir.verify({ ...asked, callId, now, date })
     if (!(verified instanceof Promise)) return this.#decided(asked, verified)
     // Nobody who needs help waits for a certificate.
     const mayWait = !this.#deps.routing.isEmergencyNumber(calledNumber)
@@ -89,10 +90,10 @@ export class CallerVerifier {
   telemetry(): Readonly<Record<string, number>> {
     const { passed, failed, none } = this.#totals
     return {
-      stir_verified_passed_total: passed,
-      stir_verified_failed_total: failed,
-      stir_verified_none_total: none,
-      stir_verifying: this.#waiting,
+      stir_calls_verified_passed_total: passed,
+      stir_calls_verified_failed_total: failed,
+      stir_calls_verified_none_total: none,
+      stir_calls_verifying: this.#waiting,
     }
   }
 
@@ -155,6 +156,12 @@ export class CallerVerifier {
       }
     }
   }
+}
+
+/** Seconds since 1970; undefined: there is none, or it is no date. */
+function dateIn(headers: Headers): number | undefined {
+  const ms = Date.parse(headerNamed(headers, 'date') ?? '')
+  return Number.isNaN(ms) ? undefined : Math.floor(ms / 1_000)
 }
 
 const unverified: VerifiedCall = { verification: 'none' }

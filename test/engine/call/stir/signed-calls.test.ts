@@ -87,7 +87,7 @@ test('the INVITE has one signature: of the asserted number, and of the number as
     iat: Math.floor(rig.time.wallNow() / 1_000),
   })
   expect(await rig.record()).toMatchObject({ attestation: 'A' })
-  expect(rig.control.telemetry()).toMatchObject({ stir_signed_A_total: 1 })
+  expect(rig.control.telemetry()).toMatchObject({ stir_calls_signed_A_total: 1 })
 })
 
 test('a carrier that wants no signature gets what it has always got', async () => {
@@ -157,7 +157,7 @@ test.each([
   expect(trace?.entries.find((each) => 'what' in each && each.what === 'signed')).toMatchObject({
     detail: { carrier: 'north', attestation: null, why },
   })
-  expect(rig.control.telemetry()).toMatchObject({ stir_signed_unsigned_total: 1 })
+  expect(rig.control.telemetry()).toMatchObject({ stir_calls_signed_unsigned_total: 1 })
   rig.faults.length = 0
 })
 
@@ -193,7 +193,7 @@ test('the signing service is waited for, and no longer than a second', async () 
   await rig.advance(SIGN_MS + 100)
   const invite = await busy(carrier, other.caller)
   expect(invite.get('Identity')).toBe('')
-  expect(rig.control.telemetry()).toMatchObject({ stir_signing: 0 })
+  expect(rig.control.telemetry()).toMatchObject({ stir_calls_signing: 0 })
 })
 
 test('the caller cancels while the signing service works: nothing is sent', async () => {
@@ -320,7 +320,7 @@ test("a forward passes the caller's signatures, and adds div of the number that 
   ])
   carrier.reply(sent, 486, { tag: 'b' })
   await caller.next('486 INVITE')
-  expect(rig.control.telemetry()).toMatchObject({ stir_signed_div_total: 1 })
+  expect(rig.control.telemetry()).toMatchObject({ stir_calls_signed_div_total: 1 })
 })
 
 test('a forward whose caller is not proved is signed as one that has come from elsewhere', async () => {

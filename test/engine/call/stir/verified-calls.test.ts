@@ -73,8 +73,7 @@ test('the header is compared with the numbers of the INVITE, and what it proves 
     attestation: 'A',
   })
   expect(rig.control.telemetry()).toMatchObject({
-    stir_verified_passed_total: 1,
-    stir_certificates: 1,
+    stir_calls_verified_passed_total: 1,
   })
 })
 
@@ -233,9 +232,9 @@ test.each([
   settle(passed())
   await rig.settle()
   expect(rig.control.telemetry()).toMatchObject({
-    stir_verified_none_total: 1,
-    stir_verified_passed_total: 0,
-    stir_verifying: 0,
+    stir_calls_verified_none_total: 1,
+    stir_calls_verified_passed_total: 0,
+    stir_calls_verifying: 0,
   })
 })
 
@@ -256,7 +255,7 @@ test('so many calls wait for certificates; the next one does not', async () => {
   for (let count = 0; count < MAX_VERIFYING; count += 1)
     caller.request('INVITE', caller.leg(rig.uri('1')), { body: 'v=0', headers: [identity] })
   await rig.until(() => stir.toVerify.length === MAX_VERIFYING)
-  expect(rig.control.telemetry()).toMatchObject({ stir_verifying: MAX_VERIFYING })
+  expect(rig.control.telemetry()).toMatchObject({ stir_calls_verifying: MAX_VERIFYING })
   const last = await calls()
   await last.caller.next('402 INVITE')
   expect(await rig.record()).toMatchObject({ verification: 'none', denialCode: 'no_rate' })
