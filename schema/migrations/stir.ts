@@ -18,6 +18,7 @@ CREATE TABLE stir_key (
   CHECK (certificate IS NOT NULL OR x5u IS NOT NULL)
 ) STRICT;
 CREATE UNIQUE INDEX stir_key_name ON stir_key (coalesce(tenant_id, 0), name);
+CREATE INDEX stir_key_owner ON stir_key (tenant_id, name);
 
 -- The platform trusts them, so none is a tenant's: the column is that of every noun.
 CREATE TABLE stir_authority (
@@ -29,6 +30,7 @@ CREATE TABLE stir_authority (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX stir_authority_owner ON stir_authority (tenant_id, name);
 `
 
 export const forServer = noteAnyChange('stir_key') + noteAnyChange('stir_authority')

@@ -13,7 +13,7 @@ export function readCertificates(
   text: string,
   most = MAX_CHAIN,
 ): readonly X509Certificate[] | string {
-  const pems = text.match(onePem) ?? []
+  const pems = withLines(text).match(onePem) ?? []
   if (pems.length === 0) return 'has no certificate in PEM'
   if (pems.length > most) return `has more than ${most} certificates`
   try {
@@ -29,12 +29,16 @@ export const pemOf = (certificates: readonly X509Certificate[]): string =>
 /** ES256 takes no other curve. A text instead says what is wrong. */
 export function readPrivateKey(pem: string): KeyObject | string {
   try {
-    const key = createPrivateKey({ key: pem, format: 'pem' })
+    const key = createPrivateKey({ key: withLines(pem), format: 'pem' })
     return isP256(key) ? key : 'is not a key of the curve P-256'
   } catch {
     return 'is not an unencrypted private key in PEM'
   }
 }
+
+/** A form of one line takes the line breaks out. */
+const withLines = (pem: string): string =>
+  pem.replaceAll(/\s*(-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----)\s*/g, '\n$1\n').trimStart()
 
 export const isP256 = (key: KeyObject): boolean =>
   key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'
