@@ -387,8 +387,9 @@ const strangerText = ({
 }
 
 /**
- * Verifies the caller of a carrier's call, and asks a hook, if the call would not be refused anyway. One with Replaces calls no number, and
- * the application's own calls are the doing of the same file.
+ * Verifies the caller of a carrier's call, and asks a hook about a call; neither, if the call would
+ * be refused anyway. One with Replaces calls no number, and the application's own calls are the
+ * doing of the same file: no hook is asked.
  */
 async function admitInvite(
   request: ReceivedRequest,

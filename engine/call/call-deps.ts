@@ -29,7 +29,7 @@ export interface CallPorts extends RouteDeps {
   readonly applications?: ApplicationRuns | undefined
   /** Signs and verifies calls; absent: there is neither a key nor an authority. */
   readonly stir?: StirPort | undefined
-  /** Whose each number is; absent: nobody owns one. */
+  /** Owners of numbers; absent: nobody owns one. */
   readonly ownedNumbers?: OwnedNumbers | undefined
   /** Undefined: there are no media relays. */
   readonly listening?: ListeningPort | undefined

@@ -372,7 +372,7 @@ export class CallRunner {
     })
   }
 
-  /** What we have said to a carrier that was tried before is not said to this one. */
+  /** This carrier does not hear what we have said to one that was tried before. */
   #leaveUnsigned(callUuid: string, send: () => void): void {
     const proof = this.#deps.calls.call(callUuid)?.proof
     if (proof?.attestation !== undefined)

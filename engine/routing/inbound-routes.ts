@@ -18,8 +18,8 @@ export interface InboundCaller {
 /**
  * Order: routes of the carrier before those of any, a named domain before any, the longest prefix,
  * then the platform's before a tenant's, then those for a verification, then the lower priority
- * number, then the older route. A tenant's carrier reaches only routes of its tenant and common ones; all other calls
- * reach a tenant's route by the tenant's own numbers and domains only.
+ * number, then the older route. A tenant's carrier reaches only routes of its tenant and common
+ * ones; all other calls reach a tenant's route by the tenant's own numbers and domains only.
  */
 export class InboundRoutes {
   readonly #byId = new Map<number, InboundRouteRecord>()

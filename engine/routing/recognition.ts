@@ -276,7 +276,7 @@ interface CarrierOrigin {
   readonly payer: CarrierRecord['payer']
   readonly tenantId: number | null
   readonly inboundSetId: number | null
-  /** What becomes of calls whose caller is not proved; absent: nobody looks at signatures. */
+  /** Policy for calls whose caller is not proved; absent: nobody looks at signatures. */
   readonly verify?: Exclude<VerifyPolicy, 'off'>
 }
 

@@ -108,7 +108,7 @@ export interface InboundRouteRecord {
   /** Null: any called number, any domain. */
   readonly prefix: string | null
   readonly domain: string | null
-  /** What Identity headers must have proved; absent: anything. */
+  /** The proof that Identity headers must have given; absent: any. */
   readonly verification?: Verification | undefined
   readonly target: InboundTarget
   readonly priority: number

@@ -77,7 +77,7 @@ export interface CallRecord {
   readonly lack?: MoneyLack | undefined
   /** Tags that a hook has set; absent: none. */
   readonly tags?: CallTags | undefined
-  /** What Identity headers have proved; absent: nobody has looked at them. */
+  /** The proof that Identity headers gave; absent: nobody has looked at them. */
   readonly verification?: Verification | undefined
   readonly verstat?: Verstat | undefined
   /** As a verified caller's network says, else as we have signed the call; absent: neither. */

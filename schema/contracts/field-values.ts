@@ -19,7 +19,7 @@ export type Disposition = (typeof dispositions)[number]
 export const hangupParties = ['caller', 'callee', 'system', 'api'] as const
 export type HangupParty = (typeof hangupParties)[number]
 
-/** What the Identity headers of a call have proved (RFC 8224); `none`: nothing. */
+/** The proof that Identity headers give of a caller (RFC 8224). */
 export const verifications = ['passed', 'failed', 'none'] as const
 
 /** The same, as 3GPP TS 24.229 writes it. */

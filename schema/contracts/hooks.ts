@@ -88,8 +88,8 @@ export interface HookCall {
   readonly carrier?: HookParty
   readonly tenantId: number | null
   /**
-   * What the Identity headers have proved of the caller's number. Absent: its calls are not verified
-   * (`stir.verify` of the carrier).
+   * The proof that Identity headers give of the caller's number. Absent: calls of its carrier are
+   * not verified (`stir.verify`).
    */
   readonly verification?: 'passed' | 'failed' | 'none'
   /** How far the caller's network vouches for the number. Absent: nothing of it is proved. */

@@ -1,4 +1,4 @@
-/** What carriers sign and verify, and what signatures said of the caller of each call. */
+/** Policies of carriers for signed calls, and the word of signatures in call records. */
 export const sql = `
 ALTER TABLE carrier ADD COLUMN stir_sign INTEGER NOT NULL DEFAULT 0 CHECK (stir_sign IN (0, 1));
 ALTER TABLE carrier ADD COLUMN stir_verify TEXT NOT NULL DEFAULT 'off'

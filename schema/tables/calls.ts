@@ -78,7 +78,7 @@ export interface CdrTable {
   instance: string | null
   /** JSON object of texts, which a hook has set; null: none. */
   tags: string | null
-  /** What Identity headers have proved; null: nobody has looked at them. */
+  /** The proof that Identity headers gave; null: nobody has looked at them. */
   verification: Verification | null
   verstat: Verstat | null
   /** That of the caller's network, else ours. */

@@ -136,7 +136,7 @@ interface InboundRouteTable {
   /** Domain of the Request-URI, or null: any. */
   domain: string | null
   target_type: 'set' | 'extension' | 'agent'
-  /** What Identity headers must have proved, or null: anything. */
+  /** The proof that Identity headers must have given, or null: any. */
   verification: Verification | null
   /** Set id, `<extension>@<domain>` or agent id, by `target_type`. */
   target: string

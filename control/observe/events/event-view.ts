@@ -123,7 +123,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
   }
 }
 
-/** What signatures say of the caller; nothing where there are none, and nobody has looked. */
+/** Empty: there are no signatures, and nobody has looked for them. */
 const proofIn = ({ verification, verstat, attestation }: EndedCall) => ({
   ...(verification && { verification, verstat }),
   ...(attestation && { attestation }),

@@ -74,7 +74,7 @@ const ofRelays =
 
 /** Totals that have a label in Prometheus. */
 const ofSignatures = /^stir_calls_(?<what>verified|signed)_(?<label>\w+)_total$/
-/** What the library counts by itself: those above have it, too. */
+/** Totals of the library: those above have them, too. */
 const alsoCounted = /^stir_(?:signed|unsigned|verified_\w+)_total$/
 
 const signatures =
@@ -82,7 +82,9 @@ const signatures =
   ({ engine }) =>
     Object.entries(engine).flatMap(([name, value]) => {
       const { groups } = ofSignatures.exec(name) ?? {}
-      return groups?.['what'] === what ? [{ value, labels: { [label]: groups['label'] ?? '' } }] : []
+      return groups?.['what'] === what
+        ? [{ value, labels: { [label]: groups['label'] ?? '' } }]
+        : []
     })
 
 export const metrics: readonly Metric[] = [

@@ -202,7 +202,7 @@ function takeVerification(
   call.notes.push({ at, what: 'verified', verification, attestation, why })
 }
 
-/** What the network of a verified caller says counts more than what we say. */
+/** The network of a verified caller counts more than our own word. */
 function takeSignature(call: Call, { attestation, note }: EventOf<'signed'>): void {
   if (call.proof?.verification === undefined) call.proof = { attestation }
   if (note !== undefined && call.notes.length < MAX_NOTES) call.notes.push(note)

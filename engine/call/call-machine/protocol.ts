@@ -9,7 +9,7 @@ import type { CallTags } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
-import type { VerifiedCaller } from '../stir/caller-verifier.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
   Call,
@@ -112,10 +112,7 @@ export type MachineEvent =
   | {
       readonly type: 'verified'
       readonly callUuid: string
-      readonly verified: Pick<
-        VerifiedCaller,
-        'verification' | 'verstat' | 'attestation' | 'why'
-      >
+      readonly verified: Pick<VerifiedCaller, 'verification' | 'verstat' | 'attestation' | 'why'>
     }
   /** An INVITE to a carrier was signed, or leaves without a signature. */
   | {

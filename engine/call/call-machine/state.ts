@@ -17,7 +17,7 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, Reached, Route } from '../inbound/route.ts'
-import type { VerifiedCaller } from '../stir/caller-verifier.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
@@ -233,7 +233,7 @@ export interface Answering {
   readonly headers: Headers
 }
 
-/** What signatures say of the caller of a call, for its record. */
+/** The word of signatures about the caller of a call, for its record. */
 export type CallProof = Pick<CallRecord, 'verification' | 'verstat' | 'attestation'>
 
 export interface Call {
@@ -315,7 +315,7 @@ export interface Call {
   end?: End | undefined
   /** Tags that a hook has set. */
   tags?: CallTags | undefined
-  /** What signatures say of the caller; undefined: there are none, and nobody has asked. */
+  /** Undefined: there are no signatures, and nobody has looked for them. */
   proof?: CallProof | undefined
   /** A hook has said whether it is recorded; undefined: the rules say it. */
   isToBeRecorded?: boolean | undefined

@@ -13,7 +13,7 @@ import {
   gatewayBehindPhone,
   withoutPhone,
 } from '../dialing/outgoing-invite.ts'
-import type { VerifiedCaller } from '../stir/caller-verifier.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { ApplicationCandidate } from '../application/application-runs.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
@@ -90,7 +90,7 @@ export interface RouteQuestion {
   readonly callId: string
   /** A hook has chosen where the call goes. Absent: the number says it. */
   readonly target?: ChosenTarget | undefined
-  /** What Identity headers have proved; absent: nobody has looked at them. */
+  /** The proof that Identity headers give; absent: nobody has looked at them. */
   readonly verified?: VerifiedCaller | undefined
 }
 
@@ -236,7 +236,7 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   return isNowhere ? ending(nowhere(calledNumber)) : undefined
 }
 
-/** What is proved of a carrier's caller; undefined: nobody has looked, or another one calls. */
+/** Undefined: nobody has looked at signatures, or it is not the carrier who calls. */
 export const provedOf = ({ origin, verified }: RouteQuestion): Verification | undefined =>
   origin.kind === 'carrier' ? verified?.verification : undefined
 

@@ -1,4 +1,4 @@
-/** What follows from the verification of a call: its note, its record, and the end of some. */
+/** The verification of a call has a note, a place in its record, and is the end of some. */
 import type { CallDeps } from '../call-deps.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { type CallRefusal, type End, refused } from '../cdr/end-reason.ts'
@@ -6,7 +6,7 @@ import { expectedDirection, unpaid } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import { tenantOf } from '../inbound/route.ts'
 import type { SipRequest } from '../signalling.ts'
-import type { VerifiedCaller } from './caller-verifier.ts'
+import type { VerifiedCaller } from './verified-caller.ts'
 import type { VerificationStatus } from '../../../schema/contracts/stir.ts'
 
 export type VerifiedInvite =

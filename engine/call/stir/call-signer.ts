@@ -1,6 +1,6 @@
 /**
- * Signs the INVITEs to carriers that want it (STIR/SHAKEN: RFC 8224, 8588, and 8946 for forwards). A
- * call that cannot be signed goes on without: its trace says why.
+ * Signs the INVITEs to carriers that want it (STIR/SHAKEN: RFC 8224, 8588, and 8946 for forwards).
+ * A call that cannot be signed goes on without: its trace says why.
  */
 import type { Attestation } from '../../../schema/contracts/caller-identity.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
@@ -187,7 +187,7 @@ export function callToSign(
     iat: Math.floor((now() + call.stampOffsetMs) / 1_000),
   }
   const isForwarded = call.forwardedBy !== undefined && verified?.verification === 'passed'
-  // What the caller's network has signed is of its number, and of nobody else's.
+  // The caller's network has signed its number, and nobody else's.
   if (!isForwarded || withoutPlus(verified.orig) !== withoutPlus(orig)) return asked
   const { identities: received, dest: number } = verified
   return { ...asked, received, divertedBy: [{ number, dest }] }

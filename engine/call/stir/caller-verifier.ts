@@ -1,13 +1,11 @@
 /**
- * Verifies the callers of INVITEs by their Identity headers (STIR: RFC 8224 §6.2), for carriers that
- * want it. A call of anybody else is not looked at, and waits for nothing.
+ * Verifies the callers of INVITEs by their Identity headers (STIR: RFC 8224 §6.2), where a carrier
+ * wants it. A call of anybody else is not looked at, and waits for nothing.
  */
-import type { Attestation } from '../../../schema/contracts/caller-identity.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type {
   StirPort,
   Verification,
-  VerificationStatus,
   VerifiedCall,
   Verstat,
 } from '../../../schema/contracts/stir.ts'
@@ -18,23 +16,7 @@ import type { CallDeadlines } from '../deadlines.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import { calledOf, callerOf, partyOf } from '../sip-headers.ts'
-
-/** What is proved of the caller of a carrier's call, as plain values. */
-export interface VerifiedCaller {
-  readonly verification: Verification
-  readonly verstat: Verstat
-  /** Null: its network says nothing, or it is not proved. */
-  readonly attestation: Attestation | null
-  /** One clause: who has signed, or why the caller is not proved. */
-  readonly why: string
-  /** The numbers that the signatures were compared with, in normal form. */
-  readonly orig: string
-  readonly dest: string
-  /** The Identity headers, as they were received. */
-  readonly identities: readonly string[]
-  /** The response where such calls are refused; absent: the caller is proved. */
-  readonly refusal?: { readonly status: VerificationStatus; readonly reason: string } | undefined
-}
+import type { VerifiedCaller } from './verified-caller.ts'
 
 interface CallerVerifierDeps {
   readonly stir: Pick<StirPort, 'verify'>
@@ -98,8 +80,8 @@ export class CallerVerifier {
   }
 
   /**
-   * The numbers that a signature is about. The rules of the carrier may make a number international,
-   * or make a local one of it, which nobody has signed.
+   * The numbers that a signature is about. The rules of the carrier may make a number
+   * international, or make a local one of it, which nobody has signed.
    */
   #askedBy(request: SipRequest, { origin, callerNumber, calledNumber }: IncomingInvite): Asked {
     const { headers, uri } = request

@@ -252,22 +252,25 @@ test('each destination gets a signature of its own, and one that wants none gets
 const login = { ...gateway({}).auth, type: 'digest', username: 'me', password: 's3cret' } as const
 const challenge = ['Proxy-Authenticate: Digest realm="north", nonce="1"']
 
-test.each(['at once', 'later'])('a challenge is answered with a new signature, %s', async (when) => {
-  const carrier = await carrierOf(rig, { number: '12155550113', isSigned: true, auth: login })
-  if (when === 'later') stir.answers.sign = () => Promise.resolve(stir.signature())
-  const { caller } = await calls()
-  const first = await carrier.next('INVITE')
-  carrier.reply(first, 100)
-  await rig.advance(1_100)
-  carrier.reply(first, 407, { tag: 'c', headers: challenge })
-  await carrier.next('ACK')
-  const second = await busy(carrier, caller)
-  expect(second.get('Proxy-Authorization')).toContain('username="me"')
-  expect(first.all('Identity')).toEqual(['sig-1;info=<https://us.example>'])
-  expect(second.all('Identity')).toEqual(['sig-2;info=<https://us.example>'])
-  expect(second.all('Date')).toEqual([new Date(rig.time.wallNow()).toUTCString()])
-  expect(second.get('CSeq')).toBe('2 INVITE')
-})
+test.each(['at once', 'later'])(
+  'a challenge is answered with a new signature, %s',
+  async (when) => {
+    const carrier = await carrierOf(rig, { number: '12155550113', isSigned: true, auth: login })
+    if (when === 'later') stir.answers.sign = () => Promise.resolve(stir.signature())
+    const { caller } = await calls()
+    const first = await carrier.next('INVITE')
+    carrier.reply(first, 100)
+    await rig.advance(1_100)
+    carrier.reply(first, 407, { tag: 'c', headers: challenge })
+    await carrier.next('ACK')
+    const second = await busy(carrier, caller)
+    expect(second.get('Proxy-Authorization')).toContain('username="me"')
+    expect(first.all('Identity')).toEqual(['sig-1;info=<https://us.example>'])
+    expect(second.all('Identity')).toEqual(['sig-2;info=<https://us.example>'])
+    expect(second.all('Date')).toEqual([new Date(rig.time.wallNow()).toUTCString()])
+    expect(second.get('CSeq')).toBe('2 INVITE')
+  },
+)
 
 test('cancelled while a challenge waits for its signature: no second INVITE', async () => {
   const carrier = await carrierOf(rig, { number: '12155550113', isSigned: true, auth: login })

@@ -87,15 +87,18 @@ test('several headers, in the long and the short form, are all looked at', async
 test.each([
   ['mark', 'none', 'No-TN-Validation', []],
   ['mark', 'failed', 'TN-Validation-Failed', [identity]],
-] as const)('%s: a call that proves nothing goes on: %s', async (_, verification, verstat, sent) => {
-  stir.answers.verify = () => failed(438, 'Invalid Identity Header')
-  const node = await rig.node()
-  const { caller } = await calls([...sent])
-  await busy(node, caller)
-  const record = await rig.record()
-  expect(record).toMatchObject({ verification, verstat, sipCode: 486 })
-  expect(record.attestation).toBeUndefined()
-})
+] as const)(
+  '%s: a call that proves nothing goes on: %s',
+  async (_, verification, verstat, sent) => {
+    stir.answers.verify = () => failed(438, 'Invalid Identity Header')
+    const node = await rig.node()
+    const { caller } = await calls([...sent])
+    await busy(node, caller)
+    const record = await rig.record()
+    expect(record).toMatchObject({ verification, verstat, sipCode: 486 })
+    expect(record.attestation).toBeUndefined()
+  },
+)
 
 test.each([
   [428, 'Use Identity Header', 'identity_missing'],
