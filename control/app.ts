@@ -87,6 +87,7 @@ import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
 import { routingWebhookRoutes } from './resources/routing-webhook-routes.ts'
+import { publishedCertificateRoute, stirKeyRoutes } from './resources/stir-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -111,6 +112,7 @@ export function createApi(
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
   app.route('/', metricsRoute(telemetry, deps.instances, deps.certificates))
+  app.route('/', publishedCertificateRoute(engine))
   app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',
@@ -257,6 +259,7 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers & Pick<ControlDeps, '
     .route('/', agentRoutes(deps))
     .route('/', routingWebhookRoutes(deps))
     .route('/', numberRoutes(deps))
+    .route('/', stirKeyRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

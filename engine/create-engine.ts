@@ -2,6 +2,7 @@
  * Builds an engine, each part on those before it. To plug in a new part, build it in the step of
  * its subject below, and pass it to those who ask it; `Engine` starts, stops and shows it.
  */
+import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
@@ -66,6 +67,8 @@ import { simulatorOf } from './simulator.ts'
 import { sipDecisions } from './sip-decisions.ts'
 import { createSipService, type SipDecisions } from './sip-service.ts'
 import { StateChanges, stateOfNode } from './state-changes.ts'
+import { Stir } from './stir/stir.ts'
+import { loadStir } from './stir/stir-store.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { TestPhones } from './test-phones.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -244,6 +247,7 @@ function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: Acti
   const routing = createRouting(deps, base, { dispatcher, trunks, calls })
   const unpriced = new UnpricedCalls({ routing, tenantNames, now, log })
   const routingWebhooks = createRoutingWebhooks(deps, base, dispatcher)
+  const stir = createStir(deps, base)
   const hooks = deps.hooks ? new ChainedHooks(deps.hooks, routingWebhooks) : routingWebhooks
   const identities = new CallerIdentities({
     policies,
@@ -251,7 +255,42 @@ function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: Acti
     isListed: (tenantId, number) => routing.ownsNumber(tenantId, number),
     tenantOfSet: (setId) => dispatcher.setRecord(setId)?.tenantId ?? null,
   })
-  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, hooks, identities }
+  const routes = { notes, dispatcher, trunks, routing, unpriced, routingWebhooks }
+  return { ...routes, stir, hooks, identities }
+}
+
+/** Fewer authorities let fewer calls pass, so a missing file is no reason to stop. */
+async function readAuthorities(file: string | undefined, log: Log): Promise<string | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    log('error', `STIR_AUTHORITIES cannot be read: ${String(error)}`)
+    return undefined
+  }
+}
+
+function createStir(deps: EngineDeps, { hosts, ownPlaces }: Base): Stir {
+  const { store, config, now, wallNow, schedule, log } = deps
+  const { authorities, signing } = config.stir
+  return new Stir({
+    load: () => loadStir(store, (problem) => log('warn', problem)),
+    authoritiesFile: () => readAuthorities(authorities, log),
+    publicUrl: config.publicUrl,
+    maxAgeSeconds: config.stir.maxAgeSeconds,
+    hosts: config.stir.certificateHosts,
+    signingService: signing,
+    resolve: async (host) => {
+      const found = (await hosts.lookUp([host]))(host)
+      return found.map((address) => ({ address, family: isIP(address) }))
+    },
+    allowPrivate: config.stir.privateTargets === 'allow',
+    isOwn: (address) => innerCheck(ownPlaces)(address),
+    now: wallNow,
+    steadyNow: now,
+    schedule,
+    log,
+  })
 }
 
 function createRoutingWebhooks(
@@ -536,6 +575,7 @@ function createCallControl(
     otherInstances: transferInstances(deps, parts),
     identities: parts.identities,
     applications: parts.applications,
+    stir: parts.stir,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),
@@ -593,6 +633,7 @@ function createSimulator(
     foresee,
     filter: new HeaderFilter({ passX: config.passedHeaders, ownHost }),
     ownHost,
+    stir: parts.stir,
     voicemailOf: (tenantId) => dispatcher.voicemailOf(tenantId),
     gatewayBehind: (uri, sender) => routing.gatewayBehind(uri, sender),
   })

@@ -38,6 +38,7 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: trunksPort(engine, stampOf),
     routingWebhooks: engine.routingWebhooks,
+    stir: engine.stir,
     telemetry: () => engine.telemetry(),
     relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.totals.postDialDelay(),

@@ -33,6 +33,7 @@ import type { NumberDirectory } from './numbers/number-directory.ts'
 import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
 import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
+import type { Stir } from './stir/stir.ts'
 import type { Routing } from './routing/routing.ts'
 import type { UnpricedCalls } from './routing/unpriced-calls.ts'
 import type { ServedSip } from './served-sip.ts'
@@ -77,6 +78,7 @@ export interface EngineParts {
   readonly relays: RelayPool | undefined
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
+  readonly stir: Stir
   readonly served: ServedSip
   readonly server: SipService
   /** Absent without other instances. */
@@ -115,6 +117,7 @@ export class Engine {
   readonly relays: RelayPool | undefined
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
+  readonly stir: Stir
   readonly sharedBans: SharedBans | undefined
   readonly storage: StorageNotes
   readonly totals: CallTotals
@@ -142,6 +145,7 @@ export class Engine {
     this.relays = parts.relays
     this.routing = parts.routing
     this.routingWebhooks = parts.routingWebhooks
+    this.stir = parts.stir
     this.sharedBans = parts.sharedBans
     this.storage = parts.storage
     this.totals = parts.totals
@@ -256,6 +260,7 @@ export class Engine {
     await parts.recordings?.stop()
     parts.relays?.stop()
     parts.routingWebhooks.stop()
+    parts.stir.stop()
     parts.hosts.stop()
     parts.sharedBans?.stop()
     parts.deadlines.stop()
@@ -289,6 +294,7 @@ export class Engine {
     await this.callerPolicies.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
+    await this.stir.reload()
     await this.registrar.load()
     await this.sharedBans?.reload()
   }
@@ -300,6 +306,7 @@ export class Engine {
     await this.callerPolicies.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
+    await this.stir.reload()
     await this.registrar.reload()
   }
 
@@ -322,6 +329,7 @@ export class Engine {
   /** Reads the certificates of `tls` and `wss` again, for new connections. */
   reloadCertificates(): void {
     this.#parts.server.reloadCertificates()
+    void this.stir.reload()
   }
 
   /** Our certificate for `tls` and `wss`; undefined: there is none. */
@@ -363,6 +371,8 @@ export class Engine {
       deadlines: parts.deadlines.size,
       ...parts.storage.telemetry(),
       ...parts.routingWebhooks.telemetry(),
+      ...parts.control.telemetry(),
+      ...parts.stir.telemetry(),
       calls_without_record_total: parts.calls.unstored.withoutRecord,
       messages_delivered_total: parts.control.messages.delivered,
       messages_refused_total: parts.control.messages.refused,

@@ -111,6 +111,7 @@ export function followForEngine(changes: Changes, engine: Engine): void {
   policies('dispatcher_set')
   policies('carrier')
   changes.follow({ topics: ['routing_webhook'], reload: () => engine.routingWebhooks.reload() })
+  changes.follow({ topics: ['stir_key', 'stir_authority'], reload: () => engine.stir.reload() })
   routing('tenant', ['tenant', 'tenant_domain', 'tenant_number'])
   changes.follow({
     topics: ['tenant', 'tenant_domain'],

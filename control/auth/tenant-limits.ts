@@ -51,6 +51,11 @@ const limits = {
     most: 50,
     rows: 'routing_webhook',
   },
+  stir_keys: {
+    code: 'too_many_stir_keys',
+    most: 20,
+    rows: 'stir_key',
+  },
   extensions: {
     code: 'too_many_extensions',
     most: 20_000,

@@ -22,7 +22,7 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
-import { directions } from '../../schema/contracts/field-values.ts'
+import { attestations, directions } from '../../schema/contracts/field-values.ts'
 
 const presentedCaller = z.strictObject({
   number: z.string().describe('Empty: the call is anonymous, or refused.'),
@@ -58,6 +58,13 @@ const candidate = z.strictObject({
   presented: presentedCaller
     .nullable()
     .describe('What it would be shown of the caller. Null: no rules say anything.'),
+  signature: z
+    .enum([...attestations, 'unsigned'])
+    .nullable()
+    .describe(
+      'The attestation with which its INVITE is signed (`stir.sign` of the carrier). `unsigned`: ' +
+        'there is no key, or no number to sign. Null: no signature is wanted.',
+    ),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
     .nullable()
@@ -87,6 +94,13 @@ const simulationView = z
     from: z.string(),
     to: z.string().describe('After the number rules of the carrier that calls.'),
     direction: z.enum(directions),
+    verification: z
+      .literal('not_asked')
+      .nullable()
+      .describe(
+        '`not_asked`: Identity headers of a real call would be looked at; here nobody looks. Null: ' +
+          'nobody ever looks at calls of this source.',
+      ),
     emergency: z.boolean().describe('It skips the wallet and all limits.'),
     source: z
       .strictObject({
@@ -371,6 +385,7 @@ async function viewOf(
     from: simulation.callerNumber,
     to: simulation.calledNumber,
     direction,
+    verification: simulation.verification,
     emergency: simulation.isEmergency,
     source: { kind: origin.kind, id: origin.id, name: origin.name },
     payment: await paymentView(simulation, at, principal, deps.store),
@@ -532,6 +547,7 @@ const exampleSimulation = {
   from: '4930100',
   to: '4940200',
   direction: 'inbound',
+  verification: null,
   emergency: false,
   source: { kind: 'carrier', id: 1, name: 'trunk' },
   other_sources: [],
@@ -571,6 +587,7 @@ const exampleSimulation = {
         headers: { From: '<sip:4930200@192.0.2.1:5060>', 'Max-Forwards': '69' },
       },
       ruled_by: [],
+      signature: null,
       share: 1,
       withheld_text: null,
       presented: null,

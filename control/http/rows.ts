@@ -94,6 +94,7 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'inbound_route_name'": 'name',
   "index 'routing_webhook_tenant'": 'tenant',
   "index 'ai_agent_name'": 'name',
+  "index 'stir_key_name'": 'name',
   "index 'dispatcher_set_name'": 'endpoint_name',
 }
 

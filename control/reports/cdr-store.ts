@@ -104,10 +104,13 @@ export const at = {
   denial_text: 33,
   instance: 34,
   tags: 35,
+  verification: 36,
+  verstat: 37,
+  attestation: 38,
 } as const satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */
-export const recordingAt = 36
+export const recordingAt = 39
 
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]

@@ -60,7 +60,10 @@ export class CdrText {
       `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
       `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
       `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}` +
-      `,"denial_text":${this.#denialText(row)},"tags":${row[at.tags]}}`
+      `,"denial_text":${this.#denialText(row)},"tags":${row[at.tags]}` +
+      `,"verification":${this.#word(row[at.verification])}` +
+      `,"verstat":${this.#word(row[at.verstat])}` +
+      `,"attestation":${this.#word(row[at.attestation])}}`
     )
   }
 
@@ -84,7 +87,9 @@ export class CdrText {
       `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''}` +
       `,${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
-      `,${csvCell(row[at.tags] ?? '')},${csvCell(this.#attempts(row[at.attempts]))}\r\n`
+      `,${csvCell(row[at.tags] ?? '')}` +
+      `,${row[at.verification] ?? ''},${row[at.verstat] ?? ''},${row[at.attestation] ?? ''}` +
+      `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
 
@@ -173,6 +178,9 @@ const columns = [
   'recording',
   'recording_error',
   'tags',
+  'verification',
+  'verstat',
+  'attestation',
   'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 

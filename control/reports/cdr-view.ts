@@ -47,6 +47,9 @@ export function viewOf(row: CdrRow) {
     recording_error: row.recording_error,
     denial_text: storedDenialText(row.denial_code, row.denial_text),
     tags: row.tags === null ? null : (JSON.parse(row.tags) as CallTags),
+    verification: row.verification,
+    verstat: row.verstat,
+    attestation: row.attestation,
   }
 }
 

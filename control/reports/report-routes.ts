@@ -9,11 +9,14 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import {
+  attestations,
   dispositions,
   directions,
   hangupParties,
   mosSources,
   recordingErrors,
+  verifications,
+  verstats,
 } from '../../schema/contracts/field-values.ts'
 import { requires } from '../auth/requires.ts'
 import type { Platform } from '../http/platform.ts'
@@ -147,6 +150,18 @@ const callRecord: z.ZodType<CdrView> = z
     recording_error: recordingError.nullable(),
     denial_text: denialTextField,
     tags: tagsField,
+    verification: z
+      .enum(verifications)
+      .nullable()
+      .describe('What Identity headers have proved of the caller. Null: nobody has looked.'),
+    verstat: z.enum(verstats).nullable().describe('The same as 3GPP TS 24.229 writes it.'),
+    attestation: z
+      .enum(attestations)
+      .nullable()
+      .describe(
+        'How far the network of a verified caller vouches for the number; of a call that we ' +
+          'have signed, how far we do.',
+      ),
   })
   .meta({ id: 'CallRecord' })
 
@@ -208,6 +223,9 @@ const exampleRecord = {
   recording_error: null,
   denial_text: null,
   tags: { crm: '42' },
+  verification: 'passed',
+  verstat: 'TN-Validation-Passed',
+  attestation: 'A',
 }
 
 const directionSums = z

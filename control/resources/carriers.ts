@@ -7,6 +7,7 @@ import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { hostPort } from '../../schema/sip/index.ts'
 import { timeToText, toFlag } from '../../schema/columns.ts'
+import { verifyPolicies, type VerifyPolicy } from '../../schema/contracts/field-values.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { gatewayClaim } from '../../schema/rules/ownership.ts'
 import { isAmbiguous } from '../../schema/rules/gateways.ts'
@@ -249,6 +250,32 @@ const fields = field.table({
   media: carrierMedia,
   strip_headers: { ...stripHeaders, example: ['Diversion'] },
   header_rules: headerRules,
+  stir: field.of(
+    {
+      body: z.strictObject({
+        sign: z.boolean().default(false).describe('Calls to it are signed (STIR/SHAKEN).'),
+        verify: z
+          .enum(verifyPolicies)
+          .default('off')
+          .describe(
+            'The Identity headers of its calls: `mark` writes what they prove into the record, ' +
+              '`refuse` also refuses calls whose caller is not proved.',
+          ),
+      }),
+      view: z.strictObject({ sign: z.boolean(), verify: z.enum(verifyPolicies) }),
+    },
+    {
+      stored: () => ({
+        read: (row) => ({ sign: row['stir_sign'] === 1, verify: row['stir_verify'] }),
+        write: (value) => {
+          const { sign, verify } = value as { sign: boolean; verify: VerifyPolicy }
+          return { stir_sign: toFlag(sign), stir_verify: verify }
+        },
+      }),
+      default: { sign: false, verify: 'off' },
+      example: { sign: true, verify: 'mark' },
+    },
+  ),
   preset: field.written(preset, { isOnlyAtCreation: true }),
   max_calls: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 100 }),
   max_cps: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 10 }),

@@ -1,5 +1,6 @@
 /** Inbound routes: where a call from a carrier goes (SPECIFICATION.md §4.7 and §10.2). */
 import { sql } from 'kysely'
+import { verifications } from '../../schema/contracts/field-values.ts'
 import { domain, prefix } from '../http/fields.ts'
 import * as field from '../http/field-table.ts'
 import { agentJoin, targetFields, targetOf } from './call-target.ts'
@@ -20,6 +21,11 @@ const fields = field.table(
     }),
     domain: field.optional(field.asText(domain), {
       about: 'Domain of the Request-URI. Absent: every domain.',
+    }),
+    verification: field.optional(field.oneOf(verifications), {
+      about:
+        'What the Identity headers of a call must have proved. Absent: anything. Only calls of ' +
+        'carriers with `stir.verify` have proved anything, or nothing.',
     }),
     priority: field.of(field.integer(1, 100), {
       default: 10,

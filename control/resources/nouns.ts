@@ -10,6 +10,8 @@ import { outboundRoutes } from './outbound-routes.ts'
 import { ratePlans } from './rate-plans.ts'
 import { rates } from './rates.ts'
 import { routingWebhooks } from './routing-webhooks.ts'
+import { stirAuthorities } from './stir-authorities.ts'
+import { stirKeys } from './stir-keys.ts'
 import { tenants } from './tenants.ts'
 
 /** The nouns by their names in a seed file, each after those to which it may refer. */
@@ -26,4 +28,6 @@ export const nouns = {
   inbound_routes: inboundRoutes,
   numbers,
   routing_webhooks: routingWebhooks,
+  stir_keys: stirKeys,
+  stir_authorities: stirAuthorities,
 }

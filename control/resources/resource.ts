@@ -56,6 +56,8 @@ export interface ResourceDeps {
   readonly hasMediaRelay: boolean
   /** Whether webhooks may go to private networks. */
   readonly allowsPrivateTargets: boolean
+  /** Whether certificates may come from private networks, and by plain HTTP. */
+  readonly allowsPrivateCertificates: boolean
   /** Makes secrets; absent: bodies have to name them. */
   readonly randomBytes?: ((size: number) => Buffer) | undefined
   /** The only way to a balance; only customers need it. */
@@ -553,6 +555,7 @@ const noDeps = {
   reserved: nothingReserved,
   hasMediaRelay: false,
   allowsPrivateTargets: false,
+  allowsPrivateCertificates: false,
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
@@ -575,6 +578,7 @@ export const resourceDeps = ({
   reserved: reservedBy(settings),
   hasMediaRelay: settings.hasMediaRelay,
   allowsPrivateTargets: settings.allowsPrivateTargets === true,
+  allowsPrivateCertificates: settings.allowsPrivateCertificates === true,
   randomBytes,
   ledger: ocs?.ledger,
   reservedOf: (id) => ocs?.balanceOf(id)?.reservedMicros ?? 0n,

@@ -3,9 +3,10 @@
  * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { CallTags } from '../../schema/contracts/call-record.ts'
-import type { OwnedNumber } from '../../schema/contracts/owned-numbers.ts'
 import type { Account, AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { OwnedNumber, OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
+import type { StirPort } from '../../schema/contracts/stir.ts'
 import {
   type CandidateOrder,
   MAX_PASSED_OVER,
@@ -44,6 +45,7 @@ import {
 } from './inbound/route.ts'
 import { type CallerIdentities, refusedIdentity } from './identity/caller-identities.ts'
 import type { IdentityDecision } from './identity/decide.ts'
+import { foreseenSignature } from './stir/foreseen-signature.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
 import type { HeaderFilter } from './sip-headers.ts'
@@ -69,6 +71,9 @@ export interface SimulationDeps extends RouteDeps {
   /** The operator's own code; absent: there is none. */
   readonly hooks?: HookSources | undefined
   readonly log: Log
+  /** Absent: nothing is signed, and nobody owns a number. */
+  readonly stir?: StirPort | undefined
+  readonly ownedNumbers?: OwnedNumbers | undefined
   /** Undefined: an external OCS decides. */
   readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Forecast) | undefined
   readonly ownHost: () => string
@@ -137,6 +142,7 @@ export async function simulate(
     callerNumber,
     calledNumber,
     direction: decided.direction,
+    verification: origin.kind === 'carrier' && origin.verify !== undefined ? 'not_asked' : null,
     isEmergency: decided.isEmergency,
     payment: decided.payment,
     verdict: verdictOf(decided.end ?? end),
@@ -323,15 +329,23 @@ async function dialingOf(
   const all = planned.route?.kind === 'candidates' ? planned.route.candidates : []
   const shares = sharesOf(all)
   const [first] = route.candidates
+  const sent = presenting(decided, deps)
   const isByHook = route !== planned.route && first !== undefined
   const dialing = await foreseeDialing(
     route.candidates,
     isByHook ? new Map([[first, 1]]) : shares,
     invite,
-    presenting(decided, deps),
+    sent,
     ...answers,
   )
-  return { ...dialing, order: order(all, shares) }
+  const facts = dialFactsOf(invite, decided)
+  const candidates = route.candidates.flatMap((destination, index) => {
+    const foreseen = dialing.candidates[index]
+    const shown = identified(invite, sent.decide(destination, invite))
+    const signature = foreseenSignature(destination, shown, facts, decided.payment, deps)
+    return foreseen ? [{ ...foreseen, signature }] : []
+  })
+  return { ...dialing, candidates, order: order(all, shares) }
 }
 
 function verdictOf(end: End | undefined): SimulatedVerdict {
@@ -670,7 +684,15 @@ type CandidateView = Omit<
   'share' | 'withheld' | 'presented' | 'invite' | 'ruledBy'
 >
 
-const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
+const plain = {
+  name: null,
+  id: null,
+  number: null,
+  route: null,
+  phones: null,
+  minuteMicros: null,
+  signature: null,
+}
 
 function candidateView(destination: CallDestination): CandidateView {
   const { uri } = destination

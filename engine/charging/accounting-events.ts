@@ -158,6 +158,7 @@ const partiesOf = (
     CallRecord,
     | ('callUuid' | 'direction' | 'callerNumber' | 'calledNumber')
     | ('customerId' | 'startedAt' | 'node' | 'instance' | 'carrier' | 'tags')
+    | ('verification' | 'verstat' | 'attestation')
   >,
 ) => ({
   call_uuid: call.callUuid,
@@ -170,6 +171,8 @@ const partiesOf = (
   instance: call.instance ?? null,
   carrier: call.carrier,
   ...(call.tags && { tags: call.tags }),
+  ...(call.verification && { verification: call.verification, verstat: call.verstat }),
+  ...(call.attestation && { attestation: call.attestation }),
 })
 
 const amountOf = <Name extends string>(name: Name, micros: number | bigint) =>

@@ -231,6 +231,8 @@ export interface GatewayCandidate {
   readonly stripHeaders?: readonly string[] | undefined
   /** Rules for INVITEs to it. */
   readonly headerRules?: readonly CompiledRule[] | undefined
+  /** Its calls are signed (STIR). */
+  readonly isSigned?: true
 }
 
 export function candidateOf(
@@ -240,7 +242,8 @@ export function candidateOf(
     readonly price: CarrierPrice | null | undefined
   },
 ): GatewayCandidate {
-  const { carrierId, name: carrierName, auth, callerId, stripHeaders, headerRules } = carrier
+  const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { headerRules, stir } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -258,6 +261,7 @@ export function candidateOf(
     callerId,
     stripHeaders,
     ...(headerRules?.out && { headerRules: headerRules.out }),
+    ...(stir?.isSigned === true && { isSigned: true as const }),
   }
 }
 

@@ -15,6 +15,7 @@ import type {
   OutboundRouteRecord,
   RewriteNumber,
   RoutingRecords,
+  StirPolicy,
   TenantRecord,
 } from './routing-records.ts'
 import {
@@ -215,12 +216,20 @@ function carrierOf(
     numberRules,
     media: mediaRulesOf(row),
     stripHeaders: headersOf(row),
+    stir: stirOf(row),
     maxCalls: row.max_calls,
     maxCps: row.max_cps,
     ratePlanId: row.rate_plan_id,
     inboundSetId: row.inbound_set_id,
     gateways,
   }
+}
+
+/** Undefined: it is off in both directions. */
+function stirOf(row: Selectable<Database['carrier']>): StirPolicy | undefined {
+  const isSigned = fromFlag(row.stir_sign)
+  const { stir_verify: verify } = row
+  return isSigned || verify !== 'off' ? { isSigned, verify } : undefined
 }
 
 const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord => ({
@@ -288,6 +297,7 @@ async function loadInboundRoutes(
         carrierId: row.carrier_id,
         prefix: row.prefix,
         domain: row.domain,
+        ...(row.verification !== null && { verification: row.verification }),
         target,
         priority: row.priority,
         isActive: fromFlag(row.is_active),

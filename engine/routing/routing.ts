@@ -44,6 +44,7 @@ import { Tenancy } from './tenancy.ts'
 import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
+import type { Verification } from '../../schema/contracts/stir.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import {
   countedNumbers,
@@ -311,7 +312,7 @@ export class Routing {
    * The target of a call from outside or from a node: that of the called number, the carrier's own
    * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
    * tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
-   * default set takes calls without a route.
+   * default set takes calls without a route. `verification`: what a carrier's call has proved.
    */
   inboundTarget(
     origin: Origin,
@@ -319,6 +320,7 @@ export class Routing {
     domain: string,
     tenantId: number | null = tenantOf(origin),
     payer: number | null = null,
+    verification?: Verification,
   ): InboundTarget | NumberDecision | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
@@ -326,7 +328,7 @@ export class Routing {
     const byNumber = numberDecision(this.#deps.findNumber?.(calledNumber), caller.tenantId)
     if (byNumber !== undefined) return byNumber
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
-    const routed = this.#inbound.find(caller, calledNumber, domain)
+    const routed = this.#inbound.find(caller, calledNumber, domain, verification)
     if (routed) return routed
     const setId = this.#deps.defaultSetId(caller.tenantId ?? payer)
     return setId === undefined ? { kind: 'none' } : { kind: 'default', setId }

@@ -21,6 +21,8 @@ export const topics = [
   'outbound_route',
   'inbound_route',
   'routing_webhook',
+  'stir_key',
+  'stir_authority',
   'customer',
   'phone_number',
   'wallet',

@@ -1,6 +1,7 @@
 /** The record of an ended call, and the part of it that is known while the call goes on. */
-import type { PresentedIdentity } from './caller-identity.ts'
+import type { Attestation, PresentedIdentity } from './caller-identity.ts'
 import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
+import type { Verification, Verstat } from './stir.ts'
 
 /**
  * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
@@ -16,10 +17,7 @@ export interface Attempt {
 }
 
 /** A part of the decision about the caller of an attempt (`PresentedIdentity`). */
-export type PresentedCaller = Pick<
-  PresentedIdentity,
-  'number' | 'asserted' | 'attestation' | 'why'
->
+export type PresentedCaller = Pick<PresentedIdentity, 'number' | 'asserted' | 'attestation' | 'why'>
 
 /** The money that a refused call needed, and the money that there was. Neither is charged. */
 export interface MoneyLack {
@@ -84,6 +82,11 @@ export interface CallRecord {
   readonly lack?: MoneyLack | undefined
   /** Tags that a hook has set; absent: none. */
   readonly tags?: CallTags | undefined
+  /** The proof that Identity headers gave; absent: nobody has looked at them. */
+  readonly verification?: Verification | undefined
+  readonly verstat?: Verstat | undefined
+  /** As a verified caller's network says, else as we have signed the call; absent: neither. */
+  readonly attestation?: Attestation | undefined
   /** The quality of its media; absent: unknown. */
   readonly quality?: CallQuality | undefined
 }

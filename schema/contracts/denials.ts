@@ -269,6 +269,26 @@ const denials = {
     advice: 'mend the code, which the trace of the call names, or set its fallback to continue',
     isSecret: true,
   },
+  identity_missing: {
+    why: 'Calls of the carrier must be signed, and this one is not',
+    advice: 'let the carrier sign it, or set stir.verify of the carrier to mark',
+  },
+  identity_stale: {
+    why: 'The signature of the caller is too old',
+    advice: 'check the clocks of both sides',
+  },
+  identity_info: {
+    why: 'The certificate of the signature cannot be fetched or read',
+    advice: 'check the way to the address in the header Identity',
+  },
+  identity_credential: {
+    why: 'The certificate of the signature is of no authority that is trusted here',
+    advice: 'add its authority if it is to be trusted',
+  },
+  identity_invalid: {
+    why: 'The signature of the caller is wrong, or of another call',
+    advice: 'take the number for forged, and tell the carrier',
+  },
   loop: {
     why: 'The call has come back to this platform',
     advice: 'check the routes of the node or carrier that sent it back',

@@ -1,4 +1,5 @@
 /** The engine as the API sees it: plain data, times as stamps. */
+import type { Attestation } from './caller-identity.ts'
 import type {
   ActiveCall,
   CallsPort,
@@ -18,6 +19,7 @@ import type { ChangedNumbers, ChangedRouting } from './changed-rows.ts'
 import type { PresentedIdentity } from './caller-identity.ts'
 import type { OwnedNumber, OwnedNumbers } from './owned-numbers.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
+import type { StirKeysPort } from './stir.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
@@ -108,6 +110,7 @@ export interface EnginePort {
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   readonly routingWebhooks: RoutingWebhooksPort
+  readonly stir: StirKeysPort
   /**
    * Reads carriers, routes, tenants and domains from the database again; undefined: all of them.
    * Resolves when they apply.
@@ -483,6 +486,8 @@ export interface Simulation {
   /** The number after the number rules of its carrier. */
   readonly calledNumber: string
   readonly direction: Direction
+  /** `not_asked`: nobody looks at Identity headers here. Null: nobody would of a real call. */
+  readonly verification: 'not_asked' | null
   readonly isEmergency: boolean
   readonly payment: SimulatedPayment
   readonly verdict: SimulatedVerdict
@@ -581,6 +586,8 @@ export interface SimulatedCandidate {
   readonly invite: SimulatedInvite | null
   /** Numbers of the carrier's header rules that have changed it. */
   readonly ruledBy: readonly number[]
+  /** How its INVITE would be signed (STIR); null: its carrier wants no signature. */
+  readonly signature: SimulatedSignature | null
 }
 
 /** Request-URI and headers of an INVITE, without those of the SIP server. */
@@ -594,6 +601,9 @@ export type SimulatedCaller = Pick<
   PresentedIdentity,
   'number' | 'asserted' | 'isPrivate' | 'attestation' | 'why'
 >
+
+/** `unsigned`: there is no key, or no number to sign. */
+export type SimulatedSignature = Attestation | 'unsigned'
 
 /**
  * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of

@@ -87,6 +87,13 @@ export interface HookCall {
   /** The carrier that the call comes from. */
   readonly carrier?: HookParty
   readonly tenantId: number | null
+  /**
+   * The proof that Identity headers give of the caller's number. Absent: calls of its carrier are
+   * not verified (`stir.verify`).
+   */
+  readonly verification?: 'passed' | 'failed' | 'none'
+  /** How far the caller's network vouches for the number. Absent: nothing of it is proved. */
+  readonly attestation?: 'A' | 'B' | 'C'
   /** Headers of the INVITE by lower-case names; several values are joined by commas. */
   readonly headers: Readonly<Record<string, string>>
 }

@@ -15,6 +15,8 @@ import * as headerRules from './header-rules.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
+import * as stir from './stir.ts'
+import * as stirCalls from './stir-calls.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -99,6 +101,8 @@ export const migrations: readonly Migration[] = [
   },
   { version: 6, name: 'caller-identity', sql: callerIdentity.sql },
   { version: 7, name: 'header-rules', sql: headerRules.sql },
+  { version: 8, name: 'stir', sql: stir.sql, forServer: stir.forServer },
+  { version: 9, name: 'stir-calls', sql: stirCalls.sql },
 ]
 
 export const newestVersion = migrations.length

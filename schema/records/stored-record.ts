@@ -49,6 +49,9 @@ export const cdrColumns = [
   'denial_text',
   'instance',
   'tags',
+  'verification',
+  'verstat',
+  'attestation',
 ] as const satisfies readonly (keyof CdrValues)[]
 
 /** The row of a record. */
@@ -96,6 +99,9 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     denial_text: record.denialText ?? null,
     instance: record.instance ?? null,
     tags: record.tags === undefined ? null : JSON.stringify(record.tags),
+    verification: record.verification ?? null,
+    verstat: record.verstat ?? null,
+    attestation: record.attestation ?? null,
   }
 }
 

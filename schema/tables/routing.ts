@@ -1,6 +1,7 @@
 /** Dispatcher sets, carriers and routes. */
 import type { HookFallback } from '../contracts/hooks.ts'
-import type { MediaPolicy } from '../contracts/field-values.ts'
+import type { MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
+import type { Verification } from '../contracts/stir.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface RoutingTables {
@@ -11,6 +12,8 @@ export interface RoutingTables {
   outbound_route: OutboundRouteTable
   inbound_route: InboundRouteTable
   routing_webhook: RoutingWebhookTable
+  stir_key: StirKeyTable
+  stir_authority: StirAuthorityTable
 }
 
 interface DispatcherSetTable extends MediaRulesColumns {
@@ -84,6 +87,8 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   strip_headers: string | null
   /** JSON array of header and URI rules. */
   header_rules: Defaulted<string>
+  stir_sign: Defaulted<Flag>
+  stir_verify: Defaulted<VerifyPolicy>
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>
@@ -137,6 +142,8 @@ interface InboundRouteTable {
   /** Domain of the Request-URI, or null: any. */
   domain: string | null
   target_type: 'set' | 'extension' | 'agent'
+  /** The proof that Identity headers must have given, or null: any. */
+  verification: Verification | null
   /** Set id, `<extension>@<domain>` or agent id, by `target_type`. */
   target: string
   priority: Defaulted<number>
@@ -163,6 +170,33 @@ interface RoutingWebhookTable {
   /** JSON array of parts of a call. */
   cache_key: string
   is_enabled: Flag
+  created_at: number
+  updated_at: number
+}
+
+interface StirKeyTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  /** PEM, encrypted (`schema/secrets`). */
+  private_key: string
+  /** The chain in PEM, or null: it is where `x5u` says. */
+  certificate: string | null
+  x5u: string | null
+  valid_from: number | null
+  valid_until: number | null
+  is_active: Flag
+  created_at: number
+  updated_at: number
+}
+
+interface StirAuthorityTable {
+  id: Id
+  name: string
+  tenant_id: null
+  /** PEM. */
+  certificate: string
+  is_active: Flag
   created_at: number
   updated_at: number
 }

@@ -1,5 +1,7 @@
 /** The options that a rig of call control is started with. */
 import type { OpenCall } from '../../schema/contracts/call-record.ts'
+import type { OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
+import type { StirPort } from '../../schema/contracts/stir.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { TransferInstances } from '../../engine/call/transfer/other-instances.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
@@ -84,6 +86,10 @@ export interface CallRigOptions {
   readonly hooks?: HookSources
   /** Which number a call shows. Default: no rules say anything. */
   readonly identities?: Pick<CallerIdentities, 'decide'>
+  /** Signs and verifies. Default: nothing does. */
+  readonly stir?: StirPort
+  /** Whose each number is. Default: nobody owns one. */
+  readonly ownedNumbers?: OwnedNumbers
   /** No call goes past an application that should be there. */
   readonly applicationMustAnswer?: boolean
 }

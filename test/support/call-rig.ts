@@ -252,6 +252,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     hooks: options.hooks,
     identities: options.identities,
     otherInstances: options.otherInstances,
+    stir: options.stir,
+    ownedNumbers: options.ownedNumbers,
     applications,
     onInstanceSilent: (name) => void silent.push(name),
     now: time.now,

@@ -189,6 +189,7 @@ export const simulateCall = defineTool({
         withheld: nullable,
         presented: z.object({ number: z.string(), why: z.string() }).nullable(),
         ruled_by: z.array(z.int()).describe('Header rules of the carrier that change its INVITE.'),
+        signature: nullable.describe('Its attestation, or unsigned. Null: none is wanted.'),
         carrier_price_exact: nullable.describe('The cost of one minute.'),
         margin_exact: nullable.describe('Price of one minute less that cost.'),
       }),

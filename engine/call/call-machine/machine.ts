@@ -156,6 +156,8 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'notExtended':
     case 'noted':
     case 'hooked':
+    case 'verified':
+    case 'signed':
     case 'attemptDecided':
     case 'mediaLost':
     case 'supervise':
@@ -188,6 +190,23 @@ function takeHook(call: Call, { notes, calledNumber, tags, isToBeRecorded }: Hoo
     call.start = { ...start, calledNumber, dialledNumber: start.calledNumber }
   if (tags !== undefined) call.tags = tags
   if (isToBeRecorded !== undefined) call.isToBeRecorded = isToBeRecorded
+}
+
+type EventOf<T extends MachineEvent['type']> = Extract<MachineEvent, { readonly type: T }>
+
+function takeVerification(
+  call: Call,
+  { verification, verstat, attestation, why }: EventOf<'verified'>['verified'],
+  at: number,
+): void {
+  call.proof = { verification, verstat, attestation: attestation ?? undefined }
+  call.notes.push({ at, what: 'verified', verification, attestation, why })
+}
+
+/** The network of a verified caller counts more than our own word. */
+function takeSignature(call: Call, { attestation, note }: EventOf<'signed'>): void {
+  if (call.proof?.verification === undefined) call.proof = { attestation }
+  if (note !== undefined && call.notes.length < MAX_NOTES) call.notes.push(note)
 }
 
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
@@ -238,6 +257,10 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
     case 'hooked':
       return takeHook(call, event)
+    case 'verified':
+      return takeVerification(call, event.verified, ctx.now)
+    case 'signed':
+      return takeSignature(call, event)
     case 'attemptDecided':
       return attemptDecided(ctx, call, event.failover)
     case 'mediaLost':

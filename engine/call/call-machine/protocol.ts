@@ -5,10 +5,12 @@ import type { HeaderFilter } from '../sip-headers.ts'
 import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
 import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Attestation } from '../../../schema/contracts/caller-identity.ts'
 import type { CallTags } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
   Call,
@@ -108,6 +110,20 @@ export type MachineEvent =
       readonly type: 'attemptDecided'
       readonly callUuid: string
       readonly failover: boolean | undefined
+    }
+  /** The Identity headers of its INVITE were looked at. */
+  | {
+      readonly type: 'verified'
+      readonly callUuid: string
+      readonly verified: Pick<VerifiedCaller, 'verification' | 'verstat' | 'attestation' | 'why'>
+    }
+  /** An INVITE to a carrier was signed, or leaves without a signature. */
+  | {
+      readonly type: 'signed'
+      readonly callUuid: string
+      /** Undefined: we say nothing of the caller. */
+      readonly attestation: Attestation | undefined
+      readonly note?: Note
     }
   /** A decision for the trace of the call. */
   | { readonly type: 'noted'; readonly callUuid: string; readonly note: Note }

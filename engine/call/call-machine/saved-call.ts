@@ -310,6 +310,7 @@ export function restoreCall(
     })),
     notes: [],
     tags: opened.tags,
+    proof: proofOf(opened),
     firstProgressAt: at(fields.firstProgressAt),
     answeredAt: at(fields.answeredAt),
     byeHeaders: {},
@@ -319,6 +320,11 @@ export function restoreCall(
   world.calls.set(callUuid, call)
   restoreLegs(world, saved)
   return call
+}
+
+function proofOf({ verification, verstat, attestation }: OpenCall): Call['proof'] {
+  const isKnown = verification !== undefined || attestation !== undefined
+  return isKnown ? { verification, verstat, attestation } : undefined
 }
 
 /** Adds the legs of a saved call; one with a peer has not been heard since. */

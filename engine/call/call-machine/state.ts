@@ -2,8 +2,12 @@
  * The state of all live calls as plain values: any part of it can be written as JSON and read back.
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
-import type { Attempt as AttemptRecord, CallTags } from '../../../schema/contracts/call-record.ts'
-import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
+import type { Attestation, PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
+import type {
+  Attempt as AttemptRecord,
+  CallRecord,
+  CallTags,
+} from '../../../schema/contracts/call-record.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Direction } from '../../../schema/contracts/field-values.ts'
@@ -13,6 +17,7 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, Reached, Route } from '../inbound/route.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
@@ -64,6 +69,17 @@ export type Note = {
       readonly direction: 'in' | 'out'
       readonly carrier: string
       readonly rules: readonly number[]
+    }
+  /** The caller was verified by its Identity headers. */
+  | ({ readonly what: 'verified' } & Pick<VerifiedCaller, 'verification' | 'why'> & {
+        readonly attestation: Attestation | null
+      })
+  /** An INVITE to a carrier was signed, or (`why`) was not. */
+  | {
+      readonly what: 'signed'
+      readonly carrier: string
+      readonly attestation: Attestation | null
+      readonly why: string | null
     }
 )
 
@@ -226,6 +242,9 @@ export interface Answering {
   readonly headers: Headers
 }
 
+/** The word of signatures about the caller of a call, for its record. */
+export type CallProof = Pick<CallRecord, 'verification' | 'verstat' | 'attestation'>
+
 export interface Call {
   start: CallStart
   /** The instance that has it. */
@@ -305,6 +324,8 @@ export interface Call {
   end?: End | undefined
   /** Tags that a hook has set. */
   tags?: CallTags | undefined
+  /** Undefined: there are no signatures, and nobody has looked for them. */
+  proof?: CallProof | undefined
   /** A hook has said whether it is recorded; undefined: the rules say it. */
   isToBeRecorded?: boolean | undefined
   /** Headers of the BYEs that end it. */

@@ -59,6 +59,9 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     isFree: call.isFree,
     lack: end.kind === 'refused' ? end.lack : undefined,
     tags: call.tags,
+    verification: call.proof?.verification,
+    verstat: call.proof?.verstat,
+    attestation: call.proof?.attestation,
   }
 }
 
@@ -120,6 +123,9 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
     tags: call.tags,
+    verification: call.proof?.verification,
+    verstat: call.proof?.verstat,
+    attestation: call.proof?.attestation,
   }
 }
 

@@ -14,6 +14,7 @@ import {
   gatewayBehindPhone,
   withoutPhone,
 } from '../dialing/outgoing-invite.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { ApplicationCandidate } from '../application/application-runs.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
@@ -23,6 +24,7 @@ import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
 import { bracketed, plainHost } from '../../../schema/sip/index.ts'
+import type { Verification } from '../../../schema/contracts/stir.ts'
 import { isName } from '../../../schema/rules/numbers.ts'
 
 export type CallDestination =
@@ -93,6 +95,8 @@ export interface RouteQuestion {
   readonly ported?: NumberParameters | undefined
   /** A hook has chosen where the call goes. Absent: the number says it. */
   readonly target?: ChosenTarget | undefined
+  /** The proof that Identity headers give; absent: nobody has looked at them. */
+  readonly verified?: VerifiedCaller | undefined
 }
 
 /** Where a hook sends a call, of what its source and the payer may reach. */
@@ -215,7 +219,8 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
     return route && { route, tenantId }
   }
   if (namedRoute(question, tenantId, direction, deps)) return undefined
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
+  const proved = provedOf(question)
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId, null, proved)
   const ending = (end: End): InnerRoute => ({
     route: { kind: 'refused', direction, end },
     tenantId,
@@ -236,6 +241,10 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   const isNowhere = target.kind === 'none' && isOut && tenantId !== null
   return isNowhere ? ending(nowhere(calledNumber)) : undefined
 }
+
+/** Undefined: nobody has looked at signatures, or it is not the carrier who calls. */
+export const provedOf = ({ origin, verified }: RouteQuestion): Verification | undefined =>
+  origin.kind === 'carrier' ? verified?.verification : undefined
 
 /** The refusal of a chosen target that no payer reaches; undefined: it may be reached. */
 function deadTarget(
@@ -479,7 +488,8 @@ function inward(
   const payer = account?.tenantId ?? null
   const named = namedRoute(question, tenant ?? payer, direction, deps)
   if (named) return named
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer)
+  const proved = provedOf(question)
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer, proved)
   switch (target.kind) {
     case 'set':
       return setRoute(target.setId, question, tenant, direction, deps)

@@ -93,6 +93,14 @@ function readNote(note: Note): TraceEntry {
       const { direction, carrier, rules } = note
       return { kind: 'decision', at, what, detail: { direction, carrier, rules } }
     }
+    case 'verified': {
+      const { verification, attestation, why } = note
+      return { kind: 'decision', at, what, detail: { verification, attestation, why } }
+    }
+    case 'signed': {
+      const { carrier, attestation, why } = note
+      return { kind: 'decision', at, what, detail: { carrier, attestation, why } }
+    }
     case 'routed':
     default: {
       const { direction, ...route } = note.route

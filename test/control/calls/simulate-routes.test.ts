@@ -9,6 +9,7 @@ const answer: Simulation = {
   callerNumber: '4930100',
   calledNumber: '4940200',
   direction: 'inbound',
+  verification: null,
   isEmergency: false,
   payment: {
     kind: 'asked',
@@ -44,6 +45,7 @@ const answer: Simulation = {
       share: 1 / 3,
       withheld: null,
       presented: null,
+      signature: null,
     },
   ],
   order: 'drawn',

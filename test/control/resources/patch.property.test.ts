@@ -8,6 +8,13 @@ import { documentOf } from '../../support/documented.ts'
 import { bodiesOf } from '../../support/owned-world.ts'
 import '../../support/property-seed.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
+import {
+  authorityPem,
+  otherAuthorityPem,
+  rfcCertificate,
+  rfcKey,
+  rfcKeyAsPkcs8,
+} from '../../support/stir-fixtures.ts'
 import { readRow } from '../../support/stored.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -145,6 +152,21 @@ const resources: Readonly<Record<string, Patched>> = {
       ...{ enabled: false, secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
     },
     secret: { table: 'routing_webhook', column: 'secret' },
+  },
+  '/api/v1/stir/keys': {
+    least: { name: 'shaken', private_key: rfcKey, x5u: 'https://certificates.example/a.pem' },
+    other: {
+      ...{ name: 'shaken 2', private_key: rfcKeyAsPkcs8, certificate: rfcCertificate },
+      ...{ x5u: 'https://certificates.example/b.pem', is_active: false },
+      ...{ valid_from: '2026-02-01T00:00:00.000Z', valid_until: '2026-03-01T00:00:00.000Z' },
+    },
+    following: ['subject', 'expires_at'],
+    secret: { table: 'stir_key', column: 'private_key' },
+  },
+  '/api/v1/stir/authorities': {
+    least: { name: 'root', certificate: authorityPem },
+    other: { name: 'root 2', certificate: otherAuthorityPem, is_active: false },
+    following: ['subject', 'expires_at'],
   },
   '/api/v1/pbx/extensions': {
     least: {

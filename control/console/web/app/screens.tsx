@@ -11,6 +11,8 @@ import { RatePlanScreen, RatePlansScreen } from '../screens/rate-plans.tsx'
 import { InboundRoutesScreen, OutboundRoutesScreen } from '../screens/routes.tsx'
 import { RoutingWebhooksScreen } from '../screens/routing-webhooks.tsx'
 import { SettingsScreen } from '../screens/settings.tsx'
+import { StirAuthoritiesScreen } from '../screens/stir-authorities.tsx'
+import { StirKeysScreen } from '../screens/stir-keys.tsx'
 import { TenantsScreen } from '../screens/tenants.tsx'
 import { UsersScreen } from '../screens/users.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/webhooks.tsx'
@@ -147,6 +149,20 @@ const screens: readonly Screen[] = [
     group: 'Routing',
     scope: 'webhooks:read',
     all: () => <RoutingWebhooksScreen />,
+  },
+  {
+    name: 'stir-keys',
+    title: 'Signing keys',
+    group: 'Routing',
+    scope: 'carriers:read',
+    all: () => <StirKeysScreen />,
+  },
+  {
+    name: 'stir-authorities',
+    title: 'Signing authorities',
+    group: 'Routing',
+    scope: 'carriers:read',
+    all: () => <StirAuthoritiesScreen />,
   },
   {
     name: 'customers',

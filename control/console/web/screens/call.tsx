@@ -108,6 +108,13 @@ const tagsText = (tags: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}: ${value}`)
     .join(', ')
 
+/** Undefined: the call was neither verified nor signed. */
+function signatureText({ verification, attestation }: CallRecordView): string | undefined {
+  const grade = attestation === null ? '' : `, attestation ${attestation}`
+  if (verification === null) return attestation === null ? undefined : `signed${grade}`
+  return `${{ passed: 'caller proved', failed: 'wrong', none: 'none' }[verification]}${grade}`
+}
+
 function CallFacts({ status, record, customers, nodes }: Call & Names) {
   const hasEnded = status.disposition !== null
   const payer = record?.customer_id ?? null
@@ -139,6 +146,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
           Through: <Text value={record.carrier ?? nodeOf(record, nodes)?.full} max={100} />,
           'Taken by': <Text value={record.instance} max={60} />,
           'Call-ID': <Text value={record.call_id} max={200} />,
+          Signature: signatureText(record),
           Tags: record.tags !== null && <Text value={tagsText(record.tags)} max={400} />,
         }),
         'Call UUID': <code>{visibleText(status.call_uuid)}</code>,
