@@ -1,6 +1,7 @@
 /** The parts of the engine that call control works with, and the live calls. */
 import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { ApplicationRuns } from './application/application-runs.ts'
@@ -29,6 +30,7 @@ export interface CallPorts extends RouteDeps {
   readonly routing: RouteDeps['routing'] &
     IdentifyDeps['routing'] &
     Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'limitOf'>
+  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'nodeCalled'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /**
    * A request is refused because its source is unknown. True: a refused call gets a record, as a

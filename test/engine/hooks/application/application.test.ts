@@ -249,6 +249,30 @@ test('a bridged call is priced for the caller as if its phone had dialled', asyn
   )
 })
 
+test('a call to the address of a node reaches that node, at the price of the number', async () => {
+  let port = 0
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.srf.createB2BUA(request, response, `sip:1777@127.0.0.1:${port}`, {
+        passFailure: true,
+      }),
+    ),
+  )
+  const other = await rig.node()
+  const node = await rig.node()
+  ;({ port } = node)
+  rig.answers.origin = carrierWithoutPayer
+  const { caller } = await place(rig)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect(other.inbox).toEqual([])
+  expect(rig.asked.map(({ callee }) => callee)).toEqual(['1555', '1777'])
+  const records = [await rig.record(), await rig.record()]
+  expect(records).toContainEqual(
+    expect.objectContaining({ calledNumber: '1777', direction: 'internal', sipCode: 486 }),
+  )
+})
+
 test('a bridged call for which nobody pays is refused', async () => {
   const rig = await startApplicationRig(
     onInvite((request, response) =>
