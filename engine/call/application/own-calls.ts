@@ -42,7 +42,7 @@ export function applicationInvite(
   invite: IncomingInvite,
   uri: string,
   madeIn: LiveCall | 'ended' | undefined,
-  deps: Pick<RouteDeps, 'registrar' | 'domains'> & OwnNodes,
+  deps: Pick<RouteDeps, 'registrar' | 'domains' | 'dispatcher'> & OwnNodes,
 ): IncomingInvite {
   const { registrar, domains } = deps
   const host = plainHost(invite.domain)
@@ -58,7 +58,7 @@ export function applicationInvite(
 }
 
 interface OwnNodes {
-  readonly dispatcher: Pick<Dispatcher, 'nodeCalled' | 'setRecord'>
+  readonly dispatcher: Pick<Dispatcher, 'nodeCalled'>
 }
 
 /** An application may pass on what it got: the mark of the call that it was asked about, too. */

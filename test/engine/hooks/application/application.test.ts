@@ -82,6 +82,43 @@ test('a final status of the application ends the call, whatever other destinatio
   expect(await rig.record()).toMatchObject({ sipCode: 302, attempts: [{ status: 302 }] })
 })
 
+test('headers of a final answer reach the caller, but not those of our own dialog with it', async () => {
+  const headers = {
+    'Retry-After': '120',
+    Reason: 'Q.850;cause=21',
+    Warning: '399 pbx "closed"',
+    'X-Office': 'closed',
+    'Error-Info': '<sip:closed@127.0.0.1>',
+    Server: 'mine',
+    'Record-Route': '<sip:elsewhere.example;lr>',
+    'Session-Expires': '90',
+    'X-Tollgate-Call': 'faked',
+  }
+  const rig = await startApplicationRig(
+    onInvite((_request, response) => response.send(486, 'Closed', { headers })),
+  )
+  const { caller } = await place(rig)
+  const answer = await caller.next('486 INVITE')
+  const got = Object.keys(headers).filter((name) => answer.get(name) !== '')
+  expect(got).toEqual(['Retry-After', 'Reason', 'Warning', 'X-Office', 'Error-Info'])
+  expect(answer.get('Warning')).toBe('399 pbx "closed"')
+  expect(answer.startLine).toContain('486 Closed')
+})
+
+test('a redirection of an application never leads to a gateway of a carrier', async () => {
+  const rig = await startApplicationRig(
+    onInvite((_request, response) =>
+      response.send(302, {
+        headers: { Contact: '<sip:1@elsewhere.example>, <sip:1900@192.0.2.50>;q=0.1' },
+      }),
+    ),
+  )
+  rig.answers.gatewayBehind = (uri) => (uri.includes('192.0.2.50') ? 'Alpha' : undefined)
+  const { caller } = await place(rig)
+  const answer = await caller.next('480 INVITE')
+  expect(answer.get('Contact')).toBe('')
+})
+
 test('the application sees the INVITE as it was received, and no private header', async () => {
   const seen: Record<string, unknown>[] = []
   const rig = await startApplicationRig(
