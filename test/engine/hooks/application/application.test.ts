@@ -141,6 +141,24 @@ test('the application sees the INVITE as it was received, and no private header'
   expect(first?.['raw']).not.toMatch(/X-Tollgate|uuid-faked|secret/i)
 })
 
+test('an INVITE as large as a datagram can be reaches the application whole', async () => {
+  const seen: (string | undefined)[] = []
+  const rig = await startApplicationRig(
+    onInvite((request, response) => {
+      seen.push(request.get('X-Part-59'))
+      response.send(486, 'Seen')
+    }),
+  )
+  const value = `"${'é'.repeat(500)}"`
+  const { caller } = await place(
+    rig,
+    '1555',
+    Array.from({ length: 60 }, (_, index) => `X-Part-${index}: ${value}`),
+  )
+  expect((await caller.next('486 INVITE')).startLine).toContain('Seen')
+  expect(seen).toEqual([value])
+})
+
 test('a number that no destination has is asked for at the application, then refused', async () => {
   const rig = await startApplicationRig(
     onInvite((request, response, next) =>
