@@ -23,6 +23,8 @@ export class ScriptedHooks implements HookSources {
   /** A hook without an answer is not there. */
   readonly answers: Answers = {}
   readonly asked: { readonly hook: DecidingHook; readonly argument: unknown }[] = []
+  /** What calls could not use. */
+  readonly useless: string[] = []
   readonly told: { readonly hook: ToldHook; readonly argument: unknown }[] = []
   /** Hooks that are only told; none is there unless a test adds it. */
   readonly listening = new Set<ToldHook>()
@@ -42,6 +44,7 @@ export class ScriptedHooks implements HookSources {
       const answer = this.answers[hook]
       return answer === undefined ? { kind: 'nothing' as const } : answer(argument)
     },
+    unusable: (hook, by, why) => void this.useless.push(`${by}, ${hook}: ${why}`),
     tell: (hook, argument) => void this.told.push({ hook, argument }),
   }
 

@@ -93,12 +93,15 @@ export class CallHooks {
     const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { kind: 'goes_on', invite, effects: { notes: [] } }
     if (answer.kind === 'failed') return this.#failed(invite, { hook, ...answer })
-    const { decision, by, tenantId: decider, fallback } = answer
-    const { records } = this.#sources
+    const { decision, by, byField, tenantId: decider, fallback } = answer
+    const { records, port } = this.#sources
     const reach = reachOf(invite, decider, records, this.#deps)
     const decided = decisionOn(invite, decision, reach)
-    if (decided.kind === 'wrong')
-      return this.#failed(invite, { hook, by, why: decided.why, tenantId: decider, fallback })
+    if (decided.kind === 'wrong') {
+      const { why, field } = decided
+      if (!isSimulated) port.unusable(hook, byField?.[field] ?? by, why)
+      return this.#failed(invite, { hook, by, why, tenantId: decider, fallback })
+    }
     const notes = [this.#note({ hook, by, decision })]
     if (decided.kind === 'refused') {
       const end = refusalOf(decided.refusal)
@@ -162,6 +165,7 @@ export class CallHooks {
     const ordered = [...chosen].flatMap((position) => candidates[position] ?? [])
     if (ordered.length < chosen.size || ordered.length === 0) {
       const why = `order names no position of the ${candidates.length} candidates`
+      if (!isSimulated) this.#sources.port.unusable(hook, by, why)
       return failed({ hook, by, why, fallback })
     }
     return { route: { ...route, candidates: ordered }, notes }

@@ -41,7 +41,7 @@ export type DecidedInvite =
   | { readonly kind: 'goes_on'; readonly invite: IncomingInvite; readonly effects: Effects }
   | { readonly kind: 'refused'; readonly refusal: HookRefusal; readonly effects: Effects }
   /** It names what the call cannot reach: nothing of it holds. `why` is one sentence. */
-  | { readonly kind: 'wrong'; readonly why: string }
+  | { readonly kind: 'wrong'; readonly why: string; readonly field: keyof InviteDecision }
 
 /** Applies a checked decision to the INVITE of a call. The payer stays the original caller. */
 export function decisionOn(
@@ -56,9 +56,9 @@ export function decisionOn(
   }
   if (refuse !== undefined) return { kind: 'refused', refusal: refuse, effects: kept }
   const called = calledBy(invite, decision.to, reached)
-  if (typeof called === 'string') return { kind: 'wrong', why: called }
+  if (typeof called === 'string') return { kind: 'wrong', why: called, field: 'to' }
   const chosen = targetIn(decision, reached)
-  if (typeof chosen === 'string') return { kind: 'wrong', why: chosen }
+  if (typeof chosen === 'string') return { kind: 'wrong', why: chosen, field: targetField(decision) }
   const { target, isSecure, calledUser } = chosen
   const decided: IncomingInvite = {
     ...invite,
@@ -147,6 +147,11 @@ interface Chosen {
   readonly calledUser?: string
   readonly isSecure?: true
 }
+
+const targetFields = ['set', 'carriers', 'extension', 'agent', 'uri'] as const
+
+const targetField = (decision: InviteDecision): keyof InviteDecision =>
+  targetFields.find((field) => decision[field] !== undefined) ?? 'uri'
 
 /** The target of a decision; a sentence: why it cannot be reached. */
 function targetIn(decision: InviteDecision, reached: ReachedBy): Chosen | string {

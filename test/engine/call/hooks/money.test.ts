@@ -104,6 +104,21 @@ test('what does not exist: the call goes on as without the hook, where that is i
   expect(whyFailed()).toEqual(['there is no set nowhere within reach of the call'])
 })
 
+test('what a decision names in vain is told to whose field it is', async () => {
+  const byField = { to: 'hooks.ts', set: 'routing webhook 4' }
+  hooks.answers.onInvite = () => ({
+    ...decides({ to: '1555', set: 'nowhere' })(),
+    by: 'hooks.ts, routing webhook 4',
+    byField,
+  })
+  const caller = await calls('1555')
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect(hooks.useless).toEqual([
+    'routing webhook 4, onInvite: there is no set nowhere within reach of the call',
+  ])
+})
+
 test('an extension that is not found without a domain: the reason says how to name one', async () => {
   hooks.answers.onInvite = refusing({ extension: '999' })
   const caller = await calls('+4930100')
