@@ -65,7 +65,10 @@ export class NodeDirectory {
     { host, port, transport, isSecure }: SipTarget,
     tenantId: number | null,
   ): NodeReference | undefined {
-    const wanted = { host: plainHost(host), address: isIP(host) === 0 ? '' : canonicalAddress(host) }
+    const wanted = {
+      host: plainHost(host),
+      address: isIP(host) === 0 ? '' : canonicalAddress(host),
+    }
     const by = transport ?? (isSecure ? 'tls' : undefined)
     const wantedPort = port || (by === 'tls' ? SIPS_PORT : SIP_PORT)
     const isMeant = (node: NodeRecord): boolean =>

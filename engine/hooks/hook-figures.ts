@@ -20,7 +20,14 @@ export class HookFigures {
   of(hook: HookName): HookCounts {
     const known = this.#counts.get(hook)
     if (known !== undefined) return known
-    const counts: HookCounts = { calls: 0, failures: 0, unusable: 0, timeouts: 0, skipped: 0, micros: 0 }
+    const counts: HookCounts = {
+      calls: 0,
+      failures: 0,
+      unusable: 0,
+      timeouts: 0,
+      skipped: 0,
+      micros: 0,
+    }
     this.#counts.set(hook, counts)
     return counts
   }

@@ -117,7 +117,7 @@ export interface InviteDecision {
    * outbound route for the number are left out.
    */
   readonly carriers?: readonly (number | string)[] | undefined
-  /** `101` or `101@domain`. */
+  /** `101@domain`, or `101` where one domain alone can be meant. */
   readonly extension?: string | undefined
   /** AI agent, by id or name. */
   readonly agent?: number | string | undefined

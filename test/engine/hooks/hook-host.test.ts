@@ -209,7 +209,8 @@ test('an answer that its call cannot use is a failure of its file, and no other 
   thread(0).answer({ set: 9 })
   expect((await asked).kind).toBe('decided')
   host.unusable('onInvite', 'routing webhook 4', 'there is no set 9')
-  for (let count = 0; count < 20; count++) host.unusable('onInvite', 'hooks.ts', 'there is no set 9')
+  for (let count = 0; count < 20; count++)
+    host.unusable('onInvite', 'hooks.ts', 'there is no set 9')
   const message = 'hooks.ts: the answer of onInvite cannot be used: there is no set 9'
   expect(host.troubles()).toMatchObject([{ hook: 'onInvite', message, count: 20 }])
   expect(lines).toEqual([`error hooks: ${message}`])
