@@ -32,6 +32,7 @@ import {
   hookCallOf,
   recordFacts,
 } from './facts.ts'
+import { leftOut } from './left-out.ts'
 import { type NamedRecords, reachOf } from './reach.ts'
 
 /** The parts of the engine that only hooks need. */
@@ -114,7 +115,30 @@ export class CallHooks {
           ...(decider !== null && { tenantId: decider }),
         }),
       )
-    return { kind: 'goes_on', invite: decided.invite, effects: { ...decided.effects, notes } }
+    const { carriers: names } = decision
+    const { target } = decided.invite
+    const chosenBy = names && { by: byField?.['carriers'] ?? by, tenantId: decider, names }
+    const going =
+      target?.kind === 'carriers' && chosenBy
+        ? { ...decided.invite, target: { ...target, chosenBy } }
+        : decided.invite
+    return { kind: 'goes_on', invite: going, effects: { ...decided.effects, notes } }
+  }
+
+  /** Notes carriers that a hook has chosen in vain. `isSimulated`: no call follows. */
+  leftOut(
+    { target }: Pick<IncomingInvite, 'target'>,
+    route: Route,
+    isSimulated = false,
+  ): readonly Note[] {
+    const left = target?.kind === 'carriers' ? leftOut(target, route) : undefined
+    if (left === undefined || target?.kind !== 'carriers' || !target.chosenBy) return []
+    const { by, tenantId } = target.chosenBy
+    const hook = 'onInvite'
+    if (left.isAll && !isSimulated) this.#sources.port.unusable(hook, by, left.why)
+    const fallback = left.isAll ? 'refuse' : 'continue'
+    const owner = tenantId !== null && { tenantId }
+    return [this.#note({ hook, by, failed: left.why, fallback, ...owner })]
   }
 
   #failed(invite: IncomingInvite, failure: Failure): HookedInvite {

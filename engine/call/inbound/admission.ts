@@ -48,6 +48,8 @@ interface AdmissionDeps extends RouteDeps {
 interface RouteHook {
   /** Undefined: it is not asked. */
   route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
+  /** What of its choice takes no part in the call. */
+  leftOut(invite: IncomingInvite, route: Route): readonly Note[]
 }
 
 interface HookedDestinations {
@@ -197,6 +199,8 @@ export async function admitAndDial(
   if (refusal) refuse(call, refusal, deps)
   else {
     const route = plan.route ?? routeCall(invite, call.account, deps)
+    const notes = invite.target === undefined ? [] : (deps.hooks?.leftOut(invite, route) ?? [])
+    if (notes.length > 0) deps.dispatch({ type: 'hooked', callUuid: invite.callUuid, notes })
     const asked = plan.isEmergency ? undefined : askRoute(call, route, invite, deps)
     const chosen = asked === undefined ? route : await asked
     dial(shown, askedFirst(chosen, plan.application), plan.isEmergency, deps)

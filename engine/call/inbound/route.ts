@@ -94,12 +94,23 @@ export interface RouteQuestion {
 export type ChosenTarget =
   /** `nodeId`: this node of it alone. */
   | { readonly kind: 'set'; readonly setId: number; readonly nodeId?: number }
-  /** The gateways of these carriers, the first one's first, at the price of the called number. */
-  | { readonly kind: 'carriers'; readonly carrierIds: readonly number[] }
+  | ChosenCarriers
   | { readonly kind: 'extension'; readonly extension: string; readonly domain: string }
   | { readonly kind: 'agent'; readonly agentId: number }
   /** At the price of the called number. */
   | { readonly kind: 'uri'; readonly candidate: DomainCandidate }
+
+/** The gateways of these carriers, the first one's first, at the price of the called number. */
+export interface ChosenCarriers {
+  readonly kind: 'carriers'
+  readonly carrierIds: readonly number[]
+  /** Who has chosen them, and by which names; for trace and findings. */
+  readonly chosenBy?: {
+    readonly by: string
+    readonly tenantId: number | null
+    readonly names: readonly (number | string)[]
+  }
+}
 
 export type Route =
   | {
