@@ -49,7 +49,7 @@ interface RouteHook {
   /** Undefined: it is not asked. */
   route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
   /** What of its choice takes no part in the call. */
-  leftOut(invite: IncomingInvite, route: Route): readonly Note[]
+  leftOut(invite: Pick<IncomingInvite, 'target'>, route: Route): readonly Note[]
 }
 
 interface HookedDestinations {
@@ -199,8 +199,6 @@ export async function admitAndDial(
   if (refusal) refuse(call, refusal, deps)
   else {
     const route = plan.route ?? routeCall(invite, call.account, deps)
-    const notes = invite.target === undefined ? [] : (deps.hooks?.leftOut(invite, route) ?? [])
-    if (notes.length > 0) deps.dispatch({ type: 'hooked', callUuid: invite.callUuid, notes })
     const asked = plan.isEmergency ? undefined : askRoute(call, route, invite, deps)
     const chosen = asked === undefined ? route : await asked
     dial(shown, askedFirst(chosen, plan.application), plan.isEmergency, deps)
@@ -212,9 +210,11 @@ export async function admitAndDial(
 export function askRoute(
   call: LiveCall,
   route: Route,
-  { callUuid, calledNumber }: IncomingInvite,
+  { callUuid, calledNumber, target }: IncomingInvite,
   { hooks, dispatch }: Pick<AdmissionDeps, 'hooks' | 'dispatch'>,
 ): Promise<Route> | undefined {
+  const left = target === undefined ? undefined : hooks?.leftOut({ target }, route)
+  if (left?.length) dispatch({ type: 'hooked', callUuid, notes: left })
   return hooks?.route(call, route, calledNumber)?.then((hooked) => {
     dispatch({ type: 'hooked', callUuid, notes: hooked.notes })
     return hooked.route
