@@ -248,6 +248,28 @@ test('an application that is silent is given up after the time of a node', async
   await caller.next('486 INVITE')
 })
 
+test('a stop waits some seconds for an application that says nothing, and not for its whole time', async () => {
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.calledNumber === '1' ? response.send(180) : undefined,
+    ),
+  )
+  const node = await rig.node()
+  const silent = await place(rig, '2')
+  const ringing = await place(rig, '1')
+  await ringing.caller.next('180 INVITE')
+  await rig.until(() => rig.calls.list().length === 2)
+  let isDrained = false
+  void rig.calls.drain(rig.time.now() + 60_000).then(() => (isDrained = true))
+  await rig.advance(5_600)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await silent.caller.next('486 INVITE')
+  expect(isDrained).toBe(false)
+  ringing.caller.request('CANCEL', ringing.leg)
+  await ringing.caller.next('487 INVITE')
+  await rig.until(() => isDrained)
+})
+
 test('where calls may not go past it, one that an application leaves unanswered is refused, and so is each while none is there', async () => {
   const rig = await startApplicationRig(
     onInvite(() => undefined),
