@@ -258,7 +258,11 @@ test('a stop waits some seconds for an application that says nothing, and not fo
   const silent = await place(rig, '2')
   const ringing = await place(rig, '1')
   await ringing.caller.next('180 INVITE')
-  await rig.until(() => rig.calls.list().length === 2)
+  const statuses = () =>
+    [...rig.calls.world.calls.values()].flatMap(({ dialing }) =>
+      (dialing?.attempts ?? []).map(({ status }) => status),
+    )
+  await rig.until(() => statuses().join() === '100,180')
   let isDrained = false
   void rig.calls.drain(rig.time.now() + 60_000).then(() => (isDrained = true))
   await rig.advance(5_600)
