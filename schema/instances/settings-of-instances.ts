@@ -109,7 +109,7 @@ export class SettingsOfInstances {
     else
       log(
         'warn',
-        'settings that must be the same on all instances differ: a call is treated differently by each',
+        'settings that must be the same on all instances differ: each treats calls differently',
         Object.fromEntries(differences.map(({ setting, values }) => [setting, values])),
       )
   }

@@ -34,7 +34,8 @@ export function applicationOrigin(call: LiveCall | 'ended' | undefined): Origin 
 
 /**
  * The address of a node means that node, where the call in which the application calls may reach
- * it. Any other host that is neither a domain of ours nor one that may be called is only an address.
+ * it. Any other host that is neither a domain of ours nor one that may be called is only an
+ * address.
  *
  * @param uri the Request-URI.
  */
@@ -49,7 +50,7 @@ export function applicationInvite(
   const isMeant = registrar.tenantOf(host) !== undefined || domains.isAllowed(host)
   const headers = withoutMarks(invite.headers)
   const read = { ...invite, headers, domain: isMeant ? invite.domain : '' }
-  // Whose call is over may not be known any more, and so not which nodes it reaches.
+  // Nobody knows any more whose call it was that is over, and so which nodes it reaches.
   const called = isMeant || madeIn === 'ended' ? undefined : sipTarget(uri)
   const node = called && deps.dispatcher.nodeCalled(called, tenantOf(invite.origin, deps))
   if (node === undefined) return read

@@ -60,7 +60,7 @@ export function reachOf(
       const found = domains.map((domain) => deps.registrar.extensionAt(domain, extension))
       const record = found.find((each) => each !== undefined && isReached(each))
       if (record !== undefined) return { extension, domain: record.domain }
-      // A carrier or a trusted source dials no domain of a tenant: the only one that has it is meant.
+      // Carriers and trusted sources dial no domain of a tenant: the only one that has it is meant.
       const [only, other] = home === undefined ? records.extensionsNamed(extension, isReached) : []
       if (other !== undefined) return 'ambiguous'
       return only && { extension, domain: only.domain }

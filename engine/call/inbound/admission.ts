@@ -48,7 +48,7 @@ interface AdmissionDeps extends RouteDeps {
 interface RouteHook {
   /** Undefined: it is not asked. */
   route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
-  /** What of its choice takes no part in the call. */
+  /** Notes the carriers of its choice that take no part in the call. */
   leftOut(invite: Pick<IncomingInvite, 'target'>, route: Route): readonly Note[]
 }
 

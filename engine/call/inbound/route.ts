@@ -90,7 +90,10 @@ export interface RouteQuestion {
   readonly target?: ChosenTarget | undefined
 }
 
-/** Where a hook, or an application by its URI, sends a call, of what its source and the payer may reach. */
+/**
+ * Where a hook, or an application by its URI, sends a call, of what its source and the payer may
+ * reach.
+ */
 export type ChosenTarget =
   /** `nodeId`: this node of it alone. */
   | { readonly kind: 'set'; readonly setId: number; readonly nodeId?: number }

@@ -102,7 +102,8 @@ function outcomeText({ outcome, decision, reason, fallback, ms }: WebhookTest): 
     case 'failed':
     default: {
       const goesOn = fallback === 'refuse' ? 'is refused' : 'goes on'
-      return `The webhook has failed ${when}: ${reason ?? 'nothing says why'}. A call ${goesOn} then.`
+      const why = reason ?? 'nothing says why'
+      return `The webhook has failed ${when}: ${why}. A call ${goesOn} then.`
     }
   }
 }
