@@ -145,7 +145,7 @@ export function createEngine(deps: EngineDeps): Engine {
   })
   const access = createAccess(deps, base, sip, { ...routes, applications })
   const media = createMediaParts(deps, base, routes, access, calls)
-  const hookedTo = hookSources(deps, routes, media)
+  const hookedTo = hookSources(deps, { ...routes, ...access }, media)
   const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, applications, hookedTo }
   const control = createCallControl(deps, parts)
   const { isInner } = base.tenantNames
@@ -531,13 +531,14 @@ function createMediaParts(
 /** The operator's code, and what its decisions may name. */
 function hookSources(
   { payerOf, canRecord }: EngineDeps,
-  { routing, dispatcher, hooks: port }: Routes,
+  { routing, dispatcher, registrar, hooks: port }: Routes & Pick<Access, 'registrar'>,
   { recordings }: MediaParts,
 ): HookSources {
   const records: HookSources['records'] = {
     setsNamed: (wanted) => dispatcher.setsNamed(wanted),
     carriersNamed: (wanted) => routing.carriersNamed(wanted),
     agentsNamed: (wanted) => routing.agentsNamed(wanted),
+    extensionsNamed: (extension, isMeant) => registrar.extensionsNamed(extension, isMeant),
   }
   const isRecording = () => recordings !== undefined
   return { port, payerOf, records, canRecord: canRecord ?? isRecording }

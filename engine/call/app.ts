@@ -343,7 +343,8 @@ function takeOfApplication(
   const run = deps.applications?.runAt(request.sourceAddress, request.sourcePort)
   const madeIn = callUuid === undefined ? undefined : (deps.calls.call(callUuid) ?? 'ended')
   const origin = applicationOrigin(madeIn)
-  const invite = applicationInvite(readInvite(request, deps.newUuid(), origin, deps.routing), deps)
+  const read = readInvite(request, deps.newUuid(), origin, deps.routing)
+  const invite = applicationInvite(read, request.uri, madeIn, deps)
   const start = { ...startOf(invite, 'application', deps.now()), applicationRun: run }
   return begin(request, invite, start, { way: 'application' }, deps)
 }

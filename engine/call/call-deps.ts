@@ -3,6 +3,7 @@ import type { Charging } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
 import type { StirPort } from '../../schema/contracts/stir.ts'
+import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Routing } from '../routing/routing.ts'
 import type { ActiveCalls } from './active-calls.ts'
 import type { ApplicationRuns } from './application/application-runs.ts'
@@ -39,6 +40,7 @@ export interface CallPorts extends RouteDeps {
   readonly routing: RouteDeps['routing'] &
     IdentifyDeps['routing'] &
     Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'limitOf'>
+  readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'nodeCalled'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /**
    * A request is refused because its source is unknown. True: a refused call gets a record, as a

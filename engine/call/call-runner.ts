@@ -16,6 +16,7 @@ import type {
   Timer,
   Timing,
 } from './call-machine/protocol.ts'
+import { senderOf } from '../../schema/rules/gateways.ts'
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, fault } from './cdr/end-reason.ts'
 import type { CallHooks } from './hooks/call-hooks.ts'
@@ -254,10 +255,16 @@ export class CallRunner {
       this.#events.push({ type: 'stop', callUuid: failed, end: fault })
   }
 
+  /** Asked about what the operator's application answers. */
+  readonly #leadsToGateway = (uri: string): boolean =>
+    this.#deps.gatewayBehind(uri, senderOf(null)) !== undefined
+
   #inputs(): MachineInputs {
     const { now, filter, hooks } = this.#deps
-    const inputs = { now: now(), server: this.#server, filter, timing: this.#deps }
-    return hooks?.asksAttempts === true ? { ...inputs, asksAttempts: true } : inputs
+    const asksAttempts = hooks?.asksAttempts === true
+    const leadsToGateway = this.#leadsToGateway
+    const server = this.#server
+    return { now: now(), server, filter, timing: this.#deps, asksAttempts, leadsToGateway }
   }
 
   #perform(command: CallCommand): void {

@@ -115,6 +115,7 @@ export async function simulate(
     hooked?.kind === 'refused'
       ? refusedByHook(hooked.end, invite)
       : decide(request, invite, foreseen, deps)
+  const left = (planned.route && hooks?.leftOut(invite, planned.route)) ?? []
   const routed = await hooks?.route(planned, invite)
   const decided = routed?.decision ?? planned
   const { callerNumber, calledNumber } = invite
@@ -151,7 +152,7 @@ export async function simulate(
     setId: foreseen.setId(),
     decidedByNumber: foreseen.decidedByNumber(),
     hooks: [
-      ...hookShown('onInvite', tenantId, hooked?.effects.notes),
+      ...hookShown('onInvite', tenantId, [...(hooked?.effects.notes ?? []), ...left]),
       ...hookShown('onRoute', tenantId, routed?.notes),
       ...hookShown('onAttemptFailed', tenantId, dialing.notes),
     ],
@@ -170,6 +171,7 @@ function simulatedHooks(deps: SimulationDeps) {
       const begins = { kind: 'request', address, port } as const
       return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
     },
+    leftOut: (invite: IncomingInvite, route: Route) => hooks.leftOut(invite, route, true),
     route: async (planned: Decision, invite: IncomingInvite) => {
       const { route, isEmergency } = planned
       if (route === undefined || isEmergency) return undefined

@@ -42,6 +42,22 @@ const common = [...describesCall, ...describesBody, ...namesIn('allow supported 
 const inviteHeaders = new Set(common)
 /** Retry-After does not pass: one busy node does not make Tollgate busy. */
 const inviteAnswerHeaders = new Set([...common, 'unsupported'])
+
+/** Those of our dialog with the caller; its session timer and its capabilities are our own. */
+const ofOwnDialog = new Set(
+  namesIn('via from to call-id cseq record-route route max-forwards require proxy-require rseq')
+    .concat(namesIn('rack session-expires min-se timestamp authorization proxy-authorization'))
+    .concat(namesIn('server user-agent expires x-call-uuid')),
+)
+
+/**
+ * Whether a header of an application's final answer passes although no other destination may send
+ * it: those that others may send pass as `inviteAnswer` shows them.
+ */
+export function passesFinal(name: string): boolean {
+  const key = name.toLowerCase()
+  return !ofOwnDialog.has(key) && !inviteAnswerHeaders.has(key) && !key.startsWith('content-')
+}
 const inDialogHeaders = new Set([
   ...common,
   ...namesIn('event subscription-state info-package expires'),

@@ -287,6 +287,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       isAtCapacity: () => answers.isAtCapacity,
       admitCall: (nodeId) => !answers.fullNodes.has(nodeId),
       setRecord: (setId) => sampleSet([], { setId, spyUri: answers.spyUri }),
+      nodeCalled: ({ host, port }) => {
+        const found = answers.candidates.find((each) => each.host === host && each.port === port)
+        return found && { ...found, isNamed: false }
+      },
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },
     registrar: registrar ?? {

@@ -205,6 +205,7 @@ export async function openDoors(
   const named = {
     carriersNamed: (wanted: number | string) => routing.carriersNamed(wanted),
     agentsNamed: (wanted: number | string) => routing.agentsNamed(wanted),
+    extensionsNamed: directory.named.bind(directory),
   }
 
   /** The verdict of `simulate_call` on a call of extension 101. */

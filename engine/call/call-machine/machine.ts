@@ -82,6 +82,8 @@ import {
 import { asOffer, canBeOffered } from '../sdp.ts'
 import type { LegEventData } from '../signalling.ts'
 
+const nowhere = (): boolean => false
+
 const notStored: End = { ...failure, code: 'storage_unavailable' }
 
 /** Handles one event. The returned commands are to be performed in order. */
@@ -97,6 +99,7 @@ export function handle(
     filter: inputs.filter,
     timing: inputs.timing,
     asksAttempts: inputs.asksAttempts === true,
+    leadsToGateway: inputs.leadsToGateway ?? nowhere,
     world,
     commands: [],
     signals: [],

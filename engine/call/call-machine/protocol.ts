@@ -369,6 +369,8 @@ export interface MachineInputs {
   readonly timing: Timing
   /** A hook is asked when a destination has not taken a call. Absent: none is. */
   readonly asksAttempts?: boolean
+  /** Whether a request with this URI would arrive at a carrier's gateway. */
+  readonly leadsToGateway?: (uri: string) => boolean
 }
 
 /** The present state of the SIP server. */
@@ -394,6 +396,7 @@ export interface Timing {
 
 /** The state of one step: an event on its way through the machine. */
 export interface StepContext extends MachineInputs {
+  readonly leadsToGateway: (uri: string) => boolean
   readonly world: World
   readonly commands: CallCommand[]
   /** Signals for other parts when the present step is done. */

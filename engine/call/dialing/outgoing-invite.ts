@@ -35,6 +35,7 @@ import { refused, type CallRefusal } from '../cdr/end-reason.ts'
 import type { ApplicationCandidate } from '../application/application-runs.ts'
 import {
   APPLICATION_SECRET,
+  onlyOfTheWay,
   ORIGINAL_INVITE,
   type OriginalInvite,
   writeOriginal,
@@ -298,8 +299,9 @@ function replacingInvite(
 function askingInvite(
   { nextHop, secret }: ApplicationCandidate,
   { received, callUuid, calledUser }: OutgoingCall,
-  headers: Headers,
+  shown: Headers,
 ): OutgoingInvite {
+  const headers = received ? onlyOfTheWay(shown) : shown
   const { 'call-id': callId, from, to } = received?.headers ?? {}
   const uri = `sip:${calledUser}@${received?.host || OWN_HOST}`
   if (received) headers[ORIGINAL_INVITE] = writeOriginal(received)

@@ -49,6 +49,8 @@ interface AdmissionDeps extends RouteDeps {
 interface RouteHook {
   /** Undefined: it is not asked. */
   route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
+  /** Notes the carriers of its choice that take no part in the call. */
+  leftOut(invite: Pick<IncomingInvite, 'target'>, route: Route): readonly Note[]
 }
 
 interface HookedDestinations {
@@ -222,9 +224,11 @@ export async function admitAndDial(
 export function askRoute(
   call: LiveCall,
   route: Route,
-  { callUuid, calledNumber }: IncomingInvite,
+  { callUuid, calledNumber, target }: IncomingInvite,
   { hooks, dispatch }: Pick<AdmissionDeps, 'hooks' | 'dispatch'>,
 ): Promise<Route> | undefined {
+  const left = target === undefined ? undefined : hooks?.leftOut({ target }, route)
+  if (left?.length) dispatch({ type: 'hooked', callUuid, notes: left })
   return hooks?.route(call, route, calledNumber)?.then((hooked) => {
     dispatch({ type: 'hooked', callUuid, notes: hooked.notes })
     return hooked.route

@@ -99,15 +99,30 @@ export interface RouteQuestion {
   readonly verified?: VerifiedCaller | undefined
 }
 
-/** Where a hook sends a call, of what its source and the payer may reach. */
+/**
+ * Where a hook, or an application by its URI, sends a call, of what its source and the payer may
+ * reach.
+ */
 export type ChosenTarget =
-  | { readonly kind: 'set'; readonly setId: number }
-  /** The gateways of these carriers, the first one's first, at the price of the called number. */
-  | { readonly kind: 'carriers'; readonly carrierIds: readonly number[] }
+  /** `nodeId`: this node of it alone. */
+  | { readonly kind: 'set'; readonly setId: number; readonly nodeId?: number }
+  | ChosenCarriers
   | { readonly kind: 'extension'; readonly extension: string; readonly domain: string }
   | { readonly kind: 'agent'; readonly agentId: number }
   /** At the price of the called number. */
   | { readonly kind: 'uri'; readonly candidate: DomainCandidate }
+
+/** The gateways of these carriers, the first one's first, at the price of the called number. */
+export interface ChosenCarriers {
+  readonly kind: 'carriers'
+  readonly carrierIds: readonly number[]
+  /** Who has chosen them, and by which names; for trace and findings. */
+  readonly chosenBy?: {
+    readonly by: string
+    readonly tenantId: number | null
+    readonly names: readonly (number | string)[]
+  }
+}
 
 export type Route =
   | {
@@ -391,7 +406,7 @@ function targetRoute(
     return refused(direction, 403, 'Forbidden', 'no_payer')
   switch (target.kind) {
     case 'set':
-      return setRoute(target.setId, question, tenant, direction, deps)
+      return setRoute(target, question, tenant, direction, deps)
     case 'extension':
       return extensionTarget(target, tenant, direction, deps)
     case 'agent':
@@ -492,7 +507,7 @@ function inward(
   const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer, proved)
   switch (target.kind) {
     case 'set':
-      return setRoute(target.setId, question, tenant, direction, deps)
+      return setRoute(target, question, tenant, direction, deps)
     case 'extension': {
       const extension = routedExtension(target, domain, deps)
       return extension
@@ -511,7 +526,7 @@ function inward(
       if (agent) return agentRoute(agent, direction, deps)
       return target.kind === 'none'
         ? { kind: 'refused', direction, end: { ...noCandidate, detail: NO_SET } }
-        : setRoute(target.setId, question, tenant, direction, deps)
+        : setRoute(target, question, tenant, direction, deps)
     }
   }
 }
@@ -537,7 +552,7 @@ function namedRoute(
 const NO_SET = 'there is no dispatcher set for it'
 
 function setRoute(
-  setId: number,
+  { setId, nodeId }: { readonly setId: number; readonly nodeId?: number },
   { callId, calledNumber }: RouteQuestion,
   tenant: number | null,
   direction: CallRecord['direction'],
@@ -545,9 +560,10 @@ function setRoute(
 ): Route {
   if (isForeign(ownerOf(setId, deps), tenant))
     return { kind: 'refused', direction, end: asUnknown(direction, calledNumber) }
-  const candidates = deps.dispatcher.candidates(setId, callId)
+  const ofSet = deps.dispatcher.candidates(setId, callId)
+  const candidates = nodeId === undefined ? ofSet : ofSet.filter((each) => each.nodeId === nodeId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
-  const detail = `dispatcher set ${setId}`
+  const detail = `dispatcher set ${setId}${nodeId === undefined ? '' : `, node ${nodeId}`}`
   const { status, reason } = noCandidate
   const end = deps.dispatcher.isAtCapacity(setId)
     ? { ...refusal(status, reason, 'node_limit', retryAfter(deps), detail), setId }

@@ -6,6 +6,7 @@ import {
   durationText,
   momentText,
   moneyText,
+  tagsText,
   unitText,
   clockText,
   figureText,
@@ -102,11 +103,6 @@ function Told({ call: { status, record }, ...names }: { call: Call } & Names) {
 
 const nodeOf = ({ node }: CallRecordView, nodes: Names['nodes']): NodeName | undefined =>
   node === null ? undefined : nameOfNode(nodes, node)
-
-const tagsText = (tags: Readonly<Record<string, string>>): string =>
-  Object.entries(tags)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join(', ')
 
 /** Undefined: the call was neither verified nor signed. */
 function signatureText({ verification, attestation }: CallRecordView): string | undefined {

@@ -83,6 +83,43 @@ test('a final status of the application ends the call, whatever other destinatio
   expect(await rig.record()).toMatchObject({ sipCode: 302, attempts: [{ status: 302 }] })
 })
 
+test('headers of a final answer reach the caller, but not those of our own dialog with it', async () => {
+  const headers = {
+    'Retry-After': '120',
+    Reason: 'Q.850;cause=21',
+    Warning: '399 pbx "closed"',
+    'X-Office': 'closed',
+    'Error-Info': '<sip:closed@127.0.0.1>',
+    Server: 'mine',
+    'Record-Route': '<sip:elsewhere.example;lr>',
+    'Session-Expires': '90',
+    'X-Tollgate-Call': 'faked',
+  }
+  const rig = await startApplicationRig(
+    onInvite((_request, response) => response.send(486, 'Closed', { headers })),
+  )
+  const { caller } = await place(rig)
+  const answer = await caller.next('486 INVITE')
+  const got = Object.keys(headers).filter((name) => answer.get(name) !== '')
+  expect(got).toEqual(['Retry-After', 'Reason', 'Warning', 'X-Office', 'Error-Info'])
+  expect(answer.get('Warning')).toBe('399 pbx "closed"')
+  expect(answer.startLine).toContain('486 Closed')
+})
+
+test('a redirection of an application never leads to a gateway of a carrier', async () => {
+  const rig = await startApplicationRig(
+    onInvite((_request, response) =>
+      response.send(302, {
+        headers: { Contact: '<sip:1@elsewhere.example>, <sip:1900@192.0.2.50>;q=0.1' },
+      }),
+    ),
+  )
+  rig.answers.gatewayBehind = (uri) => (uri.includes('192.0.2.50') ? 'Alpha' : undefined)
+  const { caller } = await place(rig)
+  const answer = await caller.next('480 INVITE')
+  expect(answer.get('Contact')).toBe('')
+})
+
 test('the application sees the INVITE as it was received, and no private header', async () => {
   const seen: Record<string, unknown>[] = []
   const rig = await startApplicationRig(
@@ -103,6 +140,24 @@ test('the application sees the INVITE as it was received, and no private header'
   expect(first?.['raw']).toContain(leg.from)
   expect(first?.['raw']).toContain('X-Call-UUID: uuid-1')
   expect(first?.['raw']).not.toMatch(/X-Tollgate|uuid-faked|secret/i)
+})
+
+test('an INVITE as large as a datagram can be reaches the application whole', async () => {
+  const seen: (string | undefined)[] = []
+  const rig = await startApplicationRig(
+    onInvite((request, response) => {
+      seen.push(request.get('X-Part-59'))
+      response.send(486, { headers: { 'X-Seen': 'yes' } })
+    }),
+  )
+  const value = `"${'é'.repeat(500)}"`
+  const { caller } = await place(
+    rig,
+    '1555',
+    Array.from({ length: 60 }, (_, index) => `X-Part-${index}: ${value}`),
+  )
+  expect((await caller.next('486 INVITE')).get('X-Seen')).toBe('yes')
+  expect(seen).toEqual([value])
 })
 
 test('a number that no destination has is asked for at the application, then refused', async () => {
@@ -194,6 +249,32 @@ test('an application that is silent is given up after the time of a node', async
   await caller.next('486 INVITE')
 })
 
+test('a stop waits some seconds for an application that says nothing, and not for its whole time', async () => {
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.calledNumber === '1' ? response.send(180) : undefined,
+    ),
+  )
+  const node = await rig.node()
+  const silent = await place(rig, '2')
+  const ringing = await place(rig, '1')
+  await ringing.caller.next('180 INVITE')
+  const statuses = () =>
+    [...rig.calls.world.calls.values()].flatMap(({ dialing }) =>
+      (dialing?.attempts ?? []).map(({ status }) => status),
+    )
+  await rig.until(() => statuses().join() === '100,180')
+  let isDrained = false
+  void rig.calls.drain(rig.time.now() + 60_000).then(() => (isDrained = true))
+  await rig.advance(5_600)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await silent.caller.next('486 INVITE')
+  expect(isDrained).toBe(false)
+  ringing.caller.request('CANCEL', ringing.leg)
+  await ringing.caller.next('487 INVITE')
+  await rig.until(() => isDrained)
+})
+
 test('where calls may not go past it, one that an application leaves unanswered is refused, and so is each while none is there', async () => {
   const rig = await startApplicationRig(
     onInvite(() => undefined),
@@ -247,6 +328,30 @@ test('a bridged call is priced for the caller as if its phone had dialled', asyn
   const records = [await rig.record(), await rig.record()]
   expect(records).toContainEqual(
     expect.objectContaining({ sourceAddress: 'application', calledNumber: '15550000' }),
+  )
+})
+
+test('a call to the address of a node reaches that node, at the price of the number', async () => {
+  let port = 0
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.srf.createB2BUA(request, response, `sip:1777@127.0.0.1:${port}`, {
+        passFailure: true,
+      }),
+    ),
+  )
+  const other = await rig.node()
+  const node = await rig.node()
+  ;({ port } = node)
+  rig.answers.origin = carrierWithoutPayer
+  const { caller } = await place(rig)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect(other.inbox).toEqual([])
+  expect(rig.asked.map(({ callee }) => callee)).toEqual(['1555', '1777'])
+  const records = [await rig.record(), await rig.record()]
+  expect(records).toContainEqual(
+    expect.objectContaining({ calledNumber: '1777', direction: 'internal', sipCode: 486 }),
   )
 })
 
