@@ -179,7 +179,8 @@ export async function openDoors(
     const sent = route.candidates.map((to) => {
       if (to.kind === 'extension') return to.uri
       const { uri, headers } = inviteFor(to, reading, filter)
-      return [uri, headers['To'], headers['From']]
+      // Parameters pass beside the number, and say nothing about it.
+      return [uri.replace(/;isub=7|;user=phone/g, ''), headers['To'], headers['From']]
     })
     const { customerId, ratePrefix } = call.account ?? {}
     const { costMicros } = ocs.costSoFar(reading.callUuid, 60)
