@@ -180,7 +180,11 @@ export async function openDoors(
       if (to.kind === 'extension') return to.uri
       const { uri, headers } = inviteFor(to, reading, filter)
       // Parameters pass beside the number, and say nothing about it.
-      return [uri.replace(/;isub=7|;user=phone/g, ''), headers['To'], headers['From']]
+      return [
+        uri.replace(/;(?:isub|ext|cic|npdi|rn)(?:=[^;@]*)?|;user=phone/g, ''),
+        headers['To'],
+        headers['From'],
+      ]
     })
     const { customerId, ratePrefix } = call.account ?? {}
     const { costMicros } = ocs.costSoFar(reading.callUuid, 60)
