@@ -258,10 +258,7 @@ function numberProblem(rule: HeaderRule): RuleProblem | undefined {
 const at = (path: keyof HeaderRule, message: string): RuleProblem => ({ path, message })
 
 /** The parts of a value, or its problem. */
-function templateOf(
-  value: string,
-  direction: RuleDirection,
-): readonly TemplatePart[] | string {
+function templateOf(value: string, direction: RuleDirection): readonly TemplatePart[] | string {
   const parts: TemplatePart[] = []
   const known: readonly VariableName[] = variables[direction]
   for (const [piece] of value.matchAll(/\{[^{}]*\}|[^{}]+|[{}]/g)) {
