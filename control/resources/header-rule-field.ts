@@ -51,7 +51,7 @@ const rules = z
   .superRefine((given, context) => {
     const steps = patternSteps(given)
     if (steps <= maxPatternSteps) return
-    const message = `the patterns have ${steps} steps together, at most ${maxPatternSteps} are allowed`
+    const message = `the patterns have ${steps} steps together, the most is ${maxPatternSteps}`
     context.addIssue({ code: 'custom', message })
   })
 

@@ -11,7 +11,7 @@ import {
 } from '../../schema/sip/index.ts'
 
 /** A (name and) URI, taken apart. */
-export interface Address {
+export interface AddressText {
   readonly name: string
   readonly scheme: string
   /** Decoded, without parameters. */
@@ -19,14 +19,14 @@ export interface Address {
   /** The user part as it is written, with its parameters. */
   readonly writtenUser: string
   readonly host: string
-  readonly uriParams: readonly Param[]
-  readonly params: readonly Param[]
+  readonly uriParams: readonly AddressParam[]
+  readonly params: readonly AddressParam[]
 }
 
 /** A parameter without value has undefined. */
-export type Param = readonly [name: string, value: string | undefined]
+export type AddressParam = readonly [name: string, value: string | undefined]
 
-export function addressOf(value: string): Address | undefined {
+export function addressOf(value: string): AddressText | undefined {
   const parsed = parseNameAddr(value)
   if (parsed === undefined) return undefined
   const { displayName: name, uri } = readAddress(value)
@@ -48,7 +48,7 @@ export function addressOf(value: string): Address | undefined {
   }
 }
 
-const paramsIn = (text: string): readonly Param[] =>
+const paramsIn = (text: string): readonly AddressParam[] =>
   text
     .split(';')
     .map((each) => each.trim())
@@ -58,18 +58,19 @@ const paramsIn = (text: string): readonly Param[] =>
       return equals === -1 ? [each, undefined] : [each.slice(0, equals), each.slice(equals + 1)]
     })
 
-const paramsText = (params: readonly Param[]): string =>
+const paramsText = (params: readonly AddressParam[]): string =>
   params.map(([name, value]) => (value === undefined ? `;${name}` : `;${name}=${value}`)).join('')
 
-export function uriText({ scheme, writtenUser, host, uriParams }: Address): string {
+export function uriText({ scheme, writtenUser, host, uriParams }: AddressText): string {
   const user = scheme === 'tel' || writtenUser === '' ? writtenUser : `${writtenUser}@`
   return `${scheme}:${user}${host}${paramsText(uriParams)}`
 }
 
 /** A value that no rule has changed keeps its spelling. */
-export function formatted(address: Address, original: string): string {
+export function formatted(address: AddressText, original: string): string {
   const before = addressOf(original)
-  const text = (each: Address) => formatNameAddr(each.name, uriText(each)) + paramsText(each.params)
+  const text = (each: AddressText) =>
+    formatNameAddr(each.name, uriText(each)) + paramsText(each.params)
   return before !== undefined && text(before) === text(address) ? original : text(address)
 }
 
@@ -79,7 +80,7 @@ export const escapedUser = (text: string): string => escapedBut(text, /[A-Za-z0-
 export const uriValue = (text: string): string => escapedBut(text, /[A-Za-z0-9_.!~*'()+$&:/[\]-]/)
 
 const escapedBut = (text: string, plain: RegExp): string =>
-  [...text].map((each) => (plain.test(each) ? each : percent(each))).join('')
+  Array.from(text, (each) => (plain.test(each) ? each : percent(each))).join('')
 
 /** Half a character has no UTF-8. */
 const percent = (character: string): string =>

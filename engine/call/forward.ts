@@ -139,7 +139,7 @@ export function forwardOut(
   void dialForward(forwarded, invite, deps).catch(onFault(forwarded, deps))
 }
 
-/** What was made of the INVITE that the forwarded call has received. */
+/** Facts of the received INVITE, which is the other call's. */
 const ofReceived = { added: undefined, ruled: undefined }
 
 async function dialForward(call: LiveCall, invite: IncomingInvite, deps: CallDeps): Promise<void> {

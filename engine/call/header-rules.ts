@@ -22,17 +22,17 @@ import {
 } from '../../schema/rules/header-rules.ts'
 import type { CallTags } from '../../schema/contracts/call-record.ts'
 import {
-  type Address,
+  type AddressText,
   addressOf,
   escapedUser,
   formatted,
-  type Param,
+  type AddressParam,
   uriText,
   uriValue,
 } from './address-text.ts'
 import type { Headers } from './signalling.ts'
 
-/** What variables stand for. */
+/** The values of variables. */
 export interface RuleFacts {
   readonly callUuid: string
   readonly caller: string
@@ -193,7 +193,7 @@ function partsAfter(
 /** The SIP server replaces this host by its own address. */
 const OWN_HOST = 'localhost'
 
-/** What the part becomes; undefined: it stays as it is, or (`rewrite`) depends on what it is. */
+/** The part as it becomes; undefined: it stays as it is, or (`rewrite`) depends on what it is. */
 function wantedPart(compiled: CompiledRule, draft: Draft): string | undefined {
   const { rule, source } = compiled
   const { part, parameter = '' } = rule
@@ -210,7 +210,7 @@ function wantedPart(compiled: CompiledRule, draft: Draft): string | undefined {
   return address && partOf(address, part, parameter)
 }
 
-function partOf(address: Address, part: string, parameter: string): string | undefined {
+function partOf(address: AddressText, part: string, parameter: string): string | undefined {
   switch (part) {
     case 'display_name':
       return address.name
@@ -226,13 +226,17 @@ function partOf(address: Address, part: string, parameter: string): string | und
   }
 }
 
-const valueIn = (params: readonly Param[], wanted: string): string | undefined => {
+const valueIn = (params: readonly AddressParam[], wanted: string): string | undefined => {
   const found = params.find(([name]) => name.toLowerCase() === wanted.toLowerCase())
   return found && (found[1] ?? '')
 }
 
 /** The address after a rule; itself where the rule has no effect on it. */
-function changed(address: Address, compiled: CompiledRule, wanted: string | undefined): Address {
+function changed(
+  address: AddressText,
+  compiled: CompiledRule,
+  wanted: string | undefined,
+): AddressText {
   const { rule } = compiled
   const pattern = patternOf(compiled)
   const { part, parameter = '', replacement = '' } = rule
@@ -248,7 +252,7 @@ function changed(address: Address, compiled: CompiledRule, wanted: string | unde
     case 'display_name':
       return { ...address, name: (after ?? '').slice(0, MAX_DISPLAY_NAME) }
     case 'user':
-      // What stood beside the number was said about that one.
+      // Parameters beside the number were said about the old one.
       return after === undefined || after === ''
         ? address
         : { ...address, writtenUser: escapedUser(after) }
@@ -271,14 +275,14 @@ const hostText =
 
 /** In the place of the old one, else at the end. */
 function withParam(
-  params: readonly Param[],
+  params: readonly AddressParam[],
   wanted: string,
   value: string | undefined,
   encode: (text: string) => string,
-): readonly Param[] {
-  const isIt = ([name]: Param): boolean => name.toLowerCase() === wanted.toLowerCase()
+): readonly AddressParam[] {
+  const isIt = ([name]: AddressParam): boolean => name.toLowerCase() === wanted.toLowerCase()
   if (value === undefined) return params.filter((each) => !isIt(each))
-  const param: Param = [wanted, value === '' ? undefined : encode(value)]
+  const param: AddressParam = [wanted, value === '' ? undefined : encode(value)]
   return params.some(isIt) ? params.map((each) => (isIt(each) ? param : each)) : [...params, param]
 }
 

@@ -343,7 +343,7 @@ const withPlainNumbers = (value: string): string =>
   })
 
 /**
- * What somebody has verified about a number (3GPP TS 24.229 §7.2A.20): it passes only where it is
+ * `verstat` (3GPP TS 24.229 §7.2A.20) says what was verified: it passes only where it is
  * believed (`CheckedNumber`).
  */
 const withoutVerstat = (value: string): string =>

@@ -12,7 +12,7 @@ import {
 
 export const maxHeaderRules = 64
 /** Characters of a value as it is written. */
-export const maxRuleValueLength = 256
+const maxRuleValueLength = 256
 /** Steps of all patterns of a carrier together: they bound what its rules cost a call. */
 export const maxPatternSteps = 1_024
 const maxNameLength = 64
@@ -258,10 +258,7 @@ function numberProblem(rule: HeaderRule): RuleProblem | undefined {
 const at = (path: keyof HeaderRule, message: string): RuleProblem => ({ path, message })
 
 /** The parts of a value, or its problem. */
-export function templateOf(
-  value: string,
-  direction: RuleDirection,
-): readonly TemplatePart[] | string {
+function templateOf(value: string, direction: RuleDirection): readonly TemplatePart[] | string {
   const parts: TemplatePart[] = []
   const known: readonly VariableName[] = variables[direction]
   for (const [piece] of value.matchAll(/\{[^{}]*\}|[^{}]+|[{}]/g)) {

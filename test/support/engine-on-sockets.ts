@@ -51,7 +51,7 @@ export async function startEngine<Name extends string>(
           return of.report(record, safe)
         }
       const value: unknown = Reflect.get(of, name, of)
-      return typeof value === 'function' ? value.bind(of) : value
+      return typeof value === 'function' ? (value.bind(of) as unknown) : value
     },
   })
   const engine = createEngine({

@@ -206,7 +206,7 @@ export function inviteFor(
   return { ...stripped, ...ruled }
 }
 
-/** What rules of carriers may say about a call, beside its INVITE. */
+/** Facts of a call for the rules of carriers, beside its INVITE. */
 export type DialFacts = Pick<RuleFacts, 'caller' | 'called' | 'customerId' | 'tags'>
 
 const nobody: DialFacts = { caller: '', called: '', customerId: null }
@@ -264,7 +264,7 @@ function composeInvite(
   return { uri, nextHop: candidate.uri, headers, credentials }
 }
 
-/** RFC 3261 §19.1.6: parameters of a number stand behind it, and `user=phone` says that it is one. */
+/** RFC 3261 §19.1.6: parameters stand behind the number, and `user=phone` says that it is one. */
 const withParameters = (uri: string, user: string, ported: NumberParameters | undefined): string =>
   ported === undefined
     ? uri

@@ -152,7 +152,7 @@ test('a carrier has at most 64 rules, and their patterns a bound together', asyn
     details: [
       {
         path: 'header_rules',
-        message: 'the patterns have 1353 steps together, at most 1024 are allowed',
+        message: 'the patterns have 1353 steps together, the most is 1024',
       },
     ],
   })
