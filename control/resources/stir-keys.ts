@@ -25,7 +25,10 @@ import { type Definition, ResourceStore, type ViewOf, type Writing } from './res
 const MAX_KEY_LENGTH = 4_000
 
 /** No URL of a PASSporT needs more than these characters (RFC 3986 §2). */
-const certificateUrl = z.string().max(MAX_URL_LENGTH).regex(/^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]+$/)
+const certificateUrl = z
+  .string()
+  .max(MAX_URL_LENGTH)
+  .regex(/^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]+$/)
 
 const instant = { body: moment, view: z.iso.datetime(), stored: time }
 

@@ -18,8 +18,7 @@ export interface Step extends Authority {
 
 /** From the signer up to, and without, the authority. A text says why there is no such path. */
 export type CertificatePath =
-  | { readonly steps: readonly Step[]; readonly from: number; readonly until: number }
-  | string
+  { readonly steps: readonly Step[]; readonly from: number; readonly until: number } | string
 
 /** @param now milliseconds UTC. */
 export function pathOf(
@@ -38,8 +37,7 @@ export function pathOf(
     const problem = problemAt(current, steps.length, factsOf, now)
     if (typeof problem === 'string') return problem
     const trusted = authorities.find(({ certificate }) => isIssuedBy(current, certificate))
-    const issuer =
-      trusted?.certificate ?? chain.slice(1).find((each) => isIssuedBy(current, each))
+    const issuer = trusted?.certificate ?? chain.slice(1).find((each) => isIssuedBy(current, each))
     if (issuer === undefined) return `${subjectOf(current)} leads to no authority that is trusted`
     steps.push({ certificate: current, facts: problem, issuer })
     if (trusted !== undefined) {

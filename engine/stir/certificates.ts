@@ -109,7 +109,8 @@ export class Certificates {
     const parsed = new URL(url)
     // Plain HTTP is for tests, on networks of one's own.
     if (parsed.protocol !== 'https:' && !allowPrivate) return 'must be an https URL'
-    if (hosts.length > 0 && !hosts.includes(hostOf(parsed))) return 'is of a host that is not listed'
+    if (hosts.length > 0 && !hosts.includes(hostOf(parsed)))
+      return 'is of a host that is not listed'
     return undefined
   }
 

@@ -33,9 +33,7 @@ export interface StirDeps extends CertificatesDeps {
   readonly publicUrl: string | undefined
   readonly maxAgeSeconds: number
   /** A signing service; undefined: there is none. */
-  readonly signingService:
-    | { readonly url: string; readonly token: string | undefined }
-    | undefined
+  readonly signingService: { readonly url: string; readonly token: string | undefined } | undefined
   /** Milliseconds by a clock that never steps. */
   readonly steadyNow: () => number
   readonly log: Log
@@ -142,7 +140,10 @@ export class Stir implements StirPort, StirKeysPort {
     const withDiversions = (first: readonly string[]): SignedCall => {
       if (steps.length > 0 && key === undefined) return unsigned('there is no key for diversions')
       const more = steps.map((step) => key && signedDiv(key, divPayload({ ...step, orig, iat })))
-      return { kind: 'signed', identities: [...first, ...more.filter((each) => each !== undefined)] }
+      return {
+        kind: 'signed',
+        identities: [...first, ...more.filter((each) => each !== undefined)],
+      }
     }
     if (received.length > 0) return withDiversions(received)
     const claims = { attest, orig, dest, iat, origid }
@@ -169,7 +170,9 @@ export class Stir implements StirPort, StirKeysPort {
   }
 
   #keyFor(tenantId: number | null, now: number): SigningKey | undefined {
-    return (tenantId === null ? undefined : this.#keys.of(tenantId, now)) ?? this.#keys.of(null, now)
+    return (
+      (tenantId === null ? undefined : this.#keys.of(tenantId, now)) ?? this.#keys.of(null, now)
+    )
   }
 
   #countSigned(answer: SignedCall): SignedCall {

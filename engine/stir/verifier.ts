@@ -166,7 +166,8 @@ function claimIn(identity: string, call: CallToVerify): Claim | Failed | undefin
   const passport = readPassport(header, payload)
   if (typeof passport === 'string') return failed(438, passport)
   if (passport.kind === undefined) return undefined
-  if (ppt !== undefined && ppt !== passport.kind) return failed(438, 'ppt differs from the PASSporT')
+  if (ppt !== undefined && ppt !== passport.kind)
+    return failed(438, 'ppt differs from the PASSporT')
   if (info !== passport.x5u) return failed(438, 'info differs from x5u')
   const speaksFor = canonicalNumber(passport.div ?? passport.orig ?? '') ?? ''
   return { passport, signed: `${header}.${payload}`, signature, speaksFor }
