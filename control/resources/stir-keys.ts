@@ -44,8 +44,8 @@ const fields = field.table(
       {
         isStoredElsewhere: true,
         about:
-          'Private key in PEM, of the curve P-256, without a password. It is stored encrypted, and ' +
-          'never shown. Absent in an update: the stored one stays.',
+          'Private key in PEM, of the curve P-256, without a password. It is stored encrypted, ' +
+          'and never shown. Absent in an update: the stored one stays.',
       },
     ),
     certificate: field.optional(field.asText(z.string().min(1).max(MAX_CHAIN_LENGTH)), {

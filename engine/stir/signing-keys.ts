@@ -12,7 +12,7 @@ import type { StirKeyRecord } from './stir-store.ts'
 export interface SigningKey {
   readonly key: KeyObject
   readonly x5u: string
-  /** Of the PASSporTs that it signs, in base64url. */
+  /** Headers of the PASSporTs that it signs, in base64url. */
   readonly headers: { readonly shaken: string; readonly div: string }
 }
 

@@ -19,6 +19,7 @@ import { canonicalNumber } from '../../schema/stir/canonical-number.ts'
 import { identityText, MAX_IDENTITIES } from '../../schema/stir/identity-header.ts'
 import { divPayload, shakenPayload, type ShakenClaims } from '../../schema/stir/passport.ts'
 import { readCertificates } from '../../schema/stir/pem.ts'
+import { rawSignature } from '../../schema/stir/signature-form.ts'
 import { Certificates, type CertificatesDeps } from './certificates.ts'
 import { Replays } from './replays.ts'
 import { type SigningKey, SigningKeys } from './signing-keys.ts'
@@ -223,10 +224,7 @@ const signedDiv = (key: SigningKey, payload: string): string => signedBy(key, 'd
 
 function signedBy({ key, x5u, headers }: SigningKey, ppt: 'shaken' | 'div', payload: string) {
   const input = `${headers[ppt]}.${payload}`
-  const signature = sign('sha256', Buffer.from(input, 'latin1'), {
-    key,
-    dsaEncoding: 'ieee-p1363',
-  })
+  const signature = rawSignature(sign('sha256', Buffer.from(input, 'latin1'), key))
   return identityText(`${input}.${signature.toString('base64url')}`, x5u, ppt)
 }
 

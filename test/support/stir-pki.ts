@@ -34,9 +34,11 @@ export interface SignerOptions {
 
 export class StirPki {
   readonly #folder = mkdtempSync(join(tmpdir(), 'stir-'))
+  readonly name: string
   #count = 0
 
-  constructor(readonly name = 'root') {
+  constructor(name = 'root') {
+    this.name = name
     this.#run(
       ...['req', '-x509', ...newKey(this.#path(`${name}.key`)), '-out', this.#path(`${name}.pem`)],
       ...['-days', '30', '-subj', `/CN=${name}`],
