@@ -7,13 +7,17 @@ import type { AddressInfo } from 'node:net'
 import { Stir } from '../../engine/stir/stir.ts'
 import { StirPki } from '../support/stir-pki.ts'
 import { spread } from './load/figures.ts'
+import { signedCalls } from './load/signed-load.ts'
 
-export const describe = 'signing and verifying a call (STIR/SHAKEN): CPU µs each'
+export const describe =
+  'signing and verifying a call (STIR/SHAKEN): CPU µs each; the part `calls`: through two ' +
+  'instances; arguments: rate=300 seconds=10'
 
 const CALLS = 2_000
 const ROUNDS = 9
 
-export async function run(): Promise<void> {
+export async function run([part, ...words]: readonly string[] = []): Promise<void> {
+  if (part === 'calls') return signedCalls(words)
   const pki = new StirPki()
   const { chain, keyPem } = pki.sign('SHAKEN 1234')
   const server = http.createServer((_, response) => void response.end(chain))
