@@ -112,7 +112,7 @@ export function createApi(
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
   app.route('/', metricsRoute(telemetry, deps.instances, deps.certificates))
-  app.route('/', publishedCertificateRoute(engine))
+  app.route('/api/v1', publishedCertificateRoute(engine))
   app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',

@@ -98,8 +98,8 @@ const simulationView = z
       .literal('not_asked')
       .nullable()
       .describe(
-        '`not_asked`: Identity headers of a real call would be looked at; here nobody looks. Null: ' +
-          'nobody ever looks at calls of this source.',
+        '`not_asked`: Identity headers of a real call would be looked at; here nobody looks. ' +
+          'Null: nobody looks at those of this source.',
       ),
     emergency: z.boolean().describe('It skips the wallet and all limits.'),
     source: z

@@ -44,7 +44,10 @@ export const stirAuthorities: Definition<typeof fields.body, typeof fields.view>
     if (typeof read === 'string') throw badReference('certificate', read)
     const other = read.find((certificate) => !certificate.ca)
     if (other !== undefined)
-      throw badReference('certificate', `${subjectOf(other)} is not the certificate of an authority`)
+      throw badReference(
+        'certificate',
+        `${subjectOf(other)} is not the certificate of an authority`,
+      )
     return undefined
   },
   follow: ({ engine }) => engine.stir.reload(),

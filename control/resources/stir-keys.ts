@@ -25,7 +25,10 @@ import { type Definition, ResourceStore, type ViewOf, type Writing } from './res
 const MAX_KEY_LENGTH = 4_000
 
 /** No URL of a PASSporT needs more than these characters (RFC 3986 §2). */
-const certificateUrl = z.string().max(MAX_URL_LENGTH).regex(/^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]+$/)
+const certificateUrl = z
+  .string()
+  .max(MAX_URL_LENGTH)
+  .regex(/^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]+$/)
 
 const instant = { body: moment, view: z.iso.datetime(), stored: time }
 
@@ -41,8 +44,8 @@ const fields = field.table(
       {
         isStoredElsewhere: true,
         about:
-          'Private key in PEM, of the curve P-256, without a password. It is stored encrypted, and ' +
-          'never shown. Absent in an update: the stored one stays.',
+          'Private key in PEM, of the curve P-256, without a password. It is stored encrypted, ' +
+          'and never shown. Absent in an update: the stored one stays.',
       },
     ),
     certificate: field.optional(field.asText(z.string().min(1).max(MAX_CHAIN_LENGTH)), {

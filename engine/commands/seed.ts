@@ -52,7 +52,11 @@ export const seedFile = async (
 
 type SeedOptions = Pick<
   SeedPorts,
-  'hasMediaRelay' | 'allowsPrivateTargets' | 'allowsPrivateCertificates' | 'ownPlaces' | 'addressesOf'
+  | 'hasMediaRelay'
+  | 'allowsPrivateTargets'
+  | 'allowsPrivateCertificates'
+  | 'ownPlaces'
+  | 'addressesOf'
 >
 
 function seedOptionsOf(

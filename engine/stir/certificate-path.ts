@@ -11,15 +11,14 @@ export interface Authority {
   readonly facts: CertificateFacts
 }
 
-export interface Step extends Authority {
+export interface PathStep extends Authority {
   /** The certificate that has signed it. */
   readonly issuer: X509Certificate
 }
 
 /** From the signer up to, and without, the authority. A text says why there is no such path. */
 export type CertificatePath =
-  | { readonly steps: readonly Step[]; readonly from: number; readonly until: number }
-  | string
+  { readonly steps: readonly PathStep[]; readonly from: number; readonly until: number } | string
 
 /** @param now milliseconds UTC. */
 export function pathOf(
@@ -32,14 +31,13 @@ export function pathOf(
   if (signer === undefined) return 'there is no certificate'
   const unfit = unfitSigner(signer, factsOf)
   if (unfit !== undefined) return unfit
-  const steps: Step[] = []
+  const steps: PathStep[] = []
   let current = signer
   while (steps.length < MAX_CHAIN) {
     const problem = problemAt(current, steps.length, factsOf, now)
     if (typeof problem === 'string') return problem
     const trusted = authorities.find(({ certificate }) => isIssuedBy(current, certificate))
-    const issuer =
-      trusted?.certificate ?? chain.slice(1).find((each) => isIssuedBy(current, each))
+    const issuer = trusted?.certificate ?? chain.slice(1).find((each) => isIssuedBy(current, each))
     if (issuer === undefined) return `${subjectOf(current)} leads to no authority that is trusted`
     steps.push({ certificate: current, facts: problem, issuer })
     if (trusted !== undefined) {

@@ -10,7 +10,7 @@ import { MAX_CHAIN_LENGTH, readCertificates, subjectOf } from '../../schema/stir
 import type { TnAuthList } from '../../schema/stir/tn-auth-list.ts'
 import { boundedGet, type GetDeps, type Got } from './bounded-get.ts'
 import type { CertificateFacts } from './certificate-facts.ts'
-import { type Authority, type CertificatePath, pathOf, type Step } from './certificate-path.ts'
+import { type Authority, type CertificatePath, pathOf, type PathStep } from './certificate-path.ts'
 import { FetchesAtOnce } from './fetches-at-once.ts'
 import { plainSerial, readRevocationList, type RevocationList } from './revocation-list.ts'
 
@@ -85,7 +85,7 @@ export class Certificates {
     )
   }
 
-  /** What is known of a URL now; undefined: it has to be fetched. */
+  /** The certificate at a URL, or the last failure; undefined: it has to be fetched. */
   known(url: string): Looked | undefined {
     const now = this.#deps.now()
     const found = this.#good.get(url) ?? this.#bad.get(url)
@@ -109,7 +109,8 @@ export class Certificates {
     const parsed = new URL(url)
     // Plain HTTP is for tests, on networks of one's own.
     if (parsed.protocol !== 'https:' && !allowPrivate) return 'must be an https URL'
-    if (hosts.length > 0 && !hosts.includes(hostOf(parsed))) return 'is of a host that is not listed'
+    if (hosts.length > 0 && !hosts.includes(hostOf(parsed)))
+      return 'is of a host that is not listed'
     return undefined
   }
 
@@ -167,7 +168,7 @@ export class Certificates {
 
   /** Why a certificate does not hold by its revocation list; undefined: it holds. */
   async #revocation(
-    { certificate, facts, issuer }: Step,
+    { certificate, facts, issuer }: PathStep,
     path: Exclude<CertificatePath, string>,
   ): Promise<BadCertificate | undefined> {
     const [url] = facts.listUrls

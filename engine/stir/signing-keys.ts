@@ -5,19 +5,14 @@
 import { createHash, type KeyObject, type X509Certificate } from 'node:crypto'
 import type { StirKeyStatus } from '../../schema/contracts/stir.ts'
 import { passportHeader } from '../../schema/stir/passport.ts'
-import {
-  pemOf,
-  readCertificates,
-  readPrivateKey,
-  validityOf,
-} from '../../schema/stir/pem.ts'
+import { pemOf, readCertificates, readPrivateKey, validityOf } from '../../schema/stir/pem.ts'
 import { keyProblem } from '../../schema/stir/key-problem.ts'
 import type { StirKeyRecord } from './stir-store.ts'
 
 export interface SigningKey {
   readonly key: KeyObject
   readonly x5u: string
-  /** Of the PASSporTs that it signs, in base64url. */
+  /** Headers of the PASSporTs that it signs, in base64url. */
   readonly headers: { readonly shaken: string; readonly div: string }
 }
 

@@ -19,6 +19,7 @@ import { canonicalNumber } from '../../schema/stir/canonical-number.ts'
 import { identityText, MAX_IDENTITIES } from '../../schema/stir/identity-header.ts'
 import { divPayload, shakenPayload, type ShakenClaims } from '../../schema/stir/passport.ts'
 import { readCertificates } from '../../schema/stir/pem.ts'
+import { rawSignature } from '../../schema/stir/signature-form.ts'
 import { Certificates, type CertificatesDeps } from './certificates.ts'
 import { Replays } from './replays.ts'
 import { type SigningKey, SigningKeys } from './signing-keys.ts'
@@ -33,9 +34,7 @@ export interface StirDeps extends CertificatesDeps {
   readonly publicUrl: string | undefined
   readonly maxAgeSeconds: number
   /** A signing service; undefined: there is none. */
-  readonly signingService:
-    | { readonly url: string; readonly token: string | undefined }
-    | undefined
+  readonly signingService: { readonly url: string; readonly token: string | undefined } | undefined
   /** Milliseconds by a clock that never steps. */
   readonly steadyNow: () => number
   readonly log: Log
@@ -142,7 +141,10 @@ export class Stir implements StirPort, StirKeysPort {
     const withDiversions = (first: readonly string[]): SignedCall => {
       if (steps.length > 0 && key === undefined) return unsigned('there is no key for diversions')
       const more = steps.map((step) => key && signedDiv(key, divPayload({ ...step, orig, iat })))
-      return { kind: 'signed', identities: [...first, ...more.filter((each) => each !== undefined)] }
+      return {
+        kind: 'signed',
+        identities: [...first, ...more.filter((each) => each !== undefined)],
+      }
     }
     if (received.length > 0) return withDiversions(received)
     const claims = { attest, orig, dest, iat, origid }
@@ -169,7 +171,9 @@ export class Stir implements StirPort, StirKeysPort {
   }
 
   #keyFor(tenantId: number | null, now: number): SigningKey | undefined {
-    return (tenantId === null ? undefined : this.#keys.of(tenantId, now)) ?? this.#keys.of(null, now)
+    return (
+      (tenantId === null ? undefined : this.#keys.of(tenantId, now)) ?? this.#keys.of(null, now)
+    )
   }
 
   #countSigned(answer: SignedCall): SignedCall {
@@ -220,10 +224,7 @@ const signedDiv = (key: SigningKey, payload: string): string => signedBy(key, 'd
 
 function signedBy({ key, x5u, headers }: SigningKey, ppt: 'shaken' | 'div', payload: string) {
   const input = `${headers[ppt]}.${payload}`
-  const signature = sign('sha256', Buffer.from(input, 'latin1'), {
-    key,
-    dsaEncoding: 'ieee-p1363',
-  })
+  const signature = rawSignature(sign('sha256', Buffer.from(input, 'latin1'), key))
   return identityText(`${input}.${signature.toString('base64url')}`, x5u, ppt)
 }
 

@@ -7,6 +7,7 @@ import type { CallToVerify, VerificationStatus, VerifiedCall } from '../../schem
 import { canonicalNumber } from '../../schema/stir/canonical-number.ts'
 import { MAX_IDENTITIES, parseIdentity } from '../../schema/stir/identity-header.ts'
 import { type Passport, readPassport } from '../../schema/stir/passport.ts'
+import { derSignature } from '../../schema/stir/signature-form.ts'
 import { verificationReasons } from '../../schema/stir/statuses.ts'
 import { coversNumber } from '../../schema/stir/tn-auth-list.ts'
 import type { Certificates, Looked, SignerCertificate } from './certificates.ts'
@@ -166,7 +167,8 @@ function claimIn(identity: string, call: CallToVerify): Claim | Failed | undefin
   const passport = readPassport(header, payload)
   if (typeof passport === 'string') return failed(438, passport)
   if (passport.kind === undefined) return undefined
-  if (ppt !== undefined && ppt !== passport.kind) return failed(438, 'ppt differs from the PASSporT')
+  if (ppt !== undefined && ppt !== passport.kind)
+    return failed(438, 'ppt differs from the PASSporT')
   if (info !== passport.x5u) return failed(438, 'info differs from x5u')
   const speaksFor = canonicalNumber(passport.div ?? passport.orig ?? '') ?? ''
   return { passport, signed: `${header}.${payload}`, signature, speaksFor }
@@ -204,12 +206,8 @@ function problemWith(
 ): Failed | undefined {
   const at = now * 1_000
   if (at < from || at > until) return failed(437, `the certificate of ${signer} is not valid now`)
-  const isSigned = verify(
-    'sha256',
-    Buffer.from(signed, 'latin1'),
-    { key, dsaEncoding: 'ieee-p1363' },
-    Buffer.from(signature, 'base64url'),
-  )
+  const der = derSignature(Buffer.from(signature, 'base64url'))
+  const isSigned = der !== undefined && verify('sha256', Buffer.from(signed, 'latin1'), key, der)
   if (!isSigned) return failed(438, 'the signature does not hold')
   return tnAuthList === undefined || coversNumber(tnAuthList, speaksFor)
     ? undefined

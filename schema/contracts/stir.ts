@@ -76,7 +76,7 @@ export interface StirPort {
   telemetry(): Readonly<Record<string, number>>
 }
 
-/** What a key of ours is good for at this moment. */
+/** The use of a key of ours at this moment. */
 export interface StirKeyStatus {
   /**
    * `in_use`: it signs the calls of its owner. `usable`: a newer one does. `waiting`: its time has

@@ -17,7 +17,7 @@ CREATE TABLE stir_key (
   updated_at INTEGER NOT NULL,
   CHECK (certificate IS NOT NULL OR x5u IS NOT NULL)
 ) STRICT;
-CREATE UNIQUE INDEX stir_key_name ON stir_key (coalesce(tenant_id, 0), name);
+CREATE UNIQUE INDEX stir_key_name ON stir_key (name, coalesce(tenant_id, 0));
 CREATE INDEX stir_key_owner ON stir_key (tenant_id, name);
 
 -- The platform trusts them, so none is a tenant's: the column is that of every noun.

@@ -2,7 +2,7 @@
 import { createPublicKey, type KeyObject, type X509Certificate } from 'node:crypto'
 import { isP256 } from './pem.ts'
 
-/** What is wrong with the certificate; undefined: nothing. */
+/** A problem of the certificate; undefined: there is none. */
 export function keyProblem(key: KeyObject, certificate: X509Certificate): string | undefined {
   if (!isP256(certificate.publicKey)) return 'has a key that is not of the curve P-256'
   if (!createPublicKey(key).equals(certificate.publicKey)) return 'is of another key'

@@ -258,7 +258,7 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
 }
 
 /** Undefined: nobody has looked at signatures, or it is not the carrier who calls. */
-export const provedOf = ({ origin, verified }: RouteQuestion): Verification | undefined =>
+const provedOf = ({ origin, verified }: RouteQuestion): Verification | undefined =>
   origin.kind === 'carrier' ? verified?.verification : undefined
 
 /** The refusal of a chosen target that no payer reaches; undefined: it may be reached. */

@@ -43,7 +43,7 @@ export interface SignedInvite {
 /** A call waits no longer for the signing service. */
 export const SIGN_MS = 1_000
 /** Calls that wait for it at the same time; further ones go on without a signature. */
-export const MAX_SIGNING = 1_000
+const MAX_SIGNING = 1_000
 
 export class CallSigner {
   readonly #deps: CallSignerDeps

@@ -236,7 +236,7 @@ beforeAll(async () => {
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const withoutSecret = ({ password: _, ...patch }: Json): Json =>
+const withoutSecret = ({ password: _, private_key: __, ...patch }: Json): Json =>
   Object.fromEntries(
     Object.entries(patch).map(([name, value]) => [
       name,
@@ -312,7 +312,7 @@ const lasting = (view: Json): Json =>
 
 const isSecretIn = (patch: unknown): boolean =>
   isObject(patch) &&
-  (['password', 'secret'].some((name) => Object.hasOwn(patch, name)) ||
+  (['password', 'secret', 'private_key'].some((name) => Object.hasOwn(patch, name)) ||
     Object.values(patch).some(isSecretIn))
 
 const rowOf = ({ body }: { readonly body: unknown }): Json => {
