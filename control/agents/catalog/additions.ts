@@ -1,5 +1,6 @@
 /** Tools that add what a call lacks: a rate for its number, or a customer for its caller. */
 import { z } from 'zod'
+import { all } from '../../../schema/sql/query.ts'
 import { rangeOf } from '../../../schema/rules/number-ranges.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { fieldsOf, type Json, pick } from '../../changes/kinds.ts'
