@@ -183,6 +183,8 @@ export interface NounWords {
   readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
   /** What its tools require beside its own scope: all that `beyond` may ask for. */
   readonly scopes?: readonly Scope[]
+  /** Its tools beside the one that lists: the list of all tools is short. Absent: all three. */
+  readonly tools?: readonly ('add' | 'change' | 'remove')[]
   /** Its screen is written by hand. */
   readonly hasOwnScreen?: true
 }
