@@ -10,7 +10,7 @@ export interface Numbered {
 
 /** The API lets no blocks overlap; where they do all the same, one of them is found. */
 export class NumberTable<Row extends Numbered> {
-  /** Of earlier versions, two spellings of a number may have a row each. */
+  /** Two spellings of a number may have a row each, from earlier versions. */
   readonly #singles = new Map<string, Row | readonly Row[]>()
   /** Blocks by the length of their numbers. */
   readonly #blocks = new Map<number, Blocks<Row>>()

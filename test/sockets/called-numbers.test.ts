@@ -215,8 +215,8 @@ test('a called number decides where a call goes, before its carrier and the rout
   // The carrier of another tenant does not reach a tenant's number.
   expect(await reached(first, '4930100', tenantTrunk)).toEqual([200, 'by carrier', null])
 
-  runSql(store, "UPDATE phone_number SET is_active = 1 WHERE number = '+4930400'")
-  runSql(store, "UPDATE phone_number SET is_active = 0 WHERE number = '+4930610'")
+  await runSql(store, "UPDATE phone_number SET is_active = 1 WHERE number = '+4930400'")
+  await runSql(store, "UPDATE phone_number SET is_active = 0 WHERE number = '+4930610'")
   expect(await reached(first, '4930400')).toEqual([404, 'number_inactive', '+4930400'])
   const rows = await first.engine.ownedNumbers.reload({ of: 'number', ids: [4, 6] })
   expect(rows).toEqual([])
