@@ -188,8 +188,8 @@ export async function sourceExtension(
 
 /**
  * The numbers that a call may show: those of who pays for the extension, those of its tenant that
- * no customer owns, and its extensions. An extension without a customer is the tenant's, and may show
- * those of all its customers. A leading `+` is ignored.
+ * no customer owns, and its extensions. An extension without a customer is the tenant's, and may
+ * show those of all its customers. A leading `+` is ignored.
  */
 async function mayShow(
   { store, engine: { ownedNumbers } }: Pick<Platform, 'store' | 'engine'>,

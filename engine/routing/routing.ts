@@ -296,8 +296,8 @@ export class Routing {
   /**
    * The target of a call from outside or from a node: that of the called number, the carrier's own
    * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set
-   * at all. `tenantId` is the tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
-   * default set takes calls without a route.
+   * at all. `tenantId` is the tenant of the phone or node that calls, `payer` the tenant of the
+   * customer that pays: its default set takes calls without a route.
    */
   inboundTarget(
     origin: Origin,

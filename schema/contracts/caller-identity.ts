@@ -11,7 +11,7 @@ export type PresentedNumber =
   | 'extension'
   /** The customer's `default_number`. */
   | 'default'
-  /** The number of the INVITE: a phone's P-Preferred-Identity or From, the asserted one of others. */
+  /** The INVITE's: P-Preferred-Identity or From of a phone, the asserted number of others. */
   | 'as_sent'
 
 /** Which numbers may be presented. */
