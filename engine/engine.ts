@@ -65,7 +65,7 @@ export interface EngineParts {
   readonly media: Media | undefined
   readonly messages: MessageLog
   readonly notes: NodeNotes
-  /** Whose each telephone number is. */
+  /** It says whose each telephone number is. */
   readonly ownedNumbers: NumberDirectory
   /** Addresses of this installation. */
   readonly ownPlaces: OwnNetwork

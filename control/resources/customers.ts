@@ -92,9 +92,9 @@ const fields = field.table(
     rate_plan: field.refersTo('rate_plan', { example: 'retail' }),
     rate_plan_id: field.idOf({ example: 1 }),
     numbers: field.required(
-      { body: z.array(numberOrUserName).max(1_000).optional(), view: z.array(z.string()) },
+      { body: z.array(numberOrUserName).max(1_000).nullish(), view: z.array(z.string()) },
       {
-        about: 'Its single numbers of `/numbers`. Absent: they stay as they are.',
+        about: 'Its single numbers of `/numbers`. Absent: they stay as they are; null: none.',
         example: ['4930100'],
       },
     ),
@@ -193,7 +193,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
       const counted = { column: 'id', value: before.id } as const
       if (planId !== before.rate_plan_id || (money ?? before.currency) !== before.currency)
         await refuseUncounted(deps.store, counted, 'caps', scope)
-      const kept = body.numbers ?? before.numbers
+      const kept = numbersIn(body, before.numbers)
       if (before.numbers.some((number) => !kept.includes(number)))
         await refuseUncounted(deps.store, counted, 'all', scope)
     }
@@ -203,7 +203,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     const { body, before, scope, tenantId, deps } = writing
     const { store, ledger } = deps
     const own = before?.numbers ?? []
-    const given = body.numbers ?? own
+    const given = numbersIn(body, own)
     await refuseForeignNumbers(store, scope, given, own)
     await refuseForeignCaller(store, scope, body, before, [
       ['default_number', body.default_number, before?.default_number],
@@ -242,6 +242,10 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     patch: { max_concurrent_calls: 20 },
   },
 }
+
+/** Absent numbers stay; null are none. */
+const numbersIn = ({ numbers }: CustomerBody, own: readonly string[]): readonly string[] =>
+  numbers === undefined ? own : (numbers ?? [])
 
 class CustomerStore extends ResourceStore<typeof customerBody, typeof fields.view> {
   protected override matching({ is_balance_low: isLow }: Row) {

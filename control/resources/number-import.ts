@@ -1,5 +1,5 @@
 /**
- * `POST /numbers/import`: imports a table of numbers, all or nothing, and reports each invalid line.
+ * `POST /numbers/import`: imports a table of numbers, all or nothing, and reports invalid lines.
  * A number that is there already gets what its line says; columns that the table lacks keep their
  * values.
  */
@@ -49,7 +49,7 @@ export interface NumberWork {
   /** The bytes as they arrived. */
   readonly table: Uint8Array
   readonly isDryRun: boolean
-  /** What the credential may write beside the rest. */
+  /** Columns that need a further scope. */
   readonly may: { readonly targets: boolean; readonly fees: boolean }
   readonly scope: RequestScope
 }
@@ -366,7 +366,8 @@ class NumberWriter {
         this.#store,
         sql`SELECT first_number, before FROM (
           SELECT first_number,
-            LAG(first_number) OVER by_number AS before, LAG(last_number) OVER by_number AS last_before
+            LAG(first_number) OVER by_number AS before,
+            LAG(last_number) OVER by_number AS last_before
           FROM phone_number WHERE digits > 0
           WINDOW by_number AS (PARTITION BY digits ORDER BY first_number, id)
         ) AS pairs WHERE last_before >= first_number`,

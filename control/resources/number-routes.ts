@@ -132,7 +132,7 @@ async function imported(imports: RateImports, work: NumberWork): Promise<NumberO
   throw new Error('an import of numbers has imported something else')
 }
 
-/** Of more rows, all are read again. */
+/** Beyond so many, all rows are read again. */
 const FEW_ROWS = 5_000
 
 async function follow(

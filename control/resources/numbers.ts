@@ -105,10 +105,11 @@ export const numbers: Definition<typeof numberBody, typeof fields.view> = {
     if (ids.length > 0) await ocs?.reloadCustomers({ of: 'customer', ids })
   },
   general: {
-    about: 'A number or block of numbers, with its owner and where calls to it go.',
-    removal: 'Routes decide about calls to it.',
+    about: 'Each has an owner and a target.',
+    removal: 'Routes decide then.',
     group: 'Routing',
     scopes: ['routes:write', 'rates:write'],
+    tools: [],
     hasOwnScreen: true,
   },
   described: {

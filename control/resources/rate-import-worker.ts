@@ -1,5 +1,6 @@
 /**
- * The thread that imports tables of rates and numbers, with a connection of its own that is open as long as an import.
+ * The thread that imports tables of rates and numbers, with a connection of its own that is open as
+ * long as an import.
  * Calls go on: they are in the journal, and are stored when the import has ended.
  */
 import { setPriority } from 'node:os'

@@ -1,5 +1,6 @@
 /**
- * Imports tables of rates and numbers, one at a time, in the thread of `rate-import-worker.ts`, where the
+ * Imports tables of rates and numbers, one at a time, in the thread of `rate-import-worker.ts`,
+ * where the
  * program has one: reading and writing a hundred thousand lines takes seconds, in which no call
  * would be answered. An in-memory database and a program that runs from its sources import here,
  * with a turn of the event loop after each part that is read.

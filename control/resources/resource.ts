@@ -183,8 +183,10 @@ export interface NounWords {
   readonly removal: string
   /** The group of the menu in which the screen stands. */
   readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
-  /** What its tools require beside its own scope: all that `beyond` may ask for. */
+  /** Its tools require these beside its own scope: all that `beyond` may ask for. */
   readonly scopes?: readonly Scope[]
+  /** Its tools beside the one that lists: the list of all tools is short. Absent: all three. */
+  readonly tools?: readonly ('add' | 'change' | 'remove')[]
   /** Its screen is written by hand. */
   readonly hasOwnScreen?: true
 }

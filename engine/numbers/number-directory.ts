@@ -3,11 +3,7 @@
  * It answers by the table `phone_number` as it was at the last reload.
  */
 import type { ChangedNumbers } from '../../schema/contracts/changed-rows.ts'
-import type {
-  NumberOwner,
-  OwnedNumber,
-  OwnedNumbers,
-} from '../../schema/contracts/owned-numbers.ts'
+import type { NumberOwner, OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
 import type { CalledNumber } from '../routing/number-decision.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { NumberTable } from '../../schema/rules/number-table.ts'

@@ -1,4 +1,4 @@
-/** What the number that is called decides about a call from outside. Pure. */
+/** Decides about a call from outside by the number that is called. Pure. */
 import type { OwnedNumber } from '../../schema/contracts/owned-numbers.ts'
 import type { InboundTarget } from './routing-records.ts'
 

@@ -310,9 +310,10 @@ export class Routing {
 
   /**
    * The target of a call from outside or from a node: that of the called number, the carrier's own
-   * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
-   * tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
-   * default set takes calls without a route. `verification`: what a carrier's call has proved.
+   * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set
+   * at all. `tenantId` is the tenant of the phone or node that calls, `payer` the tenant of the
+   * customer that pays: its default set takes calls without a route. `verification`: what a
+   * carrier's call has proved.
    */
   inboundTarget(
     origin: Origin,

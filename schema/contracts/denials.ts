@@ -204,7 +204,7 @@ const denials = {
   number_inactive: {
     why: 'The called number is switched off',
     advice: 'switch it on, if calls to it are meant',
-    tools: 'list_phone_numbers shows it. change_phone_number switches it on.',
+    tools: 'list_phone_numbers shows it.',
   },
   unknown_agent: {
     why: 'The AI agent does not exist, or is switched off',

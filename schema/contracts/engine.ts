@@ -116,7 +116,7 @@ export interface EnginePort {
    * Resolves when they apply.
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
-  /** Whose each telephone number is. */
+  /** It says whose each telephone number is. */
   readonly ownedNumbers: OwnedNumbers
   /**
    * Reads telephone numbers, or those of customers, from the database again; undefined: all of

@@ -6,7 +6,8 @@ import { noteEachRow } from './first/instances.ts'
 
 /** A number for the eye, without separators; a user name stays as it is. */
 const plain = `CASE WHEN upper(number) <> lower(number) THEN number ELSE
-  replace(replace(replace(replace(replace(number, '-', ''), '.', ''), '(', ''), ')', ''), ' ', '') END`
+  replace(replace(replace(replace(replace(number,
+    '-', ''), '.', ''), '(', ''), ')', ''), ' ', '') END`
 
 export const sql = `
 -- first_number and last_number are without a plus; of a single number, both are the same. digits is

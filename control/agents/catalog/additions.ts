@@ -1,14 +1,14 @@
 /** Tools that add what a call lacks: a rate for its number, or a customer for its caller. */
 import { z } from 'zod'
+import { all } from '../../../schema/sql/query.ts'
 import { rangeOf } from '../../../schema/rules/number-ranges.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { fieldsOf, type Json, pick } from '../../changes/kinds.ts'
 import { badRequest, conflict } from '../../http/api-error.ts'
 import { exactMoneyText, quoted } from '../../http/clean-text.ts'
-import { reference } from '../../http/fields.ts'
+import { numberOrUserName, reference } from '../../http/fields.ts'
 import { overlapping } from '../../resources/customer-numbers.ts'
-import { customerBody } from '../../resources/customers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
 import { rateBody, rates } from '../../resources/rates.ts'
 import { resourceDeps, storeOf } from '../../resources/resource.ts'
@@ -116,7 +116,7 @@ export const addNumber = defineChange({
   scopes: ['customers:write'],
   input: z.strictObject({
     customer: reference.describe('Id or exact name.'),
-    number: customerBody.shape.numbers.unwrap().element.describe('As the caller sends it.'),
+    number: numberOrUserName.describe('As the caller sends it.'),
   }),
   output: z.object({ customer_id: z.int(), name: z.string(), numbers: z.array(z.string()) }),
   async plan({ customer: wanted, number }, use) {

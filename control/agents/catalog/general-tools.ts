@@ -38,7 +38,8 @@ export function generalTools(definition: AnyDefinition): readonly Tool[] {
   if (definition.general === undefined) return []
   const isCovered = definition.beyond === undefined || definition.general.scopes !== undefined
   const isPlain = definition.destinations === undefined && isCovered
-  const tools = isPlain ? [listTool, addTool, changeTool, removeTool] : [listTool]
+  const { tools: wanted = ['add', 'change', 'remove'] } = definition.general
+  const tools = [listTool, ...(isPlain ? wanted.map((each) => writing[each]) : [])]
   return tools.map((tool) => tool(definition, definition.general?.about ?? ''))
 }
 
@@ -138,6 +139,8 @@ function removeTool(definition: AnyDefinition, about: string): Tool {
       }),
   })
 }
+
+const writing = { add: addTool, change: changeTool, remove: removeTool }
 
 const writeScopes = ({ scope, general }: AnyDefinition): readonly Scope[] => [
   `${scope}:write`,

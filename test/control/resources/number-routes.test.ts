@@ -239,7 +239,7 @@ const importTable = ({ call }: TestResources, text: string, query = '') =>
 test('a table is imported as a whole, and what is exported is imported again', async () => {
   const control = await withCustomers()
   const { call } = control
-  await call('POST', '/extensions', {
+  await call('POST', '/pbx/extensions', {
     tenant: 'one',
     domain: 'one.example',
     extension: '100',

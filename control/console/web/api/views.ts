@@ -44,6 +44,8 @@ export type {
 export type { InboundRouteView as InboundRoute } from '../../../resources/inbound-routes.ts'
 export type { OutboundRouteView as OutboundRoute } from '../../../resources/outbound-routes.ts'
 export type { GeneralScreen } from '../../../resources/general-screens.ts'
+export type { NumberReport } from '../../../resources/number-import.ts'
+export type { NumberView as PhoneNumber } from '../../../resources/numbers.ts'
 export type { ImportReport } from '../../../resources/rate-import.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'

@@ -6,6 +6,7 @@ import { BansScreen } from '../screens/bans.tsx'
 import { CarrierScreen, CarriersScreen } from '../screens/carriers.tsx'
 import { DispatcherSetsScreen } from '../screens/dispatcher-sets.tsx'
 import { KeyScreen, KeysScreen } from '../screens/keys.tsx'
+import { NumbersScreen } from '../screens/numbers.tsx'
 import { PhonesScreen } from '../screens/phones.tsx'
 import { RatePlanScreen, RatePlansScreen } from '../screens/rate-plans.tsx'
 import { InboundRoutesScreen, OutboundRoutesScreen } from '../screens/routes.tsx'
@@ -142,6 +143,13 @@ const screens: readonly Screen[] = [
     group: 'Routing',
     scope: 'agents:read',
     all: () => <AiAgentsScreen />,
+  },
+  {
+    name: 'numbers',
+    title: 'Numbers',
+    group: 'Routing',
+    scope: 'customers:read',
+    all: () => <NumbersScreen />,
   },
   {
     name: 'routing-webhooks',

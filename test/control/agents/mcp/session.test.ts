@@ -63,9 +63,6 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['add_rate', { customer: 1, prefix: '44', rate_per_minute: '0.10', reason: 'a test' }],
   ['add_number', { customer: 1, number: '+4930199', reason: 'a test' }],
   ['list_phone_numbers', {}],
-  ['add_phone_number', { fields: { number: '+4930200' }, reason: 'a test' }],
-  ['change_phone_number', { id: 1, fields: { is_active: false }, reason: 'a test' }],
-  ['remove_phone_number', { id: 1, reason: 'a test' }],
 ]
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {
