@@ -208,6 +208,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'changes',
     'journal',
     'rules',
+    'stir',
     'instances',
     'migrations',
     'sqlite',

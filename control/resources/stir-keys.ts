@@ -129,7 +129,8 @@ class StirKeyStore extends ResourceStore<typeof fields.body, typeof fields.view>
   }
 
   protected override computed(row: Row): Row {
-    const read = readCertificates(String(row['certificate'] ?? ''))
+    const { certificate: pem } = row
+    const read = typeof pem === 'string' ? readCertificates(pem) : []
     const [certificate] = typeof read === 'string' ? [] : read
     return {
       subject: certificate === undefined ? null : subjectOf(certificate),

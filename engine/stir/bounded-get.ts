@@ -27,7 +27,7 @@ export type Got =
   | { readonly kind: 'failed'; readonly reason: string }
 
 /** DNS, connection and answer together. */
-export const GET_TIMEOUT_MS = 2_000
+const GET_TIMEOUT_MS = 2_000
 const MAX_REASON_LENGTH = 200
 
 export function boundedGet(url: URL, maxBytes: number, deps: GetDeps): Promise<Got> {

@@ -150,8 +150,8 @@ export class Certificates {
     const now = this.#deps.now()
     const path = pathOf(chain, this.#authorities, await this.#reader(), now)
     const [first] = typeof path === 'string' ? [] : path.steps
-    if (typeof path === 'string' || first === undefined)
-      return bad(437, `the certificate: ${String(path)}`)
+    if (typeof path === 'string') return bad(437, `the certificate: ${path}`)
+    if (first === undefined) return bad(437, 'the certificate: there is none')
     for (const step of path.steps) {
       const problem = await this.#revocation(step, path)
       if (problem !== undefined) return problem

@@ -39,7 +39,7 @@ export interface SigningKeysDeps {
 }
 
 /** A certificate has another name than its successor: verifiers keep what they have fetched. */
-export const PUBLISHED_PATH = '/stir/certificates'
+const PUBLISHED_PATH = '/stir/certificates'
 
 export class SigningKeys {
   readonly #deps: SigningKeysDeps

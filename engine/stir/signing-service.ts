@@ -24,7 +24,7 @@ export type ServiceAnswer =
   | { readonly kind: 'failed'; readonly why: string }
 
 /** A call waits so long for its signature. */
-export const SIGNING_TIMEOUT_MS = 1_000
+const SIGNING_TIMEOUT_MS = 1_000
 const MAX_AT_ONCE = 100
 
 export class SigningService {

@@ -37,7 +37,7 @@ type Failed = Extract<VerifiedCall, { readonly verification: 'failed' }>
  * A PASSporT under one of diversion: the call rang elsewhere before it was forwarded (RFC 8946
  * §4.2).
  */
-export const DIVERTED_AGE_SECONDS = 300
+const DIVERTED_AGE_SECONDS = 300
 
 export class Verifier {
   readonly #deps: VerifierDeps

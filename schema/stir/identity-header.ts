@@ -2,7 +2,7 @@
 
 /** Headers of one INVITE that are read; more of them are an attack. */
 export const MAX_IDENTITIES = 10
-export const MAX_IDENTITY_LENGTH = 8_192
+const MAX_IDENTITY_LENGTH = 8_192
 export const MAX_URL_LENGTH = 1_000
 
 export interface IdentityHeader {

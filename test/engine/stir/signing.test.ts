@@ -171,7 +171,7 @@ test.each([
   ['a forwarding name', { divertedBy: [{ number: 'x', dest: '1' }] }],
   [
     'too many forwards',
-    { divertedBy: Array<{ number: string; dest: string }>(11).fill({ number: '1', dest: '1' }) },
+    { divertedBy: Array.from({ length: 11 }, () => ({ number: '1', dest: '1' })) },
   ],
 ])('a call with %s is not signed', async (_, more) => {
   const { stir } = await openStir({ keys: [keyRecord(signer)] })
