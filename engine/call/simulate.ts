@@ -514,7 +514,7 @@ async function foreseeDialing(
   return { candidates, attempts, end, notes }
 }
 
-/** What decides about the INVITEs of a call. */
+/** The parts that decide about the INVITEs of a call. */
 interface SentInvites extends Pick<SimulationDeps, 'filter' | 'gatewayBehind'> {
   readonly decide: (
     callee: Callee | CallDestination,
@@ -595,15 +595,9 @@ function withheldFrom(
   deps: SentInvites,
 ): AttemptResult | undefined {
   const decided = deps.decide(callee, invite)
-  if (decided?.kind === 'refused')
-    return { kind: 'withheld', end: refusedIdentity(decided.why) }
+  if (decided?.kind === 'refused') return { kind: 'withheld', end: refusedIdentity(decided.why) }
   const sent = identified(invite, decided)
-  const refusal = withheld(
-    callee,
-    inviteFor(callee, sent, deps.filter),
-    sent,
-    deps.gatewayBehind,
-  )
+  const refusal = withheld(callee, inviteFor(callee, sent, deps.filter), sent, deps.gatewayBehind)
   return refusal && { kind: 'withheld', end: refusal.end }
 }
 

@@ -9,17 +9,14 @@ export interface Attempt {
   readonly destination: string
   readonly status: number
   readonly reason: string
-  /** What it was shown of the caller; absent: no rules said anything. */
+  /** The caller as it was shown; absent: no rules said anything. */
   readonly presented?: PresentedCaller | undefined
   readonly startedAt: number
   readonly endedAt: number
 }
 
 /** A part of the decision about the caller of an attempt (`PresentedIdentity`). */
-export type PresentedCaller = Pick<
-  PresentedIdentity,
-  'number' | 'asserted' | 'attestation' | 'why'
->
+export type PresentedCaller = Pick<PresentedIdentity, 'number' | 'asserted' | 'attestation' | 'why'>
 
 /** The money that a refused call needed, and the money that there was. Neither is charged. */
 export interface MoneyLack {

@@ -60,9 +60,10 @@ async function api<T>(method: string, path: string, body?: object): Promise<T> {
     headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' },
     ...(body && { body: JSON.stringify(body) }),
   })
-  const answer = (await response.json()) as { data: T }
+  const answer = (await response.json()) as { data?: T }
   if (!response.ok) throw new Error(`${method} ${path}: ${JSON.stringify(answer)}`)
-  return answer.data
+  // Reports have no envelope.
+  return answer.data ?? (answer as T)
 }
 
 const make = (path: string, body: object) => api<{ id: number }>('POST', path, body)

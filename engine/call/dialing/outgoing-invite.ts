@@ -158,7 +158,7 @@ export interface OutgoingCall {
   readonly isSecure?: boolean
   /** Absent: no INVITE has begun the call. */
   readonly received?: OriginalInvite
-  /** What is decided about the caller for this destination. Absent: no rules say anything. */
+  /** The decision about the caller for this destination. Absent: no rules say anything. */
   readonly identity?: PresentedIdentity | undefined
   /** Who called first. Absent: nobody has forwarded or transferred the call. */
   readonly firstCaller?: KnownFirstCaller | undefined
