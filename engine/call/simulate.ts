@@ -304,7 +304,7 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
 async function dialingOf(
   { planned, decided }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
-  { routes, sharesOf, order }: ForeseenRoutes,
+  { sharesOf, order }: ForeseenRoutes,
   deps: SimulationDeps,
   answers: readonly [AnswerOf, AskAttempt | undefined],
 ): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {

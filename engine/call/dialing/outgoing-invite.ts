@@ -19,7 +19,8 @@ import {
   withoutAlerts,
   withoutHeaders,
 } from '../sip-headers.ts'
-import { type KnownFirstCaller, wantsPrivacy } from '../identity/claim.ts'
+import type { KnownFirstCaller } from '../identity/first-caller.ts'
+import { wantsPrivacy } from '../identity/privacy.ts'
 import { presentIdentity } from '../identity/present.ts'
 import type { Sender } from '../../../schema/contracts/gateways.ts'
 import { senderOf } from '../../../schema/rules/gateways.ts'

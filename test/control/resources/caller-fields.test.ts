@@ -30,7 +30,7 @@ const paths = Object.keys(bodies) as Path[]
 beforeEach(async () => {
   control = await openResources()
   await control.tenant('acme', ['acme.example'])
-  const [tenant] = (await control.call('GET', '/api/v1/tenants')).body.data as { id: number }[]
+  const [tenant] = await rowsAt<{ id: number }>('/api/v1/tenants')
   await control.call('PATCH', `/api/v1/tenants/${tenant?.id}`, { numbers: ['4930'] })
 })
 afterEach(() => control.close())
@@ -44,6 +44,11 @@ const createAsTenant = (path: Path, fields: object) =>
 const idOf = ({ body }: { readonly body: unknown }): number => {
   const answer = body as { id?: number; data?: { id: number } }
   return answer.id ?? answer.data?.id ?? 0
+}
+
+async function rowsAt<Row>(path: string): Promise<readonly Row[]> {
+  const { body } = await control.call('GET', path)
+  return (body as { data: readonly Row[] }).data
 }
 
 async function shown(path: Path, id: number): Promise<Record<string, unknown>> {
@@ -144,7 +149,7 @@ test('a seed file has the fields, and an undone change brings the former ones ba
     extensions: [{ ...bodies['/pbx/extensions'], caller_number: '+4930101' }],
   }
   await seedFile(control.store, JSON.stringify(seed), Date.UTC(2026, 0, 2))
-  const [customer] = (await control.call('GET', '/api/v1/customers')).body.data as { id: number }[]
+  const [customer] = await rowsAt<{ id: number }>('/api/v1/customers')
   const id = customer?.id ?? 0
   const before = await shown('/customers', id)
   expect(before).toMatchObject({ default_number: '+4930100', caller_identity: rules })
@@ -152,9 +157,7 @@ test('a seed file has the fields, and an undone change brings the former ones ba
     default_number: null,
     caller_identity: { allowed: 'any' },
   })
-  const [change] = (await control.call('GET', '/api/v1/changes')).body.data as {
-    change_id: string
-  }[]
+  const [change] = await rowsAt<{ change_id: string }>('/api/v1/changes')
   const undone = await control.call('POST', `/api/v1/changes/${change?.change_id}/undo`, {
     reason: 'wrong',
   })
