@@ -1,6 +1,6 @@
 /**
  * The fields of extensions, customers, sets and carriers about the caller that calls show
- * (SPECIFICATION.md §4.10).
+ * (SPECIFICATION.md §10.7).
  */
 import { z } from 'zod'
 import {
@@ -110,8 +110,8 @@ interface Written {
 }
 
 /**
- * A tenant cannot give itself numbers: it may show its own ones only, and may keep what the platform
- * has written.
+ * A tenant cannot give itself numbers: it may show its own ones only, and may keep what the
+ * platform has written.
  *
  * @param numbers further numbers of the row, by their fields.
  */

@@ -18,7 +18,7 @@ import {
 } from './inbound/admission.ts'
 import { type ExtensionDestination, innerRoute, type RouteDeps } from './inbound/route.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
-import { forwardedCaller } from './identity/claim.ts'
+import { forwardedCaller } from './identity/first-caller.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf, domainOf } from './sip-headers.ts'
 import type { ExtensionOrigin } from '../routing/routing.ts'

@@ -321,7 +321,7 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
 async function dialingOf(
   { planned, decided }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
-  { routes, sharesOf, order }: ForeseenRoutes,
+  { sharesOf, order }: ForeseenRoutes,
   deps: SimulationDeps,
   answers: readonly [AnswerOf, AskAttempt | undefined],
 ): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {
@@ -547,7 +547,7 @@ async function foreseeDialing(
   return { candidates, attempts, end, notes }
 }
 
-/** What decides about the INVITEs of a call. */
+/** The parts that decide about the INVITEs of a call. */
 interface SentInvites extends Pick<SimulationDeps, 'filter' | 'gatewayBehind'> {
   readonly decide: (
     callee: Callee | CallDestination,

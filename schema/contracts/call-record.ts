@@ -10,7 +10,7 @@ export interface Attempt {
   readonly destination: string
   readonly status: number
   readonly reason: string
-  /** What it was shown of the caller; absent: no rules said anything. */
+  /** The caller as it was shown; absent: no rules said anything. */
   readonly presented?: PresentedCaller | undefined
   readonly startedAt: number
   readonly endedAt: number

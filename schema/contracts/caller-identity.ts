@@ -11,7 +11,7 @@ export type PresentedNumber =
   | 'extension'
   /** The customer's `default_number`. */
   | 'default'
-  /** The INVITE's: P-Preferred-Identity or From of a phone, the asserted number of others. */
+  /** The number of the INVITE: P-Preferred-Identity or From of a phone, else the asserted one. */
   | 'as_sent'
 
 /** Which numbers may be presented. */
@@ -23,7 +23,7 @@ export type PresentableNumbers =
   /** Only the platform may say so. */
   | 'any'
 
-/** Fate of a call whose number may not be presented. */
+/** The fate of a call whose number may not be presented. */
 export type OtherwisePresented = 'replace' | 'anonymous' | 'refuse'
 
 /** The identity of forwarded and transferred calls. */

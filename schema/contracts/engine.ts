@@ -580,7 +580,7 @@ export interface SimulatedCandidate {
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
   readonly withheld: string | null
-  /** What it would be shown of the caller; null: no rules say anything. */
+  /** The caller as it would be shown; null: no rules say anything. */
   readonly presented: SimulatedCaller | null
   /** The INVITE that it would get; null: several phones, or the carrier of somebody else. */
   readonly invite: SimulatedInvite | null

@@ -32,7 +32,9 @@ export function readCallerRules(text: string): CallerRules | undefined {
     allowed: of<PresentableNumbers>('allowed', presentableNumbers),
     otherwise: of<OtherwisePresented>('otherwise', otherwisePresented),
     forwarded: of<ForwardedIdentity>('forwarded', forwardedIdentities),
-    numbers: Array.isArray(numbers) ? numbers.filter((each) => typeof each === 'string') : undefined,
+    numbers: Array.isArray(numbers)
+      ? numbers.filter((each) => typeof each === 'string')
+      : undefined,
     emergencyNumber: typeof emergency === 'string' ? emergency : undefined,
   }
 }

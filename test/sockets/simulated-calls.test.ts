@@ -210,7 +210,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
     foresee: (asked) => ocs.foresee(asked),
     charging: Object.assign(Object.create(null) as object, {
       ...bound(ocs, ['authorize', 'extend', 'begun', 'answered', 'changed', 'resume', 'abandon']),
-      ...bound(ocs, ['alive']),
+      ...bound(ocs, ['alive', 'running']),
       report: (record: CallRecord, safe?: () => void) => {
         records.push(record)
         return ocs.report(record, safe)

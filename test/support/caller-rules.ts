@@ -43,7 +43,7 @@ const rows: readonly OwnedNumber[] = [
   row(numbersOf.colleagues, { customerId: 8 }),
 ]
 
-export const ownedNumbers: OwnedNumbers = {
+const ownedNumbers: OwnedNumbers = {
   find: (number) => rows.find(({ first }) => first.slice(1) === number.replace('+', '')),
   isOwned(number, { customerId }) {
     const found = this.find(number)

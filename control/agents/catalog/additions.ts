@@ -1,6 +1,5 @@
 /** Tools that add what a call lacks: a rate for its number, or a customer for its caller. */
 import { z } from 'zod'
-import { all } from '../../../schema/sql/query.ts'
 import { rangeOf } from '../../../schema/rules/number-ranges.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { requestScope } from '../../auth/tenants.ts'

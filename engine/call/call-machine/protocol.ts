@@ -68,7 +68,7 @@ export type MachineEvent =
       readonly why: string
       readonly end: CallRefusal
     }
-  /** What is decided about the caller, for this destination. */
+  /** The decision about the caller, for this destination. */
   | { readonly type: 'presented'; readonly legId: string; readonly identity: PresentedIdentity }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }

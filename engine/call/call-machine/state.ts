@@ -171,7 +171,7 @@ export interface InviteAttempt {
   /** The descriptions before the answer: one for each early dialog. */
   early?: readonly EarlyDialog[]
   result?: AttemptResult | undefined
-  /** What the destination is shown of the caller; absent: no rules say anything. */
+  /** The caller as the destination is shown it; absent: no rules say anything. */
   presented?: PresentedIdentity | undefined
   /** The instance to which the INVITE goes. */
   readonly holder?: string | undefined

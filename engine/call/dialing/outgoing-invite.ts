@@ -26,7 +26,8 @@ import {
   withoutAlerts,
   withoutHeaders,
 } from '../sip-headers.ts'
-import { type KnownFirstCaller, wantsPrivacy } from '../identity/claim.ts'
+import type { KnownFirstCaller } from '../identity/first-caller.ts'
+import { wantsPrivacy } from '../identity/privacy.ts'
 import { presentIdentity } from '../identity/present.ts'
 import type { Sender } from '../../../schema/contracts/gateways.ts'
 import { senderOf } from '../../../schema/rules/gateways.ts'
@@ -172,7 +173,7 @@ export interface OutgoingCall {
   readonly isSecure?: boolean
   /** Absent: no INVITE has begun the call. */
   readonly received?: OriginalInvite
-  /** What is decided about the caller for this destination. Absent: no rules say anything. */
+  /** The decision about the caller for this destination. Absent: no rules say anything. */
   readonly identity?: PresentedIdentity | undefined
   /** Who called first. Absent: nobody has forwarded or transferred the call. */
   readonly firstCaller?: KnownFirstCaller | undefined

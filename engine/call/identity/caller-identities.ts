@@ -61,12 +61,8 @@ export class CallerIdentities {
   }
 
   /** The carrier shows its own number, whoever calls. */
-  #fixed(
-    number: string,
-    decided: IdentityDecision,
-    { owner }: IdentityQuestion,
-  ): IdentityDecision {
-    const { divertedBy = undefined } = decided.kind === 'presented' ? decided.identity : {}
+  #fixed(number: string, decided: IdentityDecision, { owner }: IdentityQuestion): IdentityDecision {
+    const divertedBy = decided.kind === 'presented' ? decided.identity.divertedBy : undefined
     const isOwned = this.#own.owns(number, owner)
     const identity = {
       number,

@@ -1,16 +1,10 @@
 /** Reads who calls, and by which number it wants to be shown, out of the INVITE of a call. Pure. */
-import type { CallerClaim, FirstCaller } from './decide.ts'
+import type { CallerClaim } from './decide.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import { isAnonymous, numberedPartyOf, type Party, partyOf } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
-import type { Origin } from '../../routing/routing.ts'
+import { type SentCaller, wantsPrivacy } from './privacy.ts'
 import { headerNamed, splitList } from '../../../schema/sip/index.ts'
-
-type Sent = Pick<IncomingInvite, 'from' | 'headers'>
-
-/** RFC 3325 §7, RFC 3323 §4.2: the called side is not told who calls. */
-export const wantsPrivacy = ({ from, headers }: Sent): boolean =>
-  isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
 
 /** The caller of a call as its source has sent it, or as a hook has changed it. */
 export function claimOf(invite: IncomingInvite): CallerClaim {
@@ -58,9 +52,9 @@ function trunkClaim(invite: IncomingInvite): Pick<CallerClaim, 'number' | 'name'
   return { number, name: party.name || from.name }
 }
 
-const asSent = (headers: Headers): Sent => ({ headers, from: partyOf(headers['from'] ?? '') })
+const asSent = (headers: Headers): SentCaller => ({ headers, from: partyOf(headers['from'] ?? '') })
 
-function sentParty({ from, headers }: Sent): Party {
+function sentParty({ from, headers }: SentCaller): Party {
   const asserted = numberedPartyOf(headers['p-asserted-identity'] ?? '')
   if (asserted.number !== '' || isAnonymous(from)) return asserted
   return from
@@ -75,43 +69,4 @@ export function divertingIn({ origin, headers, firstCaller }: IncomingInvite): s
   const [latest] = splitList(headerNamed(headers, 'diversion') ?? '')
   const { number, irregular } = numberedPartyOf(latest ?? '')
   return number === '' || irregular !== undefined ? undefined : number
-}
-
-/** The caller of a call that is forwarded or transferred, for the call that follows from it. */
-export interface KnownFirstCaller extends FirstCaller {
-  /** The number in From when the call was forwarded: a hook may change that. */
-  readonly sentAs: string
-  /** RFC 5806 §4: why it was forwarded. */
-  readonly reason?: string | undefined
-}
-
-/** The caller of a call that a phone forwards; `origin`: where that call has come from. */
-export function forwardedCaller(
-  invite: Pick<IncomingInvite, 'from' | 'headers' | 'callerNumber' | 'callerName'>,
-  origin: Origin | undefined,
-): KnownFirstCaller {
-  const { from, headers, callerNumber, callerName } = invite
-  const [latest = ''] = splitList(headerNamed(headers, 'diversion') ?? '')
-  return {
-    number: callerNumber,
-    name: callerName ?? '',
-    isPrivate: wantsPrivacy({ from, headers }),
-    isVouched: isNetwork(origin),
-    sentAs: from.number,
-    reason: /;reason=([\w-]+)$/.exec(latest)?.[1],
-  }
-}
-
-/** A carrier of the platform that is no customer's trunk: nobody of ours writes its numbers. */
-export const isNetwork = (origin: Origin | undefined): boolean =>
-  origin?.kind === 'carrier' &&
-  origin.customerId === null &&
-  origin.tenantId === null &&
-  origin.payer !== 'from_number'
-
-/** The part of Privacy that the next network has to keep (RFC 3323 §5). */
-export function privacyOf(headers: Headers, isPrivate: boolean): string | undefined {
-  const asked = headers['privacy'] ?? ''
-  if (isPrivate) return /\bcritical\b/i.test(asked) ? 'id;critical' : 'id'
-  return /\bnone\b/i.test(asked) ? 'none' : undefined
 }

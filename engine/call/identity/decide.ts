@@ -1,5 +1,5 @@
 /**
- * Decides which number a call shows, and who vouches for it (SPECIFICATION.md §4.10). Pure. Every
+ * Decides which number a call shows, and who vouches for it (SPECIFICATION.md §10.7). Pure. Every
  * call to the outside is decided here: of a phone, a node or a trunk, forwarded, transferred, begun
  * by the API, or changed by a hook.
  */
@@ -61,7 +61,6 @@ export interface PresentableOwn extends Pick<OwnedNumbers, 'find'> {
 export type IdentityDecision =
   | { readonly kind: 'presented'; readonly identity: PresentedIdentity }
   | { readonly kind: 'refused'; readonly why: string }
-
 
 export function decideCallerIdentity(
   question: IdentityQuestion,

@@ -3,7 +3,7 @@ import type { PresentedIdentity } from '../../../schema/contracts/caller-identit
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../../schema/sip/index.ts'
 import type { CallerIdRule, CarrierAuth } from '../../routing/routing-records.ts'
 import type { Headers } from '../signalling.ts'
-import { privacyOf } from './claim.ts'
+import { privacyOf } from './privacy.ts'
 
 export interface PresentedTo {
   /** Absent: a domain of others, which is told no asserted number (RFC 3325 §6). */

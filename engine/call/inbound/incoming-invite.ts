@@ -1,7 +1,7 @@
 /** Reads an INVITE, once. */
 import { readNumber } from '../../../schema/rules/numbers.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
-import { wantsPrivacy } from '../identity/claim.ts'
+import { wantsPrivacy } from '../identity/privacy.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
 import { type RuledRequest, ruledRequest } from './ruled-request.ts'

@@ -35,6 +35,12 @@ interface Patched {
 const voice = { media: 'bypass', media_profile: 'auto', codecs: ['PCMA'], dtmf: 'auto' }
 const url = 'https://hooks.example/a'
 
+/** Rules about the caller, each as it is not by default. */
+const callerRules = {
+  ...{ present: 'default', allowed: 'list', numbers: ['4930'], otherwise: 'refuse' },
+  ...{ forwarded: 'original', emergency_number: '+4930112' },
+}
+
 /** The patched resources, by the path of the collection. */
 const resources: Readonly<Record<string, Patched>> = {
   '/api/v1/users': {
@@ -60,6 +66,7 @@ const resources: Readonly<Record<string, Patched>> = {
         ...{ interval_ms: 3_000, timeout_ms: 2_000, fail_threshold: 4, recover_threshold: 5 },
         ok_codes: ['200', '4xx'],
       },
+      caller_identity: callerRules,
       ...voice,
     },
     following: ['set_id'],
@@ -126,6 +133,7 @@ const resources: Readonly<Record<string, Patched>> = {
       ],
       ...{ payer: 'from_number', direction: 'out', strip_headers: ['Diversion'], ...voice },
       ...{ customer: 'nova', rate_plan: 'plan', inbound_set: 900, max_calls: 7, max_cps: 8 },
+      caller_identity: callerRules,
     },
     secret: { table: 'carrier', column: 'auth_password' },
   },
@@ -177,6 +185,7 @@ const resources: Readonly<Record<string, Patched>> = {
       ...{ extension: '102', domain: 'acme.example', display_name: 'Two', password: 'y9Kd72hQw1' },
       ...{ voicemail_enabled: false, call_recording: 'never', email: 'two@acme.example' },
       ...{ customer: 'nova', ...voice },
+      ...{ caller_number: '+4930101', caller_identity: callerRules },
     },
     secret: { table: 'extension', column: 'ha1_sha256' },
   },
@@ -186,6 +195,7 @@ const resources: Readonly<Record<string, Patched>> = {
     least: { name: 'luna', email: 'luna@luna.example', password: 'a secret word' },
     other: {
       ...{ name: 'luna 2', email: 'two@luna.example', password: 'another word', is_active: false },
+      ...{ default_number: '+4931', caller_identity: callerRules },
       ...{ rate_plan: 'plan', numbers: ['4931'], credit_limit: 5, max_concurrent_calls: 6 },
       ...{
         currency: 'EUR',

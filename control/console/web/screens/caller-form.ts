@@ -1,6 +1,6 @@
 /**
- * The fields about the caller that calls show, which extensions, customers, sets and carriers share,
- * in the words of forms.
+ * The fields about the caller that calls show, in the words of forms: extensions, customers, sets
+ * and carriers share them.
  */
 export const callerForm = {
   names: [
