@@ -577,6 +577,7 @@ function createCallControl(
     identities: parts.identities,
     applications: parts.applications,
     stir: parts.stir,
+    ownedNumbers: parts.ownedNumbers,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),
@@ -635,6 +636,7 @@ function createSimulator(
     filter: new HeaderFilter({ passX: config.passedHeaders, ownHost }),
     ownHost,
     stir: parts.stir,
+    ownedNumbers: parts.ownedNumbers,
     voicemailOf: (tenantId) => dispatcher.voicemailOf(tenantId),
     gatewayBehind: (uri, sender) => routing.gatewayBehind(uri, sender),
   })

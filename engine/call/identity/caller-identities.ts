@@ -64,13 +64,14 @@ export class CallerIdentities {
   #fixed(number: string, decided: IdentityDecision, { owner }: IdentityQuestion): IdentityDecision {
     const divertedBy = decided.kind === 'presented' ? decided.identity.divertedBy : undefined
     const isOwned = this.#own.owns(number, owner)
+    const unowned = owner.customerId === null && owner.tenantId === null ? 'C' : 'B'
     const identity = {
       number,
       name: '',
       isPrivate: false,
       asserted: number,
       why: 'the fixed number of the carrier',
-      attestation: isOwned ? (this.#own.find(number)?.attestation ?? 'A') : 'B',
+      attestation: isOwned ? (this.#own.find(number)?.attestation ?? 'A') : unowned,
       divertedBy,
     } as const
     return { kind: 'presented', identity }

@@ -2,7 +2,7 @@
  * Signs the INVITEs to carriers that want it (STIR/SHAKEN: RFC 8224, 8588, and 8946 for forwards).
  * A call that cannot be signed goes on without: its trace says why.
  */
-import type { Attestation } from '../../../schema/contracts/caller-identity.ts'
+import type { Attestation, PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { OwnedNumbers } from '../../../schema/contracts/owned-numbers.ts'
 import type { CallToSign, SignedCall, StirPort } from '../../../schema/contracts/stir.ts'
@@ -170,7 +170,7 @@ interface SignedFacts {
 export function callToSign(
   call: Pick<LiveCall, 'account' | 'destination' | 'forwardedBy' | 'origin' | 'start'> &
     Pick<LiveCall, 'stampOffsetMs'>,
-  { verified }: Pick<IncomingInvite, 'verified'>,
+  { verified, identity }: Pick<IncomingInvite, 'identity' | 'verified'>,
   { uri, headers }: InviteToSign,
   { ownedNumbers, now }: SignedFacts,
 ): CallToSign | undefined {
@@ -181,7 +181,7 @@ export function callToSign(
     tenantId: tenantOfCall(call),
     orig,
     dest,
-    attestation: attestationOf(orig, call, ownedNumbers),
+    attestation: attestationOf(orig, call, ownedNumbers, identity),
     // A trace back by the number of the origin finds the record (RFC 8588 §5).
     origid: call.start.callUuid,
     iat: Math.floor((now() + call.stampOffsetMs) / 1_000),
@@ -209,9 +209,13 @@ export function attestationOf(
   number: string,
   { account, origin, forwardedBy }: Pick<LiveCall, 'account' | 'forwardedBy' | 'origin'>,
   ownedNumbers: CallSignerDeps['ownedNumbers'],
+  identity?: PresentedIdentity,
 ): Attestation {
   // The number itself has named the payer: nobody else has said that it is the caller's.
   if (origin?.kind === 'carrier' && origin.payer === 'from_number') return 'C'
+  // The rules about callers know the numbers that a tenant's customers share, too.
+  if (identity?.attestation === 'A' && withoutPlus(identity.asserted) === withoutPlus(number))
+    return 'A'
   const phone = origin?.kind === 'extension' ? origin : undefined
   const customerId = account?.customerId ?? phone?.customerId ?? null
   const tenantId = account?.tenantId ?? phone?.tenantId ?? null
