@@ -27,7 +27,7 @@ import { type Definition, ResourceStore, type ViewOf, type Writing } from './res
 import { rowWith } from './table-rows.ts'
 import { ownsRange, refusePlatformOnly } from './tenancy.ts'
 
-export const attestations = ['A', 'B', 'C'] as const
+const attestations = ['A', 'B', 'C'] as const
 
 const fields = field.table(
   {
@@ -195,7 +195,7 @@ export const rangeOfBody = ({
 const E164 = /^[1-9][0-9]{2,14}$/
 
 /** A block is a part of the numbering plan, such as the million numbers of a place. */
-export const MAX_BLOCK_NUMBERS = 1_000_000
+const MAX_BLOCK_NUMBERS = 1_000_000
 
 /** Returns why this is no number or block in E.164; undefined: it is one. */
 export function rangeProblem({ first: from, last: to }: NumberRange): RequestProblem | undefined {

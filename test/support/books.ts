@@ -79,7 +79,7 @@ export async function addCustomer(
 }
 
 /** A calling number of a customer. */
-export async function addNumber(store: Store, customerId: number, number: string): Promise<void> {
+async function addNumber(store: Store, customerId: number, number: string): Promise<void> {
   const row = {
     ...rangeColumns(rangeOf(number)),
     number,
