@@ -105,9 +105,12 @@ export const at = {
   denial_text: 33,
   instance: 34,
   tags: 35,
-  carrier_cost_micros: 36,
-  carrier_prefix: 37,
-  carrier_currency: 38,
+  verification: 36,
+  verstat: 37,
+  attestation: 38,
+  carrier_cost_micros: 39,
+  carrier_prefix: 40,
+  carrier_currency: 41,
 } as const satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */

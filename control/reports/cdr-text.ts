@@ -64,6 +64,9 @@ export class CdrText {
       `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
       `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}` +
       `,"denial_text":${this.#denialText(row)},"tags":${row[at.tags]}` +
+      `,"verification":${this.#word(row[at.verification])}` +
+      `,"verstat":${this.#word(row[at.verstat])}` +
+      `,"attestation":${this.#word(row[at.attestation])}` +
       `${this.#boughtOf(row).json}}`
     )
   }
@@ -88,7 +91,9 @@ export class CdrText {
       `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''}` +
       `,${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
-      `,${csvCell(row[at.tags] ?? '')}${this.#boughtOf(row).csv}` +
+      `,${csvCell(row[at.tags] ?? '')}` +
+      `,${row[at.verification] ?? ''},${row[at.verstat] ?? ''},${row[at.attestation] ?? ''}` +
+      `${this.#boughtOf(row).csv}` +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
@@ -225,6 +230,9 @@ const columns = [
   'recording',
   'recording_error',
   'tags',
+  'verification',
+  'verstat',
+  'attestation',
   'carrier_cost',
   'carrier_cost_exact',
   'carrier_currency',

@@ -9,11 +9,14 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import {
+  attestations,
   dispositions,
   directions,
   hangupParties,
   mosSources,
   recordingErrors,
+  verifications,
+  verstats,
 } from '../../schema/contracts/field-values.ts'
 import { requires } from '../auth/requires.ts'
 import type { Platform } from '../http/platform.ts'
@@ -45,6 +48,15 @@ const attempt = z.strictObject({
   destination: z.string(),
   status: z.int(),
   reason: z.string(),
+  presented: z
+    .strictObject({
+      number: z.string().describe('Empty: the call was anonymous.'),
+      asserted: z.string().describe('The number that the network was told.'),
+      attestation: z.enum(['A', 'B', 'C']),
+      why: z.string().describe('Why this number.'),
+    })
+    .optional()
+    .describe('What it was shown of the caller. Absent: no rules said anything.'),
   start_stamp: moment,
   end_stamp: moment,
 })
@@ -158,6 +170,18 @@ const callRecord: z.ZodType<CdrView> = z
     recording_error: recordingError.nullable(),
     denial_text: denialTextField,
     tags: tagsField,
+    verification: z
+      .enum(verifications)
+      .nullable()
+      .describe('What Identity headers have proved of the caller. Null: nobody has looked.'),
+    verstat: z.enum(verstats).nullable().describe('The same as 3GPP TS 24.229 writes it.'),
+    attestation: z
+      .enum(attestations)
+      .nullable()
+      .describe(
+        'How far the network of a verified caller vouches for the number; of a call that we ' +
+          'have signed, how far we do.',
+      ),
     ...carrierCostFields,
   })
   .meta({ id: 'CallRecord' })
@@ -220,6 +244,9 @@ const exampleRecord = {
   recording_error: null,
   denial_text: null,
   tags: { crm: '42' },
+  verification: 'passed',
+  verstat: 'TN-Validation-Passed',
+  attestation: 'A',
   carrier_cost: null,
   carrier_cost_exact: null,
   carrier_currency: null,

@@ -1,5 +1,6 @@
 /**
- * The thread that imports rates, with a connection of its own that is open as long as an import.
+ * The thread that imports tables of rates and numbers, with a connection of its own that is open as
+ * long as an import.
  * Calls go on: they are in the journal, and are stored when the import has ended.
  */
 import { setPriority } from 'node:os'
@@ -18,7 +19,7 @@ import {
   type ErrorStatus,
   storageUnavailable,
 } from '../http/api-error.ts'
-import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
+import { type ImportOutcome, importTable, type ImportWork } from './import-table.ts'
 
 export type ImportDatabase = { readonly path: string } | { readonly url: string }
 
@@ -67,7 +68,7 @@ async function run(work: ImportWork): Promise<ThreadReply> {
 async function onServer(url: string, work: ImportWork): Promise<ImportOutcome> {
   const statements = new PostgresStatements({ url, connections: 1, statementTimeoutMs: SERVER_MS })
   try {
-    return await importRates({ db: queryBuilder(), statements }, work)
+    return await importTable({ db: queryBuilder(), statements }, work)
   } finally {
     await statements.close()
   }
@@ -85,7 +86,7 @@ async function onFile(path: string, work: ImportWork): Promise<ImportOutcome> {
     sqlite.pragma('foreign_keys = ON')
     const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
     const statements = new SqliteStatements(sqlite)
-    return await importRates({ db, statements: toldOf(statements, sqlite) }, work)
+    return await importTable({ db, statements: toldOf(statements, sqlite) }, work)
   } finally {
     sqlite.close()
   }

@@ -1,5 +1,6 @@
 /**
- * Imports tables of rates, one at a time, in the thread of `rate-import-worker.ts`, where the
+ * Imports tables of rates and numbers, one at a time, in the thread of `rate-import-worker.ts`,
+ * where the
  * program has one: reading and writing a hundred thousand lines takes seconds, in which no call
  * would be answered. An in-memory database and a program that runs from its sources import here,
  * with a turn of the event loop after each part that is read.
@@ -12,7 +13,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { MaybeLocal, Store } from '../../schema/storage/store.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'
 import { FairTurns } from '../http/fair-turns.ts'
-import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
+import { type ImportOutcome, importTable, type ImportWork } from './import-table.ts'
 import type { ImportDatabase, ThreadReply } from './rate-import-worker.ts'
 
 export interface RateImportsDeps {
@@ -45,7 +46,7 @@ export function openRateImports(deps: RateImportsDeps): RateImports {
     database === undefined || !existsSync(file) ? undefined : new ImportThread(file, database, deps)
   const { store } = deps
   const turns = new FairTurns<number | null>(1, MAX_WAITING, tooManyImports)
-  const run = (work: ImportWork) => thread?.run(work) ?? importRates(store, work)
+  const run = (work: ImportWork) => thread?.run(work) ?? importTable(store, work)
   return {
     run: (work) =>
       turns.run(work.scope.tenantId, () => {

@@ -28,6 +28,12 @@ const fields = field.table(
         'How the exact price of a call becomes one of these decimals. `half_up`: a half of ' +
         'the last decimal or more goes up.',
     }),
+    priced_by: field.of(field.oneOf(['number', 'rn']), {
+      default: 'number',
+      about:
+        'Price of a call to a ported number: `number`, that of the dialled number; `rn`, that of ' +
+        'the routing number (RFC 4694) that the INVITE has.',
+    }),
     created_at: field.createdAt,
   },
   { schemaId: 'RatePlan' },

@@ -15,7 +15,9 @@ import { ok, queryId, queryInteger } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { phoneNumber, queryTime } from '../http/fields.ts'
 import { resourceRoutes } from './resource-routes.ts'
-import { type ChangedRates, csvLine, rateCells, rateCsvColumns } from './rate-import.ts'
+import { csvLine } from './csv-table.ts'
+import { type ChangedRates, rateCells, rateCsvColumns } from './rate-import.ts'
+import type { RateOutcome, RateWork } from './import-rates.ts'
 import type { RateImports } from './rate-imports.ts'
 import { planFor } from './rate-plan-reference.ts'
 import { requestScope } from '../auth/tenants.ts'
@@ -211,7 +213,8 @@ function importRatesRoute(deps: RateDeps) {
       const { mode, dry_run, allow_default, ...plan } = c.req.valid('query')
       refuseOtherType(c)
       const isDryRun = dry_run === 'true'
-      const { report, changed } = await rateImports.run({
+      const { report, changed } = await importedRates(rateImports, {
+        kind: 'rates',
         table: await readBody(c),
         plan,
         order: { mode, isDryRun, allowsDefault: allow_default === 'true' },
@@ -223,6 +226,12 @@ function importRatesRoute(deps: RateDeps) {
       return ok(c, report)
     },
   )
+}
+
+async function importedRates(imports: RateImports, work: RateWork): Promise<RateOutcome> {
+  const outcome = await imports.run(work)
+  if (outcome.kind === 'rates') return outcome
+  throw new Error('an import of rates has imported something else')
 }
 
 /**
@@ -248,7 +257,7 @@ async function follow(ocs: OcsPort, { plans, prefixes }: ChangedRates): Promise<
 }
 
 /** 415: another type. */
-function refuseOtherType(c: Context<ControlEnv>): void {
+export function refuseOtherType(c: Context<ControlEnv>): void {
   const type = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!['text/csv', 'application/csv', 'text/plain'].includes(type))
     throw new ApiError(415, 'unsupported_media_type', 'The body must be text/csv')

@@ -161,6 +161,7 @@ const partiesOf = (
     CallRecord,
     | ('callUuid' | 'direction' | 'callerNumber' | 'calledNumber')
     | ('customerId' | 'startedAt' | 'node' | 'instance' | 'carrier' | 'tags')
+    | ('verification' | 'verstat' | 'attestation')
   >,
 ) => ({
   call_uuid: call.callUuid,
@@ -173,6 +174,8 @@ const partiesOf = (
   instance: call.instance ?? null,
   carrier: call.carrier,
   ...(call.tags && { tags: call.tags }),
+  ...(call.verification && { verification: call.verification, verstat: call.verstat }),
+  ...(call.attestation && { attestation: call.attestation }),
 })
 
 /** For endpoints that do not own the carrier, and calls without one. */

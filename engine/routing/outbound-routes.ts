@@ -21,6 +21,7 @@ import {
   internationalPrefix,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
+import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { Tariff } from '../../schema/contracts/tariff.ts'
 import { PrefixTable } from './prefix-table.ts'
@@ -230,6 +231,10 @@ export interface GatewayCandidate {
   readonly auth: CarrierAuth
   readonly callerId: CallerIdRule
   readonly stripHeaders?: readonly string[] | undefined
+  /** Rules for INVITEs to it. */
+  readonly headerRules?: readonly CompiledRule[] | undefined
+  /** Its calls are signed (STIR). */
+  readonly isSigned?: true
 }
 
 export function candidateOf(
@@ -240,6 +245,7 @@ export function candidateOf(
   },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { headerRules, stir } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -257,6 +263,8 @@ export function candidateOf(
     auth,
     callerId,
     stripHeaders,
+    ...(headerRules?.out && { headerRules: headerRules.out }),
+    ...(stir?.isSigned === true && { isSigned: true as const }),
   }
 }
 

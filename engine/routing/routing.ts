@@ -40,9 +40,12 @@ import {
 } from './routing-records.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import { type Origin, Recognition, type RecognitionDeps } from './recognition.ts'
+import { type CalledNumber, numberDecision, type NumberDecision } from './number-decision.ts'
 import { Tenancy } from './tenancy.ts'
+import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
+import type { Verification } from '../../schema/contracts/stir.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import {
   countedNumbers,
@@ -281,6 +284,19 @@ export class Routing {
     return carrier ? carrier.numberRules.in(number) : number
   }
 
+  /** Rules for INVITEs of a carrier; undefined: it has none. */
+  headerRulesOf(carrierId: number): readonly CompiledRule[] | undefined {
+    return this.#carriers.get(carrierId)?.headerRules?.in
+  }
+
+  /**
+   * Whether a route refuses this caller a number that it has not dialled, such as the routing
+   * number of a ported one.
+   */
+  isNumberBlocked(caller: OutboundCaller, number: string): boolean {
+    return this.#outbound.blockOf(caller, this.dialledNumber(number), false) !== undefined
+  }
+
   /** A number that is called, with `+` in place of an exit code. */
   dialledNumber(number: string): string {
     return international(number, this.#deps.exitCodes)
@@ -295,10 +311,11 @@ export class Routing {
   }
 
   /**
-   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or
-   * else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
-   * tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
-   * default set takes calls without a route.
+   * The target of a call from outside or from a node: that of the called number, the carrier's own
+   * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set
+   * at all. `tenantId` is the tenant of the phone or node that calls, `payer` the tenant of the
+   * customer that pays: its default set takes calls without a route. `verification`: what a
+   * carrier's call has proved.
    */
   inboundTarget(
     origin: Origin,
@@ -306,12 +323,15 @@ export class Routing {
     domain: string,
     tenantId: number | null = tenantOf(origin),
     payer: number | null = null,
-  ): InboundTarget | DefaultTarget {
+    verification?: Verification,
+  ): InboundTarget | NumberDecision | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
       origin.kind === 'carrier' ? origin : { carrierId: null, tenantId, inboundSetId: null }
+    const byNumber = numberDecision(this.#deps.findNumber?.(calledNumber), caller.tenantId)
+    if (byNumber !== undefined) return byNumber
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
-    const routed = this.#inbound.find(caller, calledNumber, domain)
+    const routed = this.#inbound.find(caller, calledNumber, domain, verification)
     if (routed) return routed
     const setId = this.#deps.defaultSetId(caller.tenantId ?? payer)
     return setId === undefined ? { kind: 'none' } : { kind: 'default', setId }
@@ -337,6 +357,11 @@ export class Routing {
    */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
     return !isName(calledNumber) && this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
+  }
+
+  /** Whether the platform has listed the number for this tenant. */
+  ownsNumber(tenantId: number, number: string): boolean {
+    return this.#tenancy.ownsNumber(tenantId, number)
   }
 
   /**
@@ -686,6 +711,8 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
+  /** Finds the row of a telephone number. Absent: no number has one. */
+  readonly findNumber?: (number: string) => CalledNumber | undefined
   /** Dialled in place of `+`; undefined: the installation has none. */
   readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number

@@ -60,6 +60,11 @@ export interface AuthorizationRequest {
    * empty: `callee` alone. Absent: it goes to no gateway, or only another OCS decides.
    */
   readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]
+  /**
+   * The routing number of a ported number (RFC 4694), in normal form: blocks and spend guards look
+   * at it, too, and a plan may price by it. Absent: the called number has none.
+   */
+  readonly routingNumber?: string | undefined
   /** Tags that a hook has set, for events. Absent: none. */
   readonly tags?: CallTags | undefined
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
@@ -429,6 +434,8 @@ export interface Rate {
   readonly planId: number
   readonly tariff: Tariff
   readonly isBlocked: boolean
+  /** Its plan prices a call by the routing number, where the called number has one. */
+  readonly isByRoutingNumber?: true
   /** Milliseconds UTC, inclusive; null: no start. */
   readonly effectiveFrom: number | null
   /** Exclusive; null: no end. */

@@ -6,6 +6,8 @@ import type {
   MosSource,
   RecordingError,
 } from '../contracts/field-values.ts'
+import type { Attestation } from '../contracts/caller-identity.ts'
+import type { Verification, Verstat } from '../contracts/stir.ts'
 import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
 
 export interface CallTables {
@@ -77,6 +79,11 @@ export interface CdrTable {
   instance: string | null
   /** JSON object of texts, which a hook has set; null: none. */
   tags: string | null
+  /** The proof that Identity headers gave; null: nobody has looked at them. */
+  verification: Verification | null
+  verstat: Verstat | null
+  /** That of the caller's network, else ours. */
+  attestation: Attestation | null
   /**
    * Cost by the carrier that has answered; null: none has, or its price is not known. So are the
    * next two.

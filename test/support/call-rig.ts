@@ -252,7 +252,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
     deadlines,
     mediaGate: media?.gate,
     hooks: options.hooks,
+    identities: options.identities,
     otherInstances: options.otherInstances,
+    stir: options.stir,
+    ownedNumbers: options.ownedNumbers,
     applications,
     onInstanceSilent: (name) => void silent.push(name),
     now: time.now,
@@ -262,6 +265,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       inboundNumber: (_origin, number) => number,
       dialledNumber: dialled,
       registeredUser: () => undefined,
+      headerRulesOf: () => undefined,
+      isNumberBlocked: () => false,
       sentNumbers: () => [],
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, only) =>
@@ -285,6 +290,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       isAtCapacity: () => answers.isAtCapacity,
       admitCall: (nodeId) => !answers.fullNodes.has(nodeId),
       setRecord: (setId) => sampleSet([], { setId, spyUri: answers.spyUri }),
+      nodeCalled: ({ host, port }) => {
+        const found = answers.candidates.find((each) => each.host === host && each.port === port)
+        return found && { ...found, isNamed: false }
+      },
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },
     registrar: registrar ?? {

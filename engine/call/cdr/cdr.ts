@@ -60,6 +60,9 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     isFree: call.isFree,
     lack: end.kind === 'refused' ? end.lack : undefined,
     tags: call.tags,
+    verification: call.proof?.verification,
+    verstat: call.proof?.verstat,
+    attestation: call.proof?.attestation,
     carrierCost: carrierCostOf(call.bought, billsec),
   }
 }
@@ -125,6 +128,9 @@ export function openCall(call: LiveCall, answeredAt: number, bought?: BoughtPric
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
     tags: call.tags,
+    verification: call.proof?.verification,
+    verstat: call.proof?.verstat,
+    attestation: call.proof?.attestation,
     ...(bought && { bought }),
   }
 }

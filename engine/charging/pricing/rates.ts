@@ -114,6 +114,7 @@ export class Rates {
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string
   readonly decimals: number
+  readonly priced_by: 'number' | 'rn'
   readonly rounding: Rounding
 }
 
@@ -149,7 +150,8 @@ const rateRows = (store: Store) =>
     .selectFrom('rate')
     .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
     .selectAll('rate')
-    .select(['rate_plan.currency', 'rate_plan.decimals', 'rate_plan.rounding'])
+    .select(['rate_plan.currency', 'rate_plan.decimals'])
+    .select(['rate_plan.rounding', 'rate_plan.priced_by'])
 
 const rateOf = (row: RateRow): Rate => ({
   planId: row.rate_plan_id,
@@ -165,6 +167,7 @@ const rateOf = (row: RateRow): Rate => ({
     rounding: row.rounding,
   },
   isBlocked: fromFlag(row.is_blocked),
+  ...(row.priced_by === 'rn' && { isByRoutingNumber: true }),
   effectiveFrom: row.effective_from_at,
   effectiveTo: row.effective_to_at,
 })

@@ -129,6 +129,7 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ShownCall> {
     'instance',
     'carrier',
     'customer_id',
+    'tags',
     'transfer',
     'price',
   ] as const
