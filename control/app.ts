@@ -82,10 +82,12 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
+import { numberRoutes } from './resources/number-routes.ts'
 import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
 import { routingWebhookRoutes } from './resources/routing-webhook-routes.ts'
+import { publishedCertificateRoute, stirKeyRoutes } from './resources/stir-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
 
@@ -110,6 +112,7 @@ export function createApi(
   app.route('/', publicHealthRoute(version))
   app.route('/', probeRoutes(engine, deps))
   app.route('/', metricsRoute(telemetry, deps.instances, deps.certificates))
+  app.route('/api/v1', publishedCertificateRoute(engine))
   app.route('/', openApiRoutes(app, version, deps.console))
   app.route(
     '/',
@@ -247,7 +250,7 @@ export interface ControlDeps extends Platform, WithOthers {
 /**
  * Carriers and agents, with their live calls on all instances; and what has no more than its rows.
  */
-function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
+function plainResourceRoutes(deps: ChangeDeps & WithOthers & Pick<ControlDeps, 'rateImports'>) {
   const app = new Hono<ControlEnv>()
   for (const noun of Object.values<AnyDefinition>(nouns))
     if (noun.hasOwnRoutes === undefined) app.route('/', resourceRoutes(deps, noun))
@@ -255,6 +258,8 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers) {
     .route('/', carrierRoutes(deps))
     .route('/', agentRoutes(deps))
     .route('/', routingWebhookRoutes(deps))
+    .route('/', numberRoutes(deps))
+    .route('/', stirKeyRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

@@ -68,6 +68,7 @@ export function readConfig(environment: Environment) {
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
+    stir: readStir(read),
     secretKey: read(settings.secretKey),
     jwtSecret: read(settings.jwtSecret),
     admin: { username: read(settings.adminUsername), password: read(settings.adminPassword) },
@@ -221,6 +222,17 @@ function readHep(read: Read) {
   const { transport, host, port } = server
   const tls = transport === 'tls' ? readTrust(read) : undefined
   return { host, port, tls, agentId, password }
+}
+
+function readStir(read: Read) {
+  const url = read(settings.stirSigningUrl)
+  return {
+    authorities: read(settings.stirAuthorities),
+    maxAgeSeconds: read(settings.stirMaxAgeSeconds),
+    certificateHosts: read(settings.stirCertificateHosts) ?? [],
+    privateTargets: read(settings.stirPrivateTargets),
+    signing: url === undefined ? undefined : { url, token: read(settings.stirSigningToken) },
+  }
 }
 
 /** How the certificates of servers are checked that we call by TLS. */

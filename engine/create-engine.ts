@@ -2,6 +2,7 @@
  * Builds an engine, each part on those before it. To plug in a new part, build it in the step of
  * its subject below, and pass it to those who ask it; `Engine` starts, stops and shows it.
  */
+import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
 import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
@@ -21,6 +22,9 @@ import { ApplicationRuns } from './call/application/application-runs.ts'
 import { type CallControl, startCallControl } from './call/app.ts'
 import { CallDeadlines } from './call/deadlines.ts'
 import type { HookSources } from './call/hooks/call-hooks.ts'
+import { CallerIdentities } from './call/identity/caller-identities.ts'
+import { CallerPolicies } from './call/identity/caller-policies.ts'
+import { policyReader } from './call/identity/caller-policy-store.ts'
 import type { SimulationDeps } from './call/simulate.ts'
 import { HeaderFilter } from './call/sip-headers.ts'
 import { MessageLog } from './call/trace/message-log.ts'
@@ -44,6 +48,8 @@ import { createQuality } from './media/quality/quality.ts'
 import { createRecordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/relay-pool.ts'
 import { NodeNotes } from './node-notes.ts'
+import { NumberDirectory } from './numbers/number-directory.ts'
+import { numberReader } from './numbers/number-store.ts'
 import { RefusedCalls } from './refused-calls.ts'
 import { type Installation, PeerInstances } from './registrar/hop/peer-instances.ts'
 import { PhoneHop } from './registrar/hop/phone-hop.ts'
@@ -61,6 +67,8 @@ import { simulatorOf } from './simulator.ts'
 import { sipDecisions } from './sip-decisions.ts'
 import { createSipService, type SipDecisions } from './sip-service.ts'
 import { StateChanges, stateOfNode } from './state-changes.ts'
+import { Stir } from './stir/stir.ts'
+import { loadStir } from './stir/stir-store.ts'
 import { StorageNotes } from './storage-notes.ts'
 import { TestPhones } from './test-phones.ts'
 import { Trunks } from './trunks/trunks.ts'
@@ -137,7 +145,7 @@ export function createEngine(deps: EngineDeps): Engine {
   })
   const access = createAccess(deps, base, sip, { ...routes, applications })
   const media = createMediaParts(deps, base, routes, access, calls)
-  const hookedTo = hookSources(deps, routes, media)
+  const hookedTo = hookSources(deps, { ...routes, ...access }, media)
   const parts = { ...base, ...sip, ...routes, ...access, ...media, calls, applications, hookedTo }
   const control = createCallControl(deps, parts)
   const { isInner } = base.tenantNames
@@ -187,6 +195,8 @@ function createBase(deps: EngineDeps) {
     storage: new StorageNotes([deps.disk ?? store.storage, store.storage], events, log),
     states: new StateChanges({ store, wallNow, schedule, instance: deps.instance.name, log }),
     totals: new CallTotals(),
+    ownedNumbers: new NumberDirectory(numberReader(store)),
+    callerPolicies: new CallerPolicies(policyReader(store, (problem) => log('warn', problem))),
   }
 }
 
@@ -229,7 +239,7 @@ function createCalls(
 
 /** Creates the parts that say where a call goes: nodes, gateways, numbers. */
 function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: ActiveCalls) {
-  const { tenantNames } = base
+  const { tenantNames, callerPolicies: policies, ownedNumbers: numbers } = base
   const { now, log } = deps
   const notes = new NodeNotes(base.events, log)
   const dispatcher = createDispatcher(deps, base, { notes, client, calls })
@@ -237,8 +247,50 @@ function createRoutes(deps: EngineDeps, base: Base, { client }: Sip, calls: Acti
   const routing = createRouting(deps, base, { dispatcher, trunks, calls })
   const unpriced = new UnpricedCalls({ routing, tenantNames, now, log })
   const routingWebhooks = createRoutingWebhooks(deps, base, dispatcher)
+  const stir = createStir(deps, base)
   const hooks = deps.hooks ? new ChainedHooks(deps.hooks, routingWebhooks) : routingWebhooks
-  return { notes, dispatcher, trunks, routing, unpriced, routingWebhooks, hooks }
+  const identities = new CallerIdentities({
+    policies,
+    numbers,
+    isListed: (tenantId, number) => routing.ownsNumber(tenantId, number),
+    tenantOfSet: (setId) => dispatcher.setRecord(setId)?.tenantId ?? null,
+  })
+  const routes = { notes, dispatcher, trunks, routing, unpriced, routingWebhooks }
+  return { ...routes, stir, hooks, identities }
+}
+
+/** Fewer authorities let fewer calls pass, so a missing file is no reason to stop. */
+async function readAuthorities(file: string | undefined, log: Log): Promise<string | undefined> {
+  if (file === undefined) return undefined
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    log('error', `STIR_AUTHORITIES cannot be read: ${String(error)}`)
+    return undefined
+  }
+}
+
+function createStir(deps: EngineDeps, { hosts, ownPlaces }: Base): Stir {
+  const { store, config, now, wallNow, schedule, log } = deps
+  const { authorities, signing } = config.stir
+  return new Stir({
+    load: () => loadStir(store, (problem) => log('warn', problem)),
+    authoritiesFile: () => readAuthorities(authorities, log),
+    publicUrl: config.publicUrl,
+    maxAgeSeconds: config.stir.maxAgeSeconds,
+    hosts: config.stir.certificateHosts,
+    signingService: signing,
+    resolve: async (host) => {
+      const found = (await hosts.lookUp([host]))(host)
+      return found.map((address) => ({ address, family: isIP(address) }))
+    },
+    allowPrivate: config.stir.privateTargets === 'allow',
+    isOwn: (address) => innerCheck(ownPlaces)(address),
+    now: wallNow,
+    steadyNow: now,
+    schedule,
+    log,
+  })
 }
 
 function createRoutingWebhooks(
@@ -320,7 +372,7 @@ function createTrunks(
 
 function createRouting(
   deps: EngineDeps,
-  { hosts, tenantNames }: Base,
+  { hosts, tenantNames, ownedNumbers }: Base,
   {
     dispatcher,
     trunks,
@@ -337,6 +389,7 @@ function createRouting(
     now,
     random,
     hosts,
+    findNumber: (number) => ownedNumbers.find(number),
     exitCodes: config.exitCodes,
     shared: deps.shares && { shares: deps.shares, schedule },
     activeCarrierCalls: (carrierId) => calls.countByCarrier(carrierId),
@@ -478,13 +531,14 @@ function createMediaParts(
 /** The operator's code, and what its decisions may name. */
 function hookSources(
   { payerOf, canRecord }: EngineDeps,
-  { routing, dispatcher, hooks: port }: Routes,
+  { routing, dispatcher, registrar, hooks: port }: Routes & Pick<Access, 'registrar'>,
   { recordings }: MediaParts,
 ): HookSources {
   const records: HookSources['records'] = {
     setsNamed: (wanted) => dispatcher.setsNamed(wanted),
     carriersNamed: (wanted) => routing.carriersNamed(wanted),
     agentsNamed: (wanted) => routing.agentsNamed(wanted),
+    extensionsNamed: (extension, isMeant) => registrar.extensionsNamed(extension, isMeant),
   }
   const isRecording = () => recordings !== undefined
   return { port, payerOf, records, canRecord: canRecord ?? isRecording }
@@ -520,7 +574,10 @@ function createCallControl(
     listening: media?.listening,
     onUnknownSource,
     otherInstances: transferInstances(deps, parts),
+    identities: parts.identities,
     applications: parts.applications,
+    stir: parts.stir,
+    ownedNumbers: parts.ownedNumbers,
     onInstanceSilent: (name) => peers?.suspect(name),
     isHolderLost: ({ name, run }) => peers?.isLost(name, run) === true,
     onGatewayOutcome: (gatewayId, outcome) => trunks.reportCall(gatewayId, outcome),
@@ -564,6 +621,7 @@ function createSimulator(
   const ownHost = () => client.ownHost
   return simulatorOf({
     hooks: parts.hookedTo,
+    identities: parts.identities,
     log,
     routing,
     dispatcher,
@@ -577,6 +635,8 @@ function createSimulator(
     foresee,
     filter: new HeaderFilter({ passX: config.passedHeaders, ownHost }),
     ownHost,
+    stir: parts.stir,
+    ownedNumbers: parts.ownedNumbers,
     voicemailOf: (tenantId) => dispatcher.voicemailOf(tenantId),
     gatewayBehind: (uri, sender) => routing.gatewayBehind(uri, sender),
   })

@@ -26,12 +26,19 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
     guard: guardPort(engine, stampOf),
     reloadRouting: async (changed) => {
       await engine.routing.reload(changed)
+      if (changed === undefined) await engine.callerPolicies.reload()
+      else if (changed.of === 'carrier')
+        await engine.callerPolicies.reload({ of: 'carrier', ids: changed.ids })
       if (changed === undefined || changed.of === 'tenant')
         await engine.registrar.reloadTenants(changed?.ids)
     },
+    ownedNumbers: engine.ownedNumbers,
+    reloadNumbers: (changed) => engine.ownedNumbers.reload(changed),
+    reloadCallerPolicies: (ids) => engine.callerPolicies.reload({ of: 'customer', ids }),
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: trunksPort(engine, stampOf),
     routingWebhooks: engine.routingWebhooks,
+    stir: engine.stir,
     telemetry: () => engine.telemetry(),
     relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.totals.postDialDelay(),
@@ -48,7 +55,10 @@ function stamped<S extends Pick<ProbedStatus, 'lastProbe'>>(status: S, stampOf: 
   return lastProbe ? { ...status, lastProbe: { ...lastProbe, at: stampOf(lastProbe.at) } } : status
 }
 
-const dispatcherPort = ({ dispatcher }: Engine, stampOf: StampOf): EnginePort['dispatcher'] => ({
+const dispatcherPort = (
+  { dispatcher, callerPolicies }: Engine,
+  stampOf: StampOf,
+): EnginePort['dispatcher'] => ({
   status: (setId) =>
     dispatcher
       .status(setId)
@@ -59,11 +69,14 @@ const dispatcherPort = ({ dispatcher }: Engine, stampOf: StampOf): EnginePort['d
   },
   setState: (setId, destination, state, by) => dispatcher.setState(setId, destination, state, by),
   isUnresolvable: (nodeId) => dispatcher.isUnresolvable(nodeId),
-  reload: () => dispatcher.reload(),
+  reload: async () => {
+    await dispatcher.reload()
+    await callerPolicies.reload({ of: 'dispatcher_set', ids: [] })
+  },
 })
 
 const registrationsPort = (
-  { registrar }: Engine,
+  { registrar, callerPolicies }: Engine,
   stampOf: StampOf,
 ): EnginePort['registrations'] => ({
   statusOf: (domain, extension) => {
@@ -75,7 +88,10 @@ const registrationsPort = (
     return { ...status, contacts }
   },
   end: (domain, extension, contact) => registrar.endBindings(domain, extension, contact),
-  changed: (extensionIds) => registrar.changed(extensionIds),
+  changed: async (extensionIds) => {
+    await registrar.changed(extensionIds)
+    await callerPolicies.reload({ of: 'extension', ids: extensionIds })
+  },
 })
 
 /** Bans by an operator hold at all instances, where they share a database. */

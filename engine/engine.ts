@@ -12,6 +12,7 @@ import type { CallTotals } from './call-totals.ts'
 import type { ActiveCalls } from './call/active-calls.ts'
 import type { ApplicationRuns } from './call/application/application-runs.ts'
 import type { CallControl, Restored } from './call/app.ts'
+import type { CallerPolicies } from './call/identity/caller-policies.ts'
 import type { CallDeadlines } from './call/deadlines.ts'
 import type { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
@@ -28,9 +29,11 @@ import type { RelayPool } from './media/relay/relay-pool.ts'
 import type { NodeNotes } from './node-notes.ts'
 import type { RefusedCalls } from './refused-calls.ts'
 import type { PhoneHop } from './registrar/hop/phone-hop.ts'
+import type { NumberDirectory } from './numbers/number-directory.ts'
 import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
 import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
+import type { Stir } from './stir/stir.ts'
 import type { Routing } from './routing/routing.ts'
 import type { UnpricedCalls } from './routing/unpriced-calls.ts'
 import type { ServedSip } from './served-sip.ts'
@@ -47,6 +50,7 @@ import type { Trunks } from './trunks/trunks.ts'
 export interface EngineParts {
   /** Applications of drachtio-srf that are asked about calls. */
   readonly applications: ApplicationRuns
+  readonly callerPolicies: CallerPolicies
   readonly calls: ActiveCalls
   readonly client: UserAgent
   readonly control: CallControl
@@ -61,6 +65,8 @@ export interface EngineParts {
   readonly media: Media | undefined
   readonly messages: MessageLog
   readonly notes: NodeNotes
+  /** It says whose each telephone number is. */
+  readonly ownedNumbers: NumberDirectory
   /** Addresses of this installation. */
   readonly ownPlaces: OwnNetwork
   readonly port: SipPort
@@ -72,6 +78,7 @@ export interface EngineParts {
   readonly relays: RelayPool | undefined
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
+  readonly stir: Stir
   readonly served: ServedSip
   readonly server: SipService
   /** Absent without other instances. */
@@ -98,16 +105,19 @@ const LEAVING_POLL_MS = 20
 export class Engine {
   readonly #parts: EngineParts
   readonly applications: ApplicationRuns
+  readonly callerPolicies: CallerPolicies
   readonly calls: ActiveCalls
   readonly dispatcher: Dispatcher
   readonly events: EventLog
   readonly guard: FloodGuard
+  readonly ownedNumbers: NumberDirectory
   readonly ownPlaces: OwnNetwork
   readonly recordings: Recordings | undefined
   readonly registrar: Registrar
   readonly relays: RelayPool | undefined
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
+  readonly stir: Stir
   readonly sharedBans: SharedBans | undefined
   readonly storage: StorageNotes
   readonly totals: CallTotals
@@ -123,16 +133,19 @@ export class Engine {
   constructor(parts: EngineParts) {
     this.#parts = parts
     this.applications = parts.applications
+    this.callerPolicies = parts.callerPolicies
     this.calls = parts.calls
     this.dispatcher = parts.dispatcher
     this.events = parts.events
     this.guard = parts.guard
+    this.ownedNumbers = parts.ownedNumbers
     this.ownPlaces = parts.ownPlaces
     this.recordings = parts.recordings
     this.registrar = parts.registrar
     this.relays = parts.relays
     this.routing = parts.routing
     this.routingWebhooks = parts.routingWebhooks
+    this.stir = parts.stir
     this.sharedBans = parts.sharedBans
     this.storage = parts.storage
     this.totals = parts.totals
@@ -247,6 +260,7 @@ export class Engine {
     await parts.recordings?.stop()
     parts.relays?.stop()
     parts.routingWebhooks.stop()
+    parts.stir.stop()
     parts.hosts.stop()
     parts.sharedBans?.stop()
     parts.deadlines.stop()
@@ -276,8 +290,11 @@ export class Engine {
   /** Reads the database; before `start`. */
   async load(): Promise<void> {
     await this.dispatcher.reload()
+    await this.ownedNumbers.reload()
+    await this.callerPolicies.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
+    await this.stir.reload()
     await this.registrar.load()
     await this.sharedBans?.reload()
   }
@@ -285,8 +302,11 @@ export class Engine {
   /** Reads what another process, or the API, wrote to the database; live calls are not touched. */
   async reload(): Promise<void> {
     await this.dispatcher.reload()
+    await this.ownedNumbers.reload()
+    await this.callerPolicies.reload()
     await this.routing.reload()
     await this.routingWebhooks.reload()
+    await this.stir.reload()
     await this.registrar.reload()
   }
 
@@ -309,6 +329,7 @@ export class Engine {
   /** Reads the certificates of `tls` and `wss` again, for new connections. */
   reloadCertificates(): void {
     this.#parts.server.reloadCertificates()
+    void this.stir.reload()
   }
 
   /** Our certificate for `tls` and `wss`; undefined: there is none. */
@@ -350,6 +371,8 @@ export class Engine {
       deadlines: parts.deadlines.size,
       ...parts.storage.telemetry(),
       ...parts.routingWebhooks.telemetry(),
+      ...parts.control.telemetry(),
+      ...parts.stir.telemetry(),
       calls_without_record_total: parts.calls.unstored.withoutRecord,
       messages_delivered_total: parts.control.messages.delivered,
       messages_refused_total: parts.control.messages.refused,

@@ -7,6 +7,7 @@ import type {
   ChangedRows,
 } from '../schema/contracts/changed-rows.ts'
 import type { Changes, Details, Follower } from '../schema/changes/changes.ts'
+import type { PolicySource } from './call/identity/caller-policies.ts'
 import type { Ocs } from './charging/ocs.ts'
 import type { Engine } from './engine.ts'
 
@@ -20,6 +21,9 @@ const BANS_INTERVAL_MS = 500
 /** Reading 100,000 extensions takes about half a second. */
 const EXTENSIONS_INTERVAL_MS = 500
 
+/** Reading 100,000 numbers takes about half a second. */
+const NUMBERS_INTERVAL_MS = 500
+
 /** Rows that are read by their ids; beyond so many, all are read. */
 const MAX_ROWS = 5_000
 
@@ -31,7 +35,7 @@ export function followForCharging(changes: Changes, ocs: Ocs): void {
       intervalMs: CUSTOMERS_INTERVAL_MS,
       maxDetails: MAX_ROWS,
     })
-  payers('customer', ['customer', 'customer_number', 'wallet'])
+  payers('customer', ['customer', 'wallet'])
   payers('tenant', ['tenant'])
   payers('extension', ['extension'])
   changes.follow({
@@ -88,7 +92,26 @@ export function followForEngine(changes: Changes, engine: Engine): void {
   routing('outbound_route', ['outbound_route'])
   routing('inbound_route', ['inbound_route'])
   routing('agent', ['ai_agent'])
+  changes.follow({
+    topics: ['phone_number'],
+    reload: async (details) =>
+      void (await engine.ownedNumbers.reload(changedOf('number', details))),
+    intervalMs: NUMBERS_INTERVAL_MS,
+    maxDetails: MAX_ROWS,
+  })
+  const policies = (of: PolicySource): void =>
+    void changes.follow({
+      topics: [of],
+      reload: (details) => engine.callerPolicies.reload(changedOf(of, details)),
+      intervalMs: EXTENSIONS_INTERVAL_MS,
+      maxDetails: MAX_ROWS,
+    })
+  policies('extension')
+  policies('customer')
+  policies('dispatcher_set')
+  policies('carrier')
   changes.follow({ topics: ['routing_webhook'], reload: () => engine.routingWebhooks.reload() })
+  changes.follow({ topics: ['stir_key', 'stir_authority'], reload: () => engine.stir.reload() })
   routing('tenant', ['tenant', 'tenant_domain', 'tenant_number'])
   changes.follow({
     topics: ['tenant', 'tenant_domain'],

@@ -588,6 +588,7 @@ function openControl(
         ...(engine.certificate === undefined
           ? []
           : [{ use: 'sip' as const, ...engine.certificate }]),
+        ...engine.stir.ends().map((end) => ({ use: 'stir' as const, ...end })),
       ],
       settings: {
         jwtSecret: config.jwtSecret,
@@ -598,6 +599,7 @@ function openControl(
         trustedProxies: config.trustedProxies,
         hasMediaRelay: config.relays.length > 0,
         allowsPrivateTargets: config.webhookPrivateTargets === 'allow',
+        allowsPrivateCertificates: config.stir.privateTargets === 'allow',
         reservedNetworks: [
           ...config.trustedSources,
           ...config.edgeProxies.map(({ network }) => network),

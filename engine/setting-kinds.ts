@@ -166,6 +166,18 @@ export const extensionHeaders: SettingKind<ReadonlySet<string>> = {
   allowed: 'none, or a comma list of header names that begin with X-, but not X-Call-UUID',
 }
 
+const MAX_HOSTS = 64
+
+export const hostList: SettingKind<readonly string[]> = {
+  schema: z.string().transform(
+    orIssue((value) => {
+      const names = listOf(value, (name) => (isHost(name) ? name.toLowerCase() : undefined))
+      return names && names.length <= MAX_HOSTS ? names : undefined
+    }),
+  ),
+  allowed: `a comma list of at most ${MAX_HOSTS} host names`,
+}
+
 export const hostAndPort: SettingKind<HostAndPort> = {
   schema: z.string().transform(orIssue(parseHostAndPort)),
   allowed: 'host:port, such as 127.0.0.1:8080 or [::1]:8080 (port 0: any free one)',

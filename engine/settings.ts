@@ -11,6 +11,7 @@ import {
   extensionHeaders,
   hepServer,
   hostAndPort,
+  hostList,
   hostName,
   hooksFile,
   hostNames,
@@ -453,6 +454,39 @@ export const settings = {
     '256',
     'Memory for HOOKS. A file that uses more is started anew.',
   ),
+  stirAuthorities: unset(
+    'STIR_AUTHORITIES',
+    text(1, 1_000),
+    'none beside those of the API',
+    'The PEM file of the authorities whose certificates may sign calls. SIGHUP reads it again.',
+  ),
+  stirMaxAgeSeconds: withDefault(
+    'STIR_MAX_AGE_SECONDS',
+    wholeNumber(1, 3_600, 's'),
+    '60',
+    'How far the time of a signature may be from now.',
+  ),
+  stirCertificateHosts: unset(
+    'STIR_CERTIFICATE_HOSTS',
+    hostList,
+    'all hosts of the internet',
+    'The hosts from which certificates of signers are fetched.',
+  ),
+  stirPrivateTargets: withDefault(
+    'STIR_PRIVATE_TARGETS',
+    oneOf('deny', 'allow'),
+    'deny',
+    'Whether certificates may come from loopback and private addresses, and by plain HTTP.',
+  ),
+  stirSigningUrl: unset(
+    'STIR_SIGNING_URL',
+    httpUrl,
+    'calls are signed by keys of the API',
+    'A signing service (ATIS-1000082). It must answer POST {url}/stir/v1/signing.',
+  ),
+  stirSigningToken: hidden(
+    unset('STIR_SIGNING_TOKEN', secret, '–', 'The bearer token for STIR_SIGNING_URL.'),
+  ),
   paymentWebhookSecret: hidden(
     unset(
       'PAYMENT_WEBHOOK_SECRET',
@@ -577,6 +611,7 @@ export const settingGroups: Readonly<Record<string, string>> = {
   probeIntervalMs: 'Probes',
   rtpengine: 'Media and recording',
   hooksFile: 'Hooks',
+  stirAuthorities: 'Signed calls',
   paymentWebhookSecret: 'Webhooks',
   secretKey: 'Secrets and the first user',
   callRecordRetentionDays: 'Retention and backups',

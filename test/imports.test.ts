@@ -107,6 +107,15 @@ const map: Readonly<Record<string, Rule>> = {
     folders: ['schema', 'engine/call/application'],
     packages: /^(node:|kysely$|lru-cache$)/,
   },
+  // Signs and verifies calls; call control asks it through `StirPort` alone.
+  'engine/stir': {
+    folders: [
+      'schema',
+      'engine/hooks/circuit-breaker.ts',
+      'engine/hooks/webhook/webhook-client.ts',
+    ],
+    packages: /^(node:|lru-cache$|kysely$|@peculiar\/x509$|reflect-metadata$)/,
+  },
   // drachtio-srf beside the product, on a SIP server of its own.
   'engine/hooks/application': {
     folders: ['schema', 'engine/call', ...sipServer('index.ts')],
@@ -199,6 +208,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'changes',
     'journal',
     'rules',
+    'stir',
     'instances',
     'migrations',
     'sqlite',

@@ -51,6 +51,11 @@ const limits = {
     most: 50,
     rows: 'routing_webhook',
   },
+  stir_keys: {
+    code: 'too_many_stir_keys',
+    most: 20,
+    rows: 'stir_key',
+  },
   extensions: {
     code: 'too_many_extensions',
     most: 20_000,
@@ -60,6 +65,11 @@ const limits = {
     code: 'too_many_customers',
     most: 20_000,
     rows: 'customer',
+  },
+  numbers: {
+    code: 'too_many_numbers',
+    most: 100_000,
+    rows: 'phone_number',
   },
   rate_plans: {
     code: 'too_many_rate_plans',

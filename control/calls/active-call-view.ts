@@ -94,6 +94,7 @@ export const priceView = (tariff: Tariff) => ({
   increment: tariff.incrementSeconds,
   rate_per_minute: moneyToDecimal(tariff.ratePerMinuteMicros),
   decimals: tariff.decimals,
+  rounding: tariff.rounding ?? 'up',
 })
 
 export type PriceView = ReturnType<typeof priceView>

@@ -9,6 +9,7 @@ import { repeatable } from '../auth/idempotency.ts'
 import { type ChangeOrder, change, recordChange, writeQuery } from '../changes/change.ts'
 import { planHangUp } from './hangup-plan.ts'
 import type { ActiveCall, TransferResult } from '../../schema/contracts/calls.ts'
+import { roundings } from '../../schema/contracts/tariff.ts'
 import { type Platform } from '../http/platform.ts'
 import { notFound, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -39,7 +40,8 @@ const price = z
     first_rate_per_minute: decimal,
     increment: count.describe('Seconds.'),
     rate_per_minute: decimal,
-    decimals: count.describe('To which the price is rounded up.'),
+    decimals: count.describe('To which the price is rounded.'),
+    rounding: z.enum(roundings),
   })
   .describe(
     'Connect fee, first increment, then each further increment begun. Null when the call ' +
@@ -182,6 +184,7 @@ const listActiveCallsRoute = (deps: CallDeps) =>
             increment: 1,
             rate_per_minute: '0.60',
             decimals: 4,
+            rounding: 'up',
           },
         },
       ]),

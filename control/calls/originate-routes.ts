@@ -74,9 +74,9 @@ export function originateRoutes({ store, engine }: Pick<Platform, 'store' | 'eng
   const start = async (c: Context<ControlEnv>, body: z.output<typeof originateBody>) => {
     const source = await sourceExtension(store, c.var.principal, body.source_extension, body.domain)
     const shown = body.caller_id_number
-    if (shown !== undefined && !(await mayShow(store, source.tenantId, shown)))
+    if (shown !== undefined && !(await mayShow({ store, engine }, source, shown)))
       throw badRequest('The body is invalid', [
-        { path: 'caller_id_number', message: 'is not a number of this tenant' },
+        { path: 'caller_id_number', message: 'is not a number that this extension may show' },
       ])
     const callUuid = startedOrThrow(
       await engine.originate({
@@ -172,7 +172,7 @@ export async function sourceExtension(
 ) {
   let query = store.db
     .selectFrom('extension')
-    .select(['tenant_id', 'domain'])
+    .select(['tenant_id', 'domain', 'customer_id'])
     .where('extension', '=', extension)
     .limit(2)
   if (principal.tenantId !== null) query = query.where('tenant_id', '=', principal.tenantId)
@@ -182,31 +182,32 @@ export async function sourceExtension(
   if (found === undefined) throw notFound('extension')
   if (another !== undefined)
     throw badReference('domain', 'is required: several domains have this extension')
-  return { tenantId: found.tenant_id, domain: found.domain, extension }
+  const { tenant_id: tenantId, customer_id: customerId } = found
+  return { tenantId, customerId, domain: found.domain, extension }
 }
 
 /**
- * The tenant's own numbers: its numbers, those of its customers, and its extensions. A leading `+`
- * is ignored.
+ * The numbers that a call may show: those of who pays for the extension, those of its tenant that
+ * no customer owns, and its extensions. An extension without a customer is the tenant's, and may
+ * show those of all its customers. A leading `+` is ignored.
  */
-async function mayShow(store: Store, tenantId: number, number: string): Promise<boolean> {
-  const digits = number.replace(/^\+/, '')
-  const forms = [digits, `+${digits}`]
-  const ofCustomers = store.db
-    .selectFrom('customer_number')
-    .innerJoin('customer', 'customer.id', 'customer_number.customer_id')
-    .select('customer_number.number')
-    .where('customer.tenant_id', '=', tenantId)
-    .where('customer_number.number', 'in', forms)
+async function mayShow(
+  { store, engine: { ownedNumbers } }: Pick<Platform, 'store' | 'engine'>,
+  owner: { readonly tenantId: number; readonly customerId: number | null },
+  number: string,
+): Promise<boolean> {
+  const row = ownedNumbers.find(number)
+  if (row !== undefined) {
+    if (ownedNumbers.isOwned(number, owner)) return true
+    const isShared = row.customerId === null || owner.customerId === null
+    return row.isActive && row.tenantId === owner.tenantId && isShared
+  }
   const extensions = store.db
     .selectFrom('extension')
     .select('extension')
-    .where('tenant_id', '=', tenantId)
+    .where('tenant_id', '=', owner.tenantId)
     .where('extension', '=', number)
-  const isUsed =
-    (await first(store, ofCustomers)) !== undefined ||
-    (await first(store, extensions)) !== undefined
-  return isUsed || ownsNumber(store, tenantId, number)
+  return (await first(store, extensions)) !== undefined || ownsNumber(store, owner.tenantId, number)
 }
 
 const WINDOW_MS = 60_000

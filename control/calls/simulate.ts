@@ -22,7 +22,15 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
-import { directions } from '../../schema/contracts/field-values.ts'
+import { attestations, directions } from '../../schema/contracts/field-values.ts'
+
+const presentedCaller = z.strictObject({
+  number: z.string().describe('Empty: the call is anonymous, or refused.'),
+  asserted: z.string().describe('The number that the network is told. Empty: none is known.'),
+  private: z.boolean(),
+  attestation: z.enum(['A', 'B', 'C']),
+  why: z.string().describe('Why this number.'),
+})
 
 const candidate = z.strictObject({
   kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain', 'application']),
@@ -36,7 +44,27 @@ const candidate = z.strictObject({
     .string()
     .nullable()
     .describe('Why nothing would be sent there, as a `denial_code`. Null: it is tried.'),
+  invite: z
+    .strictObject({ uri: z.string(), headers: z.record(z.string(), z.string()) })
+    .nullable()
+    .describe(
+      'The INVITE that it would get, after the header rules of its carrier; the SIP server adds ' +
+        'its own headers. Null: an extension, or the carrier of somebody else.',
+    ),
+  ruled_by: z
+    .array(z.int())
+    .describe('Numbers of the header rules that have changed it; the first one is 1.'),
   withheld_text: z.string().nullable().describe('The same in a sentence, with what to do.'),
+  presented: presentedCaller
+    .nullable()
+    .describe('What it would be shown of the caller. Null: no rules say anything.'),
+  signature: z
+    .enum([...attestations, 'unsigned'])
+    .nullable()
+    .describe(
+      'The attestation with which its INVITE is signed (`stir.sign` of the carrier). `unsigned`: ' +
+        'there is no key, or no number to sign. Null: no signature is wanted.',
+    ),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
     .nullable()
@@ -66,6 +94,13 @@ const simulationView = z
     from: z.string(),
     to: z.string().describe('After the number rules of the carrier that calls.'),
     direction: z.enum(directions),
+    verification: z
+      .literal('not_asked')
+      .nullable()
+      .describe(
+        '`not_asked`: Identity headers of a real call would be looked at; here nobody looks. ' +
+          'Null: nobody looks at those of this source.',
+      ),
     emergency: z.boolean().describe('It skips the wallet and all limits.'),
     source: z
       .strictObject({
@@ -119,6 +154,10 @@ const simulationView = z
           'probable one is shown. `call_id`: that of this Call-ID.',
       ),
     set_id: z.int().nullable().describe('The dispatcher set that was asked.'),
+    decided_by_number: z
+      .strictObject({ id: z.int(), number: z.string(), last_number: z.string().nullable() })
+      .nullable()
+      .describe('The row of `/numbers` that says where the call goes, or that it goes nowhere.'),
     hooks: z
       .array(
         z.strictObject({
@@ -346,23 +385,43 @@ async function viewOf(
     from: simulation.callerNumber,
     to: simulation.calledNumber,
     direction,
+    verification: simulation.verification,
     emergency: simulation.isEmergency,
     source: { kind: origin.kind, id: origin.id, name: origin.name },
     payment: await paymentView(simulation, at, principal, deps.store),
     order,
     set_id: setId,
+    decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
-    candidates: candidates.map(({ minuteMicros: _, share, ...candidate }, index) => ({
-      ...candidate,
-      withheld_text: storedDenialText(candidate.withheld, null),
-      share: Math.round(share * 1_000) / 1_000,
-      carrier_price_exact: decimalOrNull(costs[index]?.micros),
-      margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
-    })),
+    candidates: candidates.map(
+      ({ minuteMicros: _, share, presented, ruledBy, invite, ...candidate }, index) => ({
+        ...candidate,
+        presented: presentedView(presented),
+        invite: invite && { uri: invite.uri, headers: { ...invite.headers } },
+        ruled_by: [...ruledBy],
+        withheld_text: storedDenialText(candidate.withheld, null),
+        share: Math.round(share * 1_000) / 1_000,
+        carrier_price_exact: decimalOrNull(costs[index]?.micros),
+        margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
+      }),
+    ),
     passed_over: passedOver
       .filter((each) => tenantId === null || each.tenantId === tenantId)
       .map(({ kind, name, uri, why }) => ({ kind, name, uri, why })),
   }
+}
+
+/** Rows of others are not shown to a tenant. */
+function numberView(row: Simulation['decidedByNumber'], asker: number | null) {
+  if (row === null || (asker !== null && row.tenantId !== asker)) return null
+  const { id, first: number, last } = row
+  return { id, number, last_number: last === number ? null : last }
+}
+
+function presentedView(shown: Simulation['candidates'][number]['presented']) {
+  if (shown === null) return null
+  const { number, asserted, isPrivate, attestation, why } = shown
+  return { number, asserted, private: isPrivate, attestation, why }
 }
 
 export type SimulationView = Awaited<ReturnType<typeof simulateFor>>
@@ -488,6 +547,7 @@ const exampleSimulation = {
   from: '4930100',
   to: '4940200',
   direction: 'inbound',
+  verification: null,
   emergency: false,
   source: { kind: 'carrier', id: 1, name: 'trunk' },
   other_sources: [],
@@ -510,6 +570,7 @@ const exampleSimulation = {
   },
   order: 'turn',
   set_id: 1,
+  decided_by_number: null,
   hooks: [],
   candidates: [
     {
@@ -521,8 +582,15 @@ const exampleSimulation = {
       route: null,
       phones: null,
       withheld: null,
+      invite: {
+        uri: 'sip:4930100@10.0.0.11:5060;transport=udp',
+        headers: { From: '<sip:4930200@192.0.2.1:5060>', 'Max-Forwards': '69' },
+      },
+      ruled_by: [],
+      signature: null,
       share: 1,
       withheld_text: null,
+      presented: null,
       carrier_price_exact: null,
       margin_exact: null,
     },

@@ -19,7 +19,11 @@ export interface ChangeDeps extends Pick<
   readonly tenants: Pick<TenantScope, 'clear'>
   readonly settings: Pick<
     Platform['settings'],
-    'reservedNetworks' | 'ownPlaces' | 'hasMediaRelay' | 'allowsPrivateTargets'
+    | 'reservedNetworks'
+    | 'ownPlaces'
+    | 'hasMediaRelay'
+    | 'allowsPrivateTargets'
+    | 'allowsPrivateCertificates'
   >
 }
 

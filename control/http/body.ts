@@ -25,6 +25,7 @@ const MAX_DECK_BYTES = 33_554_432
 /** Paths with a limit of their own: a table of 100,000 rates has about 6 MiB. */
 const limits: ReadonlyMap<string, number> = new Map([
   ['/api/v1/rates/import', 16_777_216],
+  ['/api/v1/numbers/import', 16_777_216],
   ['/api/v1/auth/login', MAX_LOGIN_BYTES],
   ['/api/v1/auth/session', MAX_LOGIN_BYTES],
   ['/api/client/auth/login', MAX_LOGIN_BYTES],

@@ -22,6 +22,7 @@ export const tags = {
   Payments: 'Payment events, and alerts that need attention.',
   'Customer edge': 'Self-service for customers.',
   Proposals: 'Changes that agents propose and people decide on.',
+  'Signed calls': 'Keys and authorities of STIR/SHAKEN.',
   Webhooks: 'Call and billing events, sent to HTTP endpoints.',
   'Tools for AI agents': 'The MCP tools over plain HTTP.',
 } as const

@@ -68,6 +68,8 @@ interface ControlSettings {
   readonly hasMediaRelay: boolean
   /** Whether webhooks may go to private networks; absent: they may not. */
   readonly allowsPrivateTargets?: boolean
+  /** Whether certificates of STIR may come from private networks; absent: no. */
+  readonly allowsPrivateCertificates?: boolean
   /** CIDRs of proxies whose `X-Forwarded-For` and `Forwarded` are trusted. */
   readonly trustedProxies: readonly string[]
 }

@@ -79,7 +79,6 @@ export async function write<T>(store: Tables, work: () => Promise<T>): Promise<T
 
 /** Maps column names to the field names of the body. */
 const fieldNames: Readonly<Record<string, string>> = {
-  'customer_number.number': 'numbers',
   'tenant_domain.domain': 'domains',
   'tenant_number.prefix': 'numbers',
   'dispatcher_node.transport': 'host',
@@ -95,6 +94,7 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'inbound_route_name'": 'name',
   "index 'routing_webhook_tenant'": 'tenant',
   "index 'ai_agent_name'": 'name',
+  "index 'stir_key_name'": 'name',
   "index 'dispatcher_set_name'": 'endpoint_name',
 }
 

@@ -181,7 +181,7 @@ export class InstanceClient {
     if (this.#loggedAt.size >= MAX_SOCKETS) this.#loggedAt.clear()
     this.#loggedAt.set(name, now())
     const reason = error instanceof Error ? error.message : String(error)
-    log('warn', 'another node does not answer: its part is missing from responses', {
+    log('warn', 'another instance does not answer: its part is missing from responses', {
       node: name,
       url: apiUrl,
       reason,
@@ -195,7 +195,7 @@ const pooled = { keepAlive: true, maxSockets: MAX_SOCKETS, timeout: IDLE_MS, noD
 const streaming = { ...pooled, maxSockets: 80 }
 
 const stranger =
-  'the server there is not this node, has another SECRET_KEY, or its clock differs by more ' +
+  'the server there is not this instance, has another SECRET_KEY, or its clock differs by more ' +
   'than 30 s'
 
 async function wholeOf(incoming: IncomingMessage): Promise<Buffer> {

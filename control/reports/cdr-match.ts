@@ -1,6 +1,7 @@
 /** Filters of a report apart from its period: numbers, payer, carrier, node, cause or Call-ID. */
 import { type Expression, type ExpressionBuilder, type RawBuilder, sql, type SqlBool } from 'kysely'
-import type { z } from 'zod'
+import { z } from 'zod'
+import { attestations, verifications } from '../../schema/contracts/field-values.ts'
 import type { Database } from '../../schema/tables/database.ts'
 import { numberOrText } from '../../schema/rules/numbers.ts'
 import { likePattern, queryId } from '../http/envelope.ts'
@@ -26,6 +27,14 @@ export const matchQuery = {
     .regex(/^[A-Za-z][\w.-]*:/, 'must be name:value')
     .optional()
     .describe('A tag of a hook, as `name:value`, in any case.'),
+  verification: z
+    .enum(verifications)
+    .optional()
+    .describe('What Identity headers have proved of the caller.'),
+  attestation: z
+    .enum(attestations)
+    .optional()
+    .describe('How far a network vouches for the caller’s number.'),
   call_uuid: wanted
     .optional()
     .describe('Any text: nodes choose the uuid of calls that they report.'),
@@ -36,7 +45,7 @@ export type CdrMatch = z.output<z.ZodObject<typeof matchQuery>>
 /** Undefined when no filter is given. */
 export function matchOf(query: CdrMatch): CdrMatch | undefined {
   const { number, caller, called, customer_id, carrier, node, cause } = query
-  const { call_id, call_uuid, tag } = query
+  const { call_id, call_uuid, tag, verification, attestation } = query
   const match = {
     number,
     caller,
@@ -48,6 +57,8 @@ export function matchOf(query: CdrMatch): CdrMatch | undefined {
     call_id,
     call_uuid,
     tag,
+    verification,
+    attestation,
   }
   return Object.values(match).some((value) => value !== undefined) ? match : undefined
 }
@@ -57,7 +68,7 @@ export function matches(
   match: CdrMatch,
 ): Expression<SqlBool> {
   const { number, caller, called, customer_id, carrier, node, cause } = match
-  const { call_id, call_uuid, tag } = match
+  const { call_id, call_uuid, tag, verification, attestation } = match
   const conditions: Expression<SqlBool>[] = []
   if (number !== undefined) {
     const texts = spellings(number)
@@ -79,6 +90,8 @@ export function matches(
     )
   if (call_id !== undefined) conditions.push(eb('call_id', '=', call_id))
   if (tag !== undefined) conditions.push(withTag(sql.ref<string>('tags'), tag))
+  if (verification !== undefined) conditions.push(eb('verification', '=', verification))
+  if (attestation !== undefined) conditions.push(eb('attestation', '=', attestation))
   if (call_uuid !== undefined)
     conditions.push(eb('call_uuid', 'in', [call_uuid, call_uuid.toLowerCase()]))
   return eb.and(conditions)

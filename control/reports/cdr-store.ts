@@ -7,6 +7,7 @@ import type { Database } from '../../schema/tables/database.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
+import { carrierColumns, withoutOthersCost } from './carrier-cost-view.ts'
 import { type CdrMatch, matches } from './cdr-match.ts'
 import { hasOwnPrice, withoutPrice } from './own-prices.ts'
 import type { CdrTable, RefusalReason } from '../../schema/tables/calls.ts'
@@ -104,16 +105,30 @@ export const at = {
   denial_text: 33,
   instance: 34,
   tags: 35,
+  verification: 36,
+  verstat: 37,
+  attestation: 38,
+  carrier_cost_micros: 39,
+  carrier_prefix: 40,
+  carrier_currency: 41,
 } as const satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */
-export const recordingAt = 36
+export const recordingAt = 39
 
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
+const isCarrierColumn = (column: keyof Columns): boolean =>
+  carrierColumns.some((each) => each === column)
+
 /** The records as a tenant may see them. */
 const ownColumns = columns.map((column) => {
+  if (isCarrierColumn(column)) {
+    const shown = sql.ref(`cdr.${column}`)
+    const isOwn = sql`cdr.carrier_tenant_id = cdr.tenant_id`
+    return sql<string | null>`CASE WHEN ${isOwn} THEN ${shown} END`.as(column)
+  }
   if (column !== 'cost_micros' && column !== 'currency' && column !== 'denial_text') return column
   const shown = sql.ref(`cdr.${column}`)
   return sql<string | null>`CASE WHEN ${hasOwnPrice} THEN ${shown} END`.as(column)
@@ -301,7 +316,9 @@ function seenBy(
   { principal }: RecordReader,
   { has_own_price: isOwn, ...row }: CdrRow & { readonly has_own_price: number },
 ): CdrRow {
-  return principal.tenantId === null || isOwn === 1 ? row : withoutPrice(row)
+  if (principal.tenantId === null) return row
+  const own = withoutOthersCost(row)
+  return isOwn === 1 ? own : withoutPrice(own)
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
+import { carrierCostView } from './carrier-cost-view.ts'
 import { at, type CdrValues, recordingAt } from './cdr-store.ts'
 import type { CdrView } from './cdr-view.ts'
 
@@ -29,6 +30,8 @@ export class CdrText {
   readonly #sums = new Memory((micros: number | null) =>
     micros === null ? ',' : `${moneyToNumber(micros)},${moneyToDecimal(micros)}`,
   )
+  /** Cost and margin of calls by a carrier: JSON, and cells. */
+  readonly #bought = new Memory((key: string) => boughtTexts(key))
   readonly #times = new SecondTexts(timeToText)
 
   /** Slugs of tenants by id. */
@@ -60,7 +63,11 @@ export class CdrText {
       `,"unauthorized_by_ocs":${flag(row[at.is_unauthorized_by_ocs])}` +
       `,"mos_source":${this.#word(row[at.mos_source])},"media_quality":${row[at.media_quality]}` +
       `,"recording":${row[recordingAt]},"recording_error":${this.#word(row[at.recording_error])}` +
-      `,"denial_text":${this.#denialText(row)},"tags":${row[at.tags]}}`
+      `,"denial_text":${this.#denialText(row)},"tags":${row[at.tags]}` +
+      `,"verification":${this.#word(row[at.verification])}` +
+      `,"verstat":${this.#word(row[at.verstat])}` +
+      `,"attestation":${this.#word(row[at.attestation])}` +
+      `${this.#boughtOf(row).json}}`
     )
   }
 
@@ -84,7 +91,24 @@ export class CdrText {
       `,${this.#cell(row[at.instance])},${row[at.mos_source] ?? ''}` +
       `,${csvCell(row[at.media_quality] ?? '')},${csvCell(row[recordingAt] ?? '')}` +
       `,${row[at.recording_error] ?? ''}` +
-      `,${csvCell(row[at.tags] ?? '')},${csvCell(this.#attempts(row[at.attempts]))}\r\n`
+      `,${csvCell(row[at.tags] ?? '')}` +
+      `,${row[at.verification] ?? ''},${row[at.verstat] ?? ''},${row[at.attestation] ?? ''}` +
+      `${this.#boughtOf(row).csv}` +
+      `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
+    )
+  }
+
+  #boughtOf(row: CdrValues): BoughtTexts {
+    const bought = row[at.carrier_cost_micros]
+    if (bought === null) return notBought
+    return this.#bought.of(
+      JSON.stringify([
+        row[at.cost_micros],
+        row[at.currency],
+        bought,
+        row[at.carrier_currency],
+        row[at.carrier_prefix],
+      ]),
     )
   }
 
@@ -132,6 +156,39 @@ export class CdrText {
   }
 }
 
+interface BoughtTexts {
+  readonly json: string
+  readonly csv: string
+}
+
+/** @param key the JSON of cost, currency, carrier's cost, its currency and its prefix. */
+function boughtTexts(key: string): BoughtTexts {
+  const [cost, currency, bought, boughtIn, prefix] = JSON.parse(key) as BoughtKey
+  const view = carrierCostView({
+    cost_micros: cost,
+    currency,
+    carrier_cost_micros: bought,
+    carrier_currency: boughtIn,
+    carrier_prefix: prefix,
+  })
+  return {
+    json: `,${JSON.stringify(view).slice(1, -1)}`,
+    csv: Object.values(view)
+      .map((value) => `,${value ?? ''}`)
+      .join(''),
+  }
+}
+
+type BoughtKey = readonly [
+  cost: number | null,
+  currency: string | null,
+  bought: number | null,
+  boughtIn: string | null,
+  prefix: string | null,
+]
+
+const notBought = boughtTexts('[null,null,null,null,null]')
+
 const STARTED = ',"startedAt":'
 const ENDED = ',"endedAt":'
 
@@ -173,6 +230,15 @@ const columns = [
   'recording',
   'recording_error',
   'tags',
+  'verification',
+  'verstat',
+  'attestation',
+  'carrier_cost',
+  'carrier_cost_exact',
+  'carrier_currency',
+  'carrier_prefix',
+  'margin',
+  'margin_exact',
   'attempts',
 ] as const satisfies readonly (keyof CdrView)[]
 
@@ -183,7 +249,7 @@ export const csvHeader = `${columns.join(',')}\r\n`
  * names. Some spreadsheets take a semicolon as the end of a cell, and full-width characters as
  * ASCII.
  */
-function csvCell(value: string): string {
+export function csvCell(value: string): string {
   if (plain.test(value)) return value
   const text = hasFormula.test(value) ? value.replace(formulas, "$1'") : value
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

@@ -1,8 +1,9 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
-import type { CallTags } from '../../schema/contracts/call-record.ts'
+import type { CallTags, PresentedCaller } from '../../schema/contracts/call-record.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MediaQuality } from '../../schema/records/stored-record.ts'
+import { carrierCostView } from './carrier-cost-view.ts'
 import type { CdrRow, RecordingView } from './cdr-store.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
@@ -47,6 +48,10 @@ export function viewOf(row: CdrRow) {
     recording_error: row.recording_error,
     denial_text: storedDenialText(row.denial_code, row.denial_text),
     tags: row.tags === null ? null : (JSON.parse(row.tags) as CallTags),
+    verification: row.verification,
+    verstat: row.verstat,
+    attestation: row.attestation,
+    ...carrierCostView(row),
   }
 }
 
@@ -58,14 +63,27 @@ interface StoredAttempt {
   readonly reason: string
   readonly startedAt: number
   readonly endedAt: number
+  readonly presented?: PresentedCaller
+}
+
+interface AttemptView {
+  readonly destination: string
+  readonly status: number
+  readonly reason: string
+  readonly presented?: PresentedCaller | undefined
+  readonly start_stamp: string
+  readonly end_stamp: string
 }
 
 /** Only `insertCallRecord` writes them. */
 const attemptsOf = (json: string) =>
-  (JSON.parse(json) as StoredAttempt[]).map((attempt) => ({
-    destination: attempt.destination,
-    status: attempt.status,
-    reason: attempt.reason,
-    start_stamp: timeToText(attempt.startedAt),
-    end_stamp: timeToText(attempt.endedAt),
-  }))
+  (JSON.parse(json) as StoredAttempt[]).map(
+    ({ destination, status, reason, presented, startedAt, endedAt }): AttemptView => ({
+      destination,
+      status,
+      reason,
+      ...(presented && { presented }),
+      start_stamp: timeToText(startedAt),
+      end_stamp: timeToText(endedAt),
+    }),
+  )

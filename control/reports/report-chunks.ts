@@ -16,6 +16,7 @@ import {
 } from './cdr-store.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
 import type { CallSources } from './call-filters.ts'
+import { margins, type MarginRequest } from './margins.ts'
 import { rollUp, type RollUpRequest } from './roll-up.ts'
 import { search, type SearchRequest } from './search.ts'
 import type { SummaryRequest } from './summarize.ts'
@@ -33,6 +34,7 @@ export interface ReportRequest {
 /** Answered with one JSON text. */
 type SumsRequest =
   | { readonly format: 'summary'; readonly summary: SummaryRequest }
+  | { readonly format: 'margins'; readonly margins: MarginRequest }
   | { readonly format: 'search'; readonly search: SearchRequest }
   | { readonly format: 'unusual'; readonly unusual: UnusualRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
@@ -72,6 +74,7 @@ export async function* reportChunks(
 ): AsyncGenerator<Bytes, void, undefined> {
   const { store } = sources
   if (request.format === 'summary') return yield* whole(summaryOf(sources, request.summary))
+  if (request.format === 'margins') return yield* whole(margins(sources, request.margins))
   if (request.format === 'search') return yield* whole(search(sources, request.search))
   if (request.format === 'unusual') return yield* whole(unusualCalls(sources, request.unusual))
   if (request.format === 'roll-up') return yield* whole(rollUp(sources, request.rollUp))

@@ -9,11 +9,14 @@ import { Hono } from 'hono'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import {
+  attestations,
   dispositions,
   directions,
   hangupParties,
   mosSources,
   recordingErrors,
+  verifications,
+  verstats,
 } from '../../schema/contracts/field-values.ts'
 import { requires } from '../auth/requires.ts'
 import type { Platform } from '../http/platform.ts'
@@ -24,6 +27,7 @@ import { ok, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { queryTime } from '../http/fields.ts'
 import { askSummary, refuseForNow, summaryQuery, summary } from './summary.ts'
+import { allMargins, askMargins, marginCsv, marginQuery, marginReport } from './margins.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
 import { bare, data, either, text } from '../http/operation.ts'
@@ -44,6 +48,15 @@ const attempt = z.strictObject({
   destination: z.string(),
   status: z.int(),
   reason: z.string(),
+  presented: z
+    .strictObject({
+      number: z.string().describe('Empty: the call was anonymous.'),
+      asserted: z.string().describe('The number that the network was told.'),
+      attestation: z.enum(['A', 'B', 'C']),
+      why: z.string().describe('Why this number.'),
+    })
+    .optional()
+    .describe('What it was shown of the caller. Absent: no rules said anything.'),
   start_stamp: moment,
   end_stamp: moment,
 })
@@ -86,6 +99,25 @@ const recordingError = z
       'nothing, or no codec that can be decoded, or the file could not be written for a week. ' +
       'Null when it has one, was not to be recorded, or is still being written.',
   )
+
+const carrierCostFields = {
+  carrier_cost: z
+    .number()
+    .nullable()
+    .describe(
+      'What the carrier that has answered takes, by its rate plan. Null when no carrier has, ' +
+        'when its plan has no price for the number, and for credentials of a tenant that does ' +
+        'not own the carrier.',
+    ),
+  carrier_cost_exact: decimal.nullable(),
+  carrier_currency: z.string().nullable(),
+  carrier_prefix: z.string().nullable().describe('Prefix in the plan of the carrier.'),
+  margin: z
+    .number()
+    .nullable()
+    .describe('Cost less carrier cost. Null when one is not known, or the currencies differ.'),
+  margin_exact: decimal.nullable(),
+}
 
 const callRecord: z.ZodType<CdrView> = z
   .strictObject({
@@ -138,6 +170,19 @@ const callRecord: z.ZodType<CdrView> = z
     recording_error: recordingError.nullable(),
     denial_text: denialTextField,
     tags: tagsField,
+    verification: z
+      .enum(verifications)
+      .nullable()
+      .describe('What Identity headers have proved of the caller. Null: nobody has looked.'),
+    verstat: z.enum(verstats).nullable().describe('The same as 3GPP TS 24.229 writes it.'),
+    attestation: z
+      .enum(attestations)
+      .nullable()
+      .describe(
+        'How far the network of a verified caller vouches for the number; of a call that we ' +
+          'have signed, how far we do.',
+      ),
+    ...carrierCostFields,
   })
   .meta({ id: 'CallRecord' })
 
@@ -199,6 +244,15 @@ const exampleRecord = {
   recording_error: null,
   denial_text: null,
   tags: { crm: '42' },
+  verification: 'passed',
+  verstat: 'TN-Validation-Passed',
+  attestation: 'A',
+  carrier_cost: null,
+  carrier_cost_exact: null,
+  carrier_currency: null,
+  carrier_prefix: null,
+  margin: null,
+  margin_exact: null,
 }
 
 const directionSums = z
@@ -253,6 +307,7 @@ type ReportRoutesDeps = Pick<Platform, 'store' | 'now'> & WithReports
 export function reportRoutes(deps: ReportRoutesDeps) {
   return new Hono<ControlEnv>()
     .route('/', summarizeCallsRoute(deps))
+    .route('/', listMarginsRoute(deps))
     .route('/', listCarrierSumsRoute(deps))
     .route('/', listCallRecordsRoute(deps))
 }
@@ -284,6 +339,55 @@ const summarizeCallsRoute = ({ store, now, reports }: ReportRoutesDeps) =>
       const { start_date: from, end_date: before, ...asked } = c.req.valid('query')
       const scope = requestScope(c.var.principal, now)
       return ok(c, await askSummary({ ...asked, from, before }, { store, reports }, scope))
+    },
+  )
+
+const exampleMargin = {
+  calls: 12,
+  billsec: 640,
+  losses: 9,
+  currency: 'USD',
+  revenue: '0.53',
+  carrier_currency: 'USD',
+  carrier_cost: '0.71',
+  margin: '-0.18',
+  margin_percent: -34,
+}
+
+const listMarginsRoute = ({ store, reports, now }: ReportRoutesDeps) =>
+  new Hono<ControlEnv>().get(
+    '/reports/margins',
+    describeRoute({
+      id: 'listMargins',
+      tag: 'Calls',
+      summary:
+        'Get what calls were sold for, less what carriers took, by customer, carrier, ' +
+        'destination or day, of 100 days at most; the greatest losses first',
+      answer: either(
+        data(marginReport, {
+          start: exampleTime,
+          end: '2026-01-02T00:00:00.000Z',
+          complete: true,
+          cursor: null,
+          totals: [exampleMargin],
+          groups: [{ group: 'north', name: null, ...exampleMargin }],
+        }),
+        text('text/csv', 'group,name,calls\r\n'),
+      ),
+      refusals: [503],
+    }),
+    requires('cdrs:read'),
+    validate('query', marginQuery),
+    async (c) => {
+      const { start_date: from, end_date: before, format, ...asked } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, now)
+      const query = { ...asked, from, before }
+      if (format === 'json') return ok(c, await askMargins(query, { store, reports }, scope))
+      const report = await askMargins(allMargins(query), { store, reports }, scope)
+      return c.body(marginCsv(report), 200, {
+        'Content-Type': 'text/csv; charset=utf-8',
+        'Content-Disposition': 'attachment; filename="margins.csv"',
+      })
     },
   )
 

@@ -16,6 +16,7 @@ import {
   type RollUpRequest,
 } from './roll-up.ts'
 import { openSums, type CallSources } from './call-filters.ts'
+import { marginReport, type MarginReport, type MarginRequest } from './margins.ts'
 import type { SearchResult, SearchRequest } from './search.ts'
 import { summary, type Summary } from './summary.ts'
 import type { SummaryRequest } from './summarize.ts'
@@ -117,6 +118,12 @@ export class Reports {
   async summarize(request: SummaryRequest): Promise<Summary | undefined> {
     const pieces = this.#openFor(request.tenantId, { format: 'summary', summary: request })
     return pieces && summary.parse(JSON.parse(await textOf(pieces)))
+  }
+
+  /** Undefined when too many reports are open. */
+  async margins(request: MarginRequest): Promise<MarginReport | undefined> {
+    const pieces = this.#openFor(request.tenantId, { format: 'margins', margins: request })
+    return pieces && marginReport.parse(JSON.parse(await textOf(pieces)))
   }
 
   /** Undefined when too many reports are open. */

@@ -28,6 +28,14 @@ import {
   startOfDay,
 } from './call-filters.ts'
 import { markedCurrency } from './own-prices.ts'
+import {
+  addMargins,
+  createMarginPart,
+  groupMargins,
+  marginColumns,
+  marginColumnsOf,
+  marginColumnTypes,
+} from './margin-sums.ts'
 import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
 
 export interface RollUpRequest {
@@ -112,6 +120,7 @@ async function* addSlice(
     const isBounded = await isCrowded(sums)
     if (isBounded) await run(sums, boundGroups)
     await run(sums, isBounded ? addFolded : addGroups)
+    await run(sums, addMargins)
     if (!inFile) {
       await keepGaps(sums, known, slice, now)
       if (slice.changeIds.length > 0)
@@ -211,7 +220,13 @@ const keys: Readonly<Record<string, RawBuilder<unknown>>> = {
 }
 const keyColumns = ['day', 'tenant_id', 'customer_id']
 const memberColumns = Object.keys(keys).slice(keyColumns.length)
-const sliceColumns = [...keyColumns, ...memberColumns, 'currency', ...figureColumns]
+const sliceColumns = [
+  ...keyColumns,
+  ...memberColumns,
+  'currency',
+  ...figureColumns,
+  ...marginColumns,
+]
 
 /** A change of a cost, or 0; the record; the columns of `call_slice`. */
 type Row = readonly [changeId: number, id: number, ...values: SqlValue[]]
@@ -267,6 +282,7 @@ const columnsOf = (figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
   ...Object.entries(keys).map(([name, key]) => key.as(name)),
   markedCurrency(currency).as('currency'),
   ...figureColumns.map((figure) => sql.raw(figures[figure]).as(figure)),
+  ...marginColumnsOf(figures === ofRecord),
 ]
 
 /** Whether the sums have the record with this id. */
@@ -291,13 +307,15 @@ async function copy({ statements, db }: CallSources['sums'], rows: readonly Row[
 const createTables = [
   `CREATE TEMPORARY TABLE call_slice AS
     SELECT ${keyColumns.join(', ')}, ${memberColumns.map((name) => `member AS ${name}`).join(', ')},
-      currency, ${figureColumns.join(', ')}
+      currency, ${figureColumns.join(', ')}, ${marginColumnTypes}
     FROM call_sum WHERE 1 = 0`,
   'CREATE TEMPORARY TABLE call_part AS SELECT * FROM call_sum WHERE 1 = 0',
+  createMarginPart,
 ]
 async function dropTables(sums: CallSources['sums']): Promise<void> {
   await run(sums, 'DROP TABLE IF EXISTS call_slice')
   await run(sums, 'DROP TABLE IF EXISTS call_part')
+  await run(sums, 'DROP TABLE IF EXISTS margin_part')
 }
 
 const groupColumns = ['day', 'dimension', 'customer_id', 'tenant_id', 'member', 'currency']
@@ -339,6 +357,7 @@ const groupings = [
     { customer: 'customer_id', member: 'rate_prefix' },
     `call_slice WHERE customer_id <> ${NONE}`,
   ),
+  ...groupMargins,
 ]
 
 const scopeColumns = groupColumns.slice(0, 4).join(', ')
@@ -471,7 +490,7 @@ async function uuidOf(store: CallSources['store'], id: number): Promise<string |
 /** Totals of another database are deleted first. */
 async function beginIfEmpty({ store, sums }: CallSources, known: Watermark): Promise<Watermark> {
   if (known.upTo > 0) return known
-  for (const table of ['call_sum', 'call_sum_gap', 'call_sum_state'] as const)
+  for (const table of ['call_sum', 'margin_sum', 'call_sum_gap', 'call_sum_state'] as const)
     await execute(sums, sums.db.deleteFrom(table))
   const newest = store.db
     .selectFrom('cdr')
@@ -503,7 +522,8 @@ async function keepWatermark(
 /** Totals have personal data, so they are deleted with their records. */
 async function forgetOld({ sums }: CallSources, { retainedFrom }: RollUpRequest): Promise<void> {
   if (retainedFrom === undefined) return
-  await execute(sums, sums.db.deleteFrom('call_sum').where('day', '<', startOfDay(retainedFrom)))
+  for (const table of ['call_sum', 'margin_sum'] as const)
+    await execute(sums, sums.db.deleteFrom(table).where('day', '<', startOfDay(retainedFrom)))
 }
 
 /** About as many records and changes as the sums lack. */

@@ -7,6 +7,7 @@ import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { hostPort } from '../../schema/sip/index.ts'
 import { timeToText, toFlag } from '../../schema/columns.ts'
+import { verifyPolicies, type VerifyPolicy } from '../../schema/contracts/field-values.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { gatewayClaim } from '../../schema/rules/ownership.ts'
 import { isAmbiguous } from '../../schema/rules/gateways.ts'
@@ -32,7 +33,9 @@ import {
   refuseForeignAddresses,
 } from './gateway-reach.ts'
 import { refuseOtherPayer } from './braked.ts'
+import { callerIdentity, refuseForeignCaller } from './caller-fields.ts'
 import { carrierMedia, mediaFields, stripHeaders } from './media-fields.ts'
+import { headerRules } from './header-rule-field.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './dispatcher-sets.ts'
 import { badReference } from './references.ts'
@@ -97,7 +100,7 @@ const numberRules = z.array(numberRule).max(maxNumberRules).default([])
 
 const shownRules = z.array(z.strictObject({ match: z.string(), replace: z.string() }))
 
-const callerIdModes = z.enum(['pass', 'fixed', 'pai'])
+const callerIdModes = z.enum(['pass', 'fixed', 'pai', 'policy'])
 
 const callerId = z
   .strictObject({
@@ -234,6 +237,7 @@ const fields = field.table({
       example: { mode: 'pass', value: null },
     },
   ),
+  caller_identity: callerIdentity,
   number_rules: field.of(
     {
       body: z.strictObject({ in: numberRules, out: numberRules }),
@@ -245,6 +249,33 @@ const fields = field.table({
   ...mediaFields,
   media: carrierMedia,
   strip_headers: { ...stripHeaders, example: ['Diversion'] },
+  header_rules: headerRules,
+  stir: field.of(
+    {
+      body: z.strictObject({
+        sign: z.boolean().default(false).describe('Calls to it are signed (STIR/SHAKEN).'),
+        verify: z
+          .enum(verifyPolicies)
+          .default('off')
+          .describe(
+            'The Identity headers of its calls: `mark` writes what they prove into the record, ' +
+              '`refuse` also refuses calls whose caller is not proved.',
+          ),
+      }),
+      view: z.strictObject({ sign: z.boolean(), verify: z.enum(verifyPolicies) }),
+    },
+    {
+      stored: () => ({
+        read: (row) => ({ sign: row['stir_sign'] === 1, verify: row['stir_verify'] }),
+        write: (value) => {
+          const { sign, verify } = value as { sign: boolean; verify: VerifyPolicy }
+          return { stir_sign: toFlag(sign), stir_verify: verify }
+        },
+      }),
+      default: { sign: false, verify: 'off' },
+      example: { sign: true, verify: 'mark' },
+    },
+  ),
   preset: field.written(preset, { isOnlyAtCreation: true }),
   max_calls: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 100 }),
   max_cps: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 10 }),
@@ -334,6 +365,7 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
     if (columns['customer_id'] !== null && carrier.payer === 'from_number')
       throw badReference('payer', 'is "from_number", but the carrier has a customer')
     await refuseWithoutCredentials(writing)
+    await refuseForeignCaller(store, scope, carrier, before)
     await refuseOtherCurrency(writing)
     const claimed = { ...carrier, auth: carrier.auth.type }
     const claims = carrier.gateways.map((gateway) => gatewayClaim(gateway, claimed))

@@ -20,6 +20,8 @@ import { currency, money as amount, numberOrUserName } from '../http/fields.ts'
 import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
+import { callerIdentity, ownNumber, refuseForeignCaller } from './caller-fields.ts'
+import { putNumbers, releaseNumbers } from './customer-numbers.ts'
 import { badReference } from './references.ts'
 import {
   type Definition,
@@ -28,7 +30,7 @@ import {
   type ViewOf,
   type Writing,
 } from './resource.ts'
-import { putChildren, rowWith } from './table-rows.ts'
+import { rowWith } from './table-rows.ts'
 import { refuseForeignNumbers } from './tenancy.ts'
 
 /** Whether a wallet needs money: it is below its threshold, or its next call would be refused. */
@@ -89,10 +91,18 @@ const fields = field.table(
     is_active: field.of(field.yesOrNo, { default: true }),
     rate_plan: field.refersTo('rate_plan', { example: 'retail' }),
     rate_plan_id: field.idOf({ example: 1 }),
-    numbers: field.of(
-      { body: z.array(numberOrUserName).max(1_000), view: z.array(z.string()) },
-      { default: [], example: ['4930100'] },
+    numbers: field.required(
+      { body: z.array(numberOrUserName).max(1_000).nullish(), view: z.array(z.string()) },
+      {
+        about: 'Its single numbers of `/numbers`. Absent: they stay as they are; null: none.',
+        example: ['4930100'],
+      },
     ),
+    default_number: field.optional(ownNumber, {
+      about: 'The number that its calls show outside, unless another one is said.',
+      example: '+4930100',
+    }),
+    caller_identity: callerIdentity,
     credit_limit: field.of(field.amount, {
       column: 'credit_limit_micros',
       default: 0,
@@ -149,8 +159,6 @@ type CustomerBody = z.output<typeof customerBody>
 type CustomerWriting = Writing<typeof customerBody, typeof fields.view>
 export type CustomerView = ViewOf<typeof fields.view>
 
-const numbers = { table: 'customer_number', parent: 'customer_id', keys: ['number'] } as const
-
 export const customers: Definition<typeof customerBody, typeof fields.view> = {
   noun: 'Customer',
   table: 'customer',
@@ -158,13 +166,21 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   scope: 'customers',
   fields,
   hasOwnRoutes: true,
-  children: { numbers: { ...numbers, order: 'number', view: (row: Row) => row['number'] } },
+  children: {
+    numbers: {
+      table: 'customer_number',
+      parent: 'customer_id',
+      order: 'number',
+      view: (row: Row) => row['number'],
+    },
+  },
   joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
   selected: sql`coalesce(wallet.currency, 'USD') AS currency,
     ${exactSum('wallet.balance_micros')} AS balance_text, ${refusedMicros} AS refused_micros`,
   search: ['customer.name', 'customer.email'],
   order: ['customer.name'],
   limits: ['customers'],
+  childLimits: ['numbers'],
   store: (deps) => new CustomerStore(customers, deps),
   async check(writing) {
     const { body, before, scope, columns, deps } = writing
@@ -177,16 +193,22 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
       const counted = { column: 'id', value: before.id } as const
       if (planId !== before.rate_plan_id || (money ?? before.currency) !== before.currency)
         await refuseUncounted(deps.store, counted, 'caps', scope)
-      if (before.numbers.some((number) => !body.numbers.includes(number)))
+      const kept = numbersIn(body, before.numbers)
+      if (before.numbers.some((number) => !kept.includes(number)))
         await refuseUncounted(deps.store, counted, 'all', scope)
     }
     return passwordColumn(writing)
   },
   async written(id, writing) {
-    const { body, before, scope, deps } = writing
+    const { body, before, scope, tenantId, deps } = writing
     const { store, ledger } = deps
-    await refuseForeignNumbers(store, scope, body.numbers, before?.numbers ?? [])
-    await putNumbers(store, id, body.numbers)
+    const own = before?.numbers ?? []
+    const given = numbersIn(body, own)
+    await refuseForeignNumbers(store, scope, given, own)
+    await refuseForeignCaller(store, scope, body, before, [
+      ['default_number', body.default_number, before?.default_number],
+    ])
+    await putNumbers(store, { customerId: id, tenantId, now: scope.now }, given)
     const money = await currencyOf(writing)
     if (before === undefined) {
       const wallet = { customer_id: id, currency: money ?? 'USD', updated_at: scope.now }
@@ -205,10 +227,13 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     )
       throw new ApiError(409, 'in_use', 'The customer has a history: deactivate it instead')
     await refuseBraked(store, 'customer', id, scope)
+    await releaseNumbers(store, id, scope.now)
     await execute(store, store.db.deleteFrom('wallet').where('customer_id', '=', id))
   },
-  async follow({ ocs }, { id }) {
+  async follow({ ocs, engine }, { id }) {
     await ocs?.reloadCustomers({ of: 'customer', ids: [id] })
+    await engine.reloadNumbers({ of: 'customer', ids: [id] })
+    await engine.reloadCallerPolicies([id])
   },
   beyond: worthMoney,
   described: {
@@ -217,6 +242,10 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     patch: { max_concurrent_calls: 20 },
   },
 }
+
+/** Absent numbers stay; null are none. */
+const numbersIn = ({ numbers }: CustomerBody, own: readonly string[]): readonly string[] =>
+  numbers === undefined ? own : (numbers ?? [])
 
 class CustomerStore extends ResourceStore<typeof customerBody, typeof fields.view> {
   protected override matching({ is_balance_low: isLow }: Row) {
@@ -284,25 +313,6 @@ async function currencyOf({ body, columns, deps }: CustomerWriting): Promise<str
 function passwordColumn({ body: { password }, secretHash }: CustomerWriting): Row {
   const hash = secretHash ?? (typeof password === 'string' ? hashPasswordNow(password) : password)
   return hash === undefined ? {} : { password_hash: hash }
-}
-
-async function putNumbers(store: Store, id: number, given: readonly string[]): Promise<void> {
-  // A `+` makes no difference: the payer must not depend on it.
-  const digits = given.map((number) => number.replace(/^\+/, ''))
-  const others = store.db
-    .selectFrom('customer_number')
-    .select('number')
-    .where('number', 'in', [...digits, ...digits.map((number) => `+${number}`)])
-    .where('customer_id', '<>', id)
-  const taken = await first(store, others)
-  if (taken !== undefined) {
-    const index = digits.indexOf(taken.number.replace(/^\+/, ''))
-    throw new ApiError(409, 'duplicate', 'Another customer has this number', {
-      details: [{ path: `numbers.${index}`, message: 'is already taken' }],
-    })
-  }
-  const wanted = [...new Set(given)].map((number) => ({ number }))
-  await putChildren(store, numbers, id, wanted)
 }
 
 async function changeCurrency(store: Store, id: number, money: string): Promise<void> {

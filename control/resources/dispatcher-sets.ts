@@ -29,6 +29,7 @@ import {
   type WrittenDestination,
 } from './gateway-reach.ts'
 import * as field from '../http/field-table.ts'
+import { callerIdentity, refuseForeignCaller } from './caller-fields.ts'
 import { mediaFields } from './media-fields.ts'
 import { tenantOf } from './references.ts'
 import {
@@ -231,6 +232,7 @@ const fields = field.table(
         'SIP URI at which a supervisor joins a call. Must contain {call_uuid}; may contain ' +
         '{mode}, {side} and {node}.',
     }),
+    caller_identity: callerIdentity,
     ...mediaFields,
     created_at: field.createdAt,
     updated_at: field.updatedAt,
@@ -313,6 +315,7 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
       await refuseTakenName(store, set.endpoint_name, before?.id, scope)
     await refuseGateways(store, destinationsOf(set), tenantId, scope)
     await refuseForeign(set.nodes, tenantId, scope, deps)
+    await refuseForeignCaller(store, scope, set, before)
     const present = before === undefined ? [] : urisOf(before)
     const fresh = urisOf(set).filter(
       ({ path, uri }) => !present.some((each) => each.path === path && each.uri === uri),

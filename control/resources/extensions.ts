@@ -14,6 +14,7 @@ import { moment } from '../http/view-fields.ts'
 import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseOtherPayer } from './braked.ts'
+import { callerIdentity, ownNumber, refuseForeignCaller } from './caller-fields.ts'
 import { mediaFields } from './media-fields.ts'
 import { badReference, tenantOf } from './references.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
@@ -71,6 +72,11 @@ const fields = field.table(
     }),
     customer: field.refersTo('customer', { about: 'The customer that pays for its calls.' }),
     customer_id: field.idOf(),
+    caller_number: field.optional(ownNumber, {
+      about: 'The number that its calls show outside.',
+      example: '+4930100',
+    }),
+    caller_identity: callerIdentity,
     ...mediaFields,
     created_at: field.createdAt,
     updated_at: field.updatedAt,
@@ -155,6 +161,9 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
     if (before === undefined && password == null) throw badReference('password', 'is required')
     const home = await homeOf(store, extension, scope)
     await refuseTakenNumber(store, 'ai_agent', number, tenantId)
+    await refuseForeignCaller(store, scope, extension, before, [
+      ['caller_number', extension.caller_number, before?.caller_number],
+    ])
     // The secrets contain number and domain.
     if (before !== undefined && isRenamed(before, number, home)) {
       if (password == null)

@@ -23,7 +23,7 @@ interface ShownField {
 
 export const generalScreens = (): readonly GeneralScreen[] =>
   Object.values<AnyDefinition>(nouns).flatMap(({ noun, path, scope, fields, general }) => {
-    if (general === undefined) return []
+    if (general === undefined || general.hasOwnScreen === true) return []
     const { words: one, many } = wordsFor(noun)
     return [{ ...general, one, many, path, scope, columns: shownFields(fields.view) }]
   })

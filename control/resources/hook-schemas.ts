@@ -3,6 +3,7 @@
  * `schema/contracts/hooks.ts`. The engine checks answers more closely.
  */
 import { z } from 'zod'
+import { attestations, verifications } from '../../schema/contracts/field-values.ts'
 import type { HookCall, InviteDecision } from '../../schema/contracts/hooks.ts'
 
 const idOrName = z.union([z.int().min(1), z.string().min(1).max(100)])
@@ -75,6 +76,14 @@ const hookCall = z
     customer: party.exactOptional(),
     carrier: party.exactOptional(),
     tenantId: z.int().nullable(),
+    verification: z
+      .enum(verifications)
+      .exactOptional()
+      .describe('What the Identity headers have proved. Absent: the carrier is not verified.'),
+    attestation: z
+      .enum(attestations)
+      .exactOptional()
+      .describe('How far the network of the caller vouches for its number, as is proved.'),
     headers: z.record(z.string(), z.string()),
   })
   .meta({ id: 'HookCall' }) satisfies z.ZodType<HookCall>

@@ -13,7 +13,8 @@ import {
 import { type NamedPlan, planFinder } from './rate-plan-reference.ts'
 
 /** Plain data: it is sent to the thread. */
-export interface ImportWork {
+export interface RateWork {
+  readonly kind: 'rates'
   /** The bytes as they arrived. */
   readonly table: Uint8Array
   /** Plan of the lines that name none. */
@@ -22,7 +23,8 @@ export interface ImportWork {
   readonly scope: RequestScope
 }
 
-export interface ImportOutcome {
+export interface RateOutcome {
+  readonly kind: 'rates'
   readonly report: ImportReport
   readonly changed: ChangedRates
 }
@@ -30,10 +32,10 @@ export interface ImportOutcome {
 /** Throws an `ApiError` for a table that cannot be imported. */
 export async function importRates(
   store: Tables,
-  { table, plan, order, scope }: ImportWork,
-): Promise<ImportOutcome> {
+  { table, plan, order, scope }: RateWork,
+): Promise<RateOutcome> {
   const planOf = planFinder(store, plan, scope)
   const rates = await readRates(table, planOf, order.allowsDefault, nextTurn)
   const report = await storeRates(store, rates, order, scope)
-  return { report, changed: changedBy(rates, order) }
+  return { kind: 'rates', report, changed: changedBy(rates, order) }
 }

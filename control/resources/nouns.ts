@@ -5,10 +5,13 @@ import { customers } from './customers.ts'
 import { dispatcherSets } from './dispatcher-sets.ts'
 import { extensions } from './extensions.ts'
 import { inboundRoutes } from './inbound-routes.ts'
+import { numbers } from './numbers.ts'
 import { outboundRoutes } from './outbound-routes.ts'
 import { ratePlans } from './rate-plans.ts'
 import { rates } from './rates.ts'
 import { routingWebhooks } from './routing-webhooks.ts'
+import { stirAuthorities } from './stir-authorities.ts'
+import { stirKeys } from './stir-keys.ts'
 import { tenants } from './tenants.ts'
 
 /** The nouns by their names in a seed file, each after those to which it may refer. */
@@ -23,5 +26,8 @@ export const nouns = {
   extensions,
   ai_agents: aiAgents,
   inbound_routes: inboundRoutes,
+  numbers,
   routing_webhooks: routingWebhooks,
+  stir_keys: stirKeys,
+  stir_authorities: stirAuthorities,
 }

@@ -1,5 +1,6 @@
 /**
- * The thread that imports rates, with a connection of its own that is open as long as an import.
+ * The thread that imports tables of rates and numbers, and decks of carriers, with a connection of
+ * its own that is open as long as an import.
  * Calls go on: they are in the journal, and are stored when the import has ended.
  */
 import { setPriority } from 'node:os'
@@ -18,6 +19,7 @@ import {
   type ErrorStatus,
   storageUnavailable,
 } from '../http/api-error.ts'
+import { type ImportOutcome, importTable, type ImportWork } from './import-table.ts'
 import {
   type DeckOutcome,
   type DeckProgress,
@@ -25,12 +27,11 @@ import {
   type UndoWork,
   workOnDeck,
 } from './decks/deck-work.ts'
-import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
 
 export type ImportDatabase = { readonly path: string } | { readonly url: string }
 
 export type ThreadWork =
-  | { readonly of: 'rates'; readonly work: ImportWork }
+  | { readonly of: 'table'; readonly work: ImportWork }
   | { readonly of: 'deck'; readonly work: DeckWork | UndoWork }
 
 export type ThreadReply =
@@ -64,8 +65,8 @@ const reply = (message: ThreadReply): void => parentPort?.postMessage(message, [
 parentPort?.on('message', (work: ThreadWork) => void run(work).then(reply))
 
 const perform = (store: Tables, each: ThreadWork): Promise<ImportOutcome | DeckOutcome> =>
-  each.of === 'rates'
-    ? importRates(store, each.work)
+  each.of === 'table'
+    ? importTable(store, each.work)
     : workOnDeck(store, each.work, (progress) => reply({ kind: 'progress', progress }))
 
 async function run(work: ThreadWork): Promise<ThreadReply> {

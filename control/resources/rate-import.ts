@@ -5,13 +5,12 @@ import type { RequestScope } from '../auth/tenants.ts'
 import { refuseUncounted } from './braked.ts'
 import { fromFlag, moneyToDecimal } from '../../schema/columns.ts'
 import { type Tables, execute, first } from '../../schema/sql/query.ts'
-import { ApiError, type RequestProblem } from '../http/api-error.ts'
+import type { RequestProblem } from '../http/api-error.ts'
 import { problemsOf } from '../http/validate.ts'
-import { quoted } from '../http/clean-text.ts'
-import { write } from '../http/rows.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import { ratesToPut, type NewRate } from './bulk-rates.ts'
-import { CsvProblem, type CsvRecord, csvRecords } from './csv-records.ts'
+import type { CsvRecord } from './csv-records.ts'
+import { flagIn, readLines, triedOut } from './csv-table.ts'
 import { refuseDatedPrices } from './dated-prices.ts'
 import { rateBody, rateColumns, rateProblem, type RateRow } from './rates.ts'
 import { timeOrNull } from '../http/view-fields.ts'
@@ -45,11 +44,6 @@ export interface ImportReport {
 export type PlanOf = (name: string | undefined) => Promise<number | RequestProblem>
 
 const maxRates = 250_000
-const maxReportedProblems = 100
-/** Then the rest of the table is not read. */
-const maxWrongLines = 10_000
-/** A description has 200. */
-const maxCellLength = 400
 
 /**
  * Parses and checks every line. Throws 400 with the first hundred problems, each with its line.
@@ -57,65 +51,21 @@ const maxCellLength = 400
  * @param allowsDefault a line may have an empty prefix, and so price every number.
  * @param pause gives other work a turn.
  */
-export async function readRates(
+export const readRates = (
   table: Uint8Array,
   planOf: PlanOf,
   allowsDefault: boolean,
   pause: () => Promise<unknown>,
-): Promise<readonly NewRate[]> {
-  const rates: NewRate[] = []
-  const problems: RequestProblem[] = []
-  let reader: LineReader | undefined
-  let wrongLines = 0
-  const wrong = (found: readonly RequestProblem[]): void => {
-    wrongLines += 1
-    problems.push(...found.slice(0, maxReportedProblems - problems.length))
-  }
-  try {
-    for await (const record of csvRecords(table, pause)) {
-      if (reader === undefined) {
-        reader = new LineReader(headerOf(record), planOf, allowsDefault)
-        continue
-      }
-      const rate = await reader.read(record)
-      if (Array.isArray(rate)) wrong(rate)
-      else rates.push(rate)
-      if (rates.length + wrongLines > maxRates)
-        throw badTable(`The table has more than ${maxRates} lines`)
-      if (wrongLines > maxWrongLines)
-        throw badTable(`More than ${maxWrongLines} lines are not valid`, problems)
-    }
-  } catch (error) {
-    if (!(error instanceof CsvProblem)) throw error
-    if (error.line === undefined) throw badTable(error.message)
-    wrong([{ path: `lines.${error.line}`, message: error.message }])
-  }
-  if (wrongLines > 0)
-    throw badTable(
-      wrongLines === 1 ? '1 line is not valid' : `${wrongLines} lines are not valid`,
-      problems,
-    )
-  if (rates.length === 0) throw badTable('The table has no lines')
-  return rates
-}
-
-function headerOf({ line, cells }: CsvRecord): readonly string[] {
-  const path = `lines.${line}`
-  const names = cells.map((cell) => cell.toLowerCase())
-  const known = new Set<string>()
-  const problems: RequestProblem[] = []
-  for (const name of names) {
-    if (problems.length === maxReportedProblems) break
-    if (!knownColumns.has(name))
-      problems.push({ path, message: `the column ${quoted(name)} is not known` })
-    else if (known.has(name)) problems.push({ path, message: `the column ${name} appears twice` })
-    known.add(name)
-  }
-  for (const name of ['prefix', 'rate_per_minute'])
-    if (!known.has(name)) problems.push({ path, message: `the column ${name} is missing` })
-  if (problems.length > 0) throw badTable('The header of the table is not valid', problems)
-  return names
-}
+): Promise<readonly NewRate[]> =>
+  readLines<NewRate>(
+    table,
+    { known: knownColumns, needed: ['prefix', 'rate_per_minute'], most: maxRates },
+    (header) => {
+      const reader = new LineReader(header, planOf, allowsDefault)
+      return (record) => reader.read(record)
+    },
+    pause,
+  )
 
 type RateColumns = ReturnType<typeof rateColumns>
 
@@ -146,11 +96,6 @@ class LineReader {
 
   async read({ line, cells }: CsvRecord): Promise<NewRate | RequestProblem[]> {
     const path = `lines.${line}`
-    const { length } = this.#header
-    if (cells.length !== length)
-      return [{ path, message: `has ${cells.length} cells, the header has ${length}` }]
-    if (cells.some((cell) => cell.length > maxCellLength))
-      return [{ path, message: `has a cell of more than ${maxCellLength} characters` }]
     const columns = this.#columns(cells, path)
     if (Array.isArray(columns)) return columns
     if (columns.prefix === '' && !this.#allowsDefault)
@@ -213,29 +158,17 @@ function warningsOf(rates: readonly NewRate[]): Pick<ImportReport, 'warnings'> {
 
 const isOwn = (name: string | undefined): boolean => ownColumns.some((own) => own === name)
 
-const flags: Readonly<Record<string, boolean>> = {
-  true: true,
-  yes: true,
-  '1': true,
-  false: false,
-  no: false,
-  '0': false,
-}
-
 /** The cells as fields of a JSON body; an empty cell is an absent field. */
 function bodyOf(named: Readonly<Record<string, string>>): Record<string, unknown> {
   const body: Record<string, unknown> = {}
   for (const [name, cell] of Object.entries(named)) {
     if (name === 'rate_plan' || (cell === '' && name !== 'prefix')) continue
     if (name.endsWith('increment')) body[name] = /^\d{1,6}$/.test(cell) ? Number(cell) : cell
-    else if (name === 'blocked') body[name] = flags[cell.toLowerCase()] ?? cell
+    else if (name === 'blocked') body[name] = flagIn(cell)
     else body[name] = cell
   }
   return body
 }
-
-const badTable = (message: string, details?: readonly RequestProblem[]): ApiError =>
-  new ApiError(400, 'validation_failed', message, details === undefined ? {} : { details })
 
 export interface ImportOrder {
   readonly mode: 'merge' | 'replace'
@@ -243,16 +176,6 @@ export interface ImportOrder {
   readonly isDryRun: boolean
   /** A line may have an empty prefix, and so price every number. */
   readonly allowsDefault: boolean
-}
-
-/** Thrown to roll a dry run back. */
-class DryRun extends Error {
-  readonly report: ImportReport
-
-  constructor(report: ImportReport) {
-    super('dry run')
-    this.report = report
-  }
 }
 
 /**
@@ -282,15 +205,7 @@ export async function storeRates(
       const updated = rates.length - created
       return { imported: rates.length, created, updated, removed, ...warnings }
     })
-  const work = write(store, async () => {
-    const report = await counted()
-    if (isDryRun) throw new DryRun(report)
-    return report
-  })
-  return work.catch((error: unknown) => {
-    if (error instanceof DryRun) return error.report
-    throw error
-  })
+  return triedOut(store, isDryRun, counted)
 }
 
 /** Rates that memory has to read again. */
@@ -341,10 +256,3 @@ export const rateCells = (row: RateRow): readonly (string | number | null)[] => 
   timeOrNull(row.effective_from_at),
   timeOrNull(row.effective_to_at),
 ]
-
-/** One line, without its line end. */
-export const csvLine = (cells: readonly (string | number | null)[]): string =>
-  cells.map((cell) => csvCell(cell === null ? '' : String(cell))).join(',')
-
-const csvCell = (text: string): string =>
-  /[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text

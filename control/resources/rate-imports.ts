@@ -1,5 +1,5 @@
 /**
- * Imports tables of rates and decks of carriers, one at a time, in the thread of
+ * Imports tables of rates and numbers, and decks of carriers, one at a time, in the thread of
  * `rate-import-worker.ts`, where the program has one: reading and writing a hundred thousand lines
  * takes seconds, in which no call would be answered. An in-memory database and a program that runs
  * from its sources import here, with a turn of the event loop after each part that is read.
@@ -12,6 +12,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { MaybeLocal, Store } from '../../schema/storage/store.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'
 import { FairTurns } from '../http/fair-turns.ts'
+import { type ImportOutcome, importTable, type ImportWork } from './import-table.ts'
 import {
   type DeckOutcome,
   type DeckProgress,
@@ -19,7 +20,6 @@ import {
   type UndoWork,
   workOnDeck,
 } from './decks/deck-work.ts'
-import { importRates, type ImportOutcome, type ImportWork } from './import-rates.ts'
 import type { ImportDatabase, ThreadReply, ThreadWork } from './rate-import-worker.ts'
 
 export interface RateImportsDeps {
@@ -74,7 +74,7 @@ export function openRateImports(deps: RateImportsDeps): RateImports {
     run: (work) =>
       inTurn(
         work.scope.tenantId,
-        () => thread?.run<ImportOutcome>({ of: 'rates', work }, tell) ?? importRates(store, work),
+        () => thread?.run<ImportOutcome>({ of: 'table', work }, tell) ?? importTable(store, work),
       ),
     onDeck: (work) =>
       inTurn(

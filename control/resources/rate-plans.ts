@@ -1,5 +1,6 @@
 /** Rate plans: lists of prices in one currency (SPECIFICATION.md §13.1). */
 import { z } from 'zod'
+import { roundings } from '../../schema/contracts/tariff.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { ApiError } from '../http/api-error.ts'
 import { currency } from '../http/fields.ts'
@@ -21,7 +22,19 @@ const fields = field.table(
     ),
     decimals: field.of(field.integer(0, 6), {
       default: 4,
-      about: 'Prices are rounded up to these decimals.',
+      about: 'Prices are rounded to these decimals.',
+    }),
+    rounding: field.of(field.oneOf(roundings), {
+      default: 'up',
+      about:
+        'How the exact price of a call becomes one of these decimals. `half_up`: a half of ' +
+        'the last decimal or more goes up.',
+    }),
+    priced_by: field.of(field.oneOf(['number', 'rn']), {
+      default: 'number',
+      about:
+        'Price of a call to a ported number: `number`, that of the dialled number; `rn`, that of ' +
+        'the routing number (RFC 4694) that the INVITE has.',
     }),
     deck_mapping: field.optional(
       { body: deckMappingDocument, view: deckMappingDocument, stored: json },
@@ -48,8 +61,8 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   async check({ body: plan, before, scope, deps: { store } }) {
     if (before === undefined) return undefined
     if (before.currency !== plan.currency) await refuseIfUsed(store, before.id)
-    // Fewer decimals make a price of another one.
-    if (before.decimals !== plan.decimals)
+    // Fewer decimals, or another rounding, make a price of another one.
+    if (before.decimals !== plan.decimals || before.rounding !== plan.rounding)
       await refuseUncounted(store, { column: 'rate_plan_id', value: before.id }, 'caps', scope)
   },
   async follow({ ocs }, { id }) {

@@ -4,6 +4,7 @@ import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
+import { roundings } from '../../schema/contracts/tariff.ts'
 import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -15,7 +16,9 @@ import { phoneNumber, queryTime } from '../http/fields.ts'
 import { deckRoutes } from './decks/deck-routes.ts'
 import { followRates } from './follow-rates.ts'
 import { resourceRoutes } from './resource-routes.ts'
-import { csvLine, rateCells, rateCsvColumns } from './rate-import.ts'
+import { csvLine } from './csv-table.ts'
+import { rateCells, rateCsvColumns } from './rate-import.ts'
+import type { RateOutcome, RateWork } from './import-rates.ts'
 import type { RateImports } from './rate-imports.ts'
 import { planFor } from './rate-plan-reference.ts'
 import { requestScope } from '../auth/tenants.ts'
@@ -47,6 +50,7 @@ export const priceView = z
     charged_seconds: count,
     parts: z.array(z.strictObject({ part: z.string(), seconds: count, amount_exact: decimal })),
     decimals: z.int(),
+    rounding: z.enum(roundings),
     cost: amount.nullable(),
     cost_exact: decimal.nullable(),
   })
@@ -74,6 +78,7 @@ export const examplePrice = {
     { part: 'further_increments', seconds: 0, amount_exact: '0.00' },
   ],
   decimals: 4,
+  rounding: 'up',
   cost: 0.6,
   cost_exact: '0.60',
 }
@@ -210,7 +215,8 @@ function importRatesRoute(deps: RateDeps) {
       const { mode, dry_run, allow_default, ...plan } = c.req.valid('query')
       refuseOtherType(c)
       const isDryRun = dry_run === 'true'
-      const { report, changed } = await rateImports.run({
+      const { report, changed } = await importedRates(rateImports, {
+        kind: 'rates',
         table: await readBody(c),
         plan,
         order: { mode, isDryRun, allowsDefault: allow_default === 'true' },
@@ -224,8 +230,13 @@ function importRatesRoute(deps: RateDeps) {
   )
 }
 
-/** 415: another type. */
-function refuseOtherType(c: Context<ControlEnv>): void {
+async function importedRates(imports: RateImports, work: RateWork): Promise<RateOutcome> {
+  const outcome = await imports.run(work)
+  if (outcome.kind === 'rates') return outcome
+  throw new Error('an import of rates has imported something else')
+}
+
+export function refuseOtherType(c: Context<ControlEnv>): void {
   const type = (c.req.header('content-type') ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
   if (!['text/csv', 'application/csv', 'text/plain'].includes(type))
     throw new ApiError(415, 'unsupported_media_type', 'The body must be text/csv')
@@ -274,6 +285,7 @@ export function explanation({ rate, costMicros, parts }: Quote, seconds: number)
       amount_exact: moneyToDecimal(amountMicros),
     })),
     decimals: tariff.decimals,
+    rounding: tariff.rounding ?? 'up',
     cost: isBlocked ? null : moneyToNumber(costMicros),
     cost_exact: isBlocked ? null : moneyToDecimal(costMicros),
   }

@@ -1,6 +1,5 @@
 /** Resolves references between resources by id or by name, in REST bodies and in seed files. */
 import { type RequestScope } from '../auth/tenants.ts'
-import type { Store } from '../../schema/storage/store.ts'
 import { type Tables, all, first } from '../../schema/sql/query.ts'
 import { didYouMean } from '../../schema/rules/names.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
@@ -145,7 +144,7 @@ const isForeign = (tenantId: number | null, owner: Owner): boolean =>
 
 /** Returns the tenant of a body's row: the writer's own, or the one that a global writer names. */
 export async function tenantOf(
-  store: Store,
+  store: Tables,
   named: unknown,
   scope: RequestScope,
 ): Promise<number | null> {

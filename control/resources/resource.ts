@@ -13,7 +13,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { type LimitedKind, writeWithinLimits } from '../auth/tenant-limits.ts'
-import type { ScopedResource } from '../auth/scopes.ts'
+import type { Scope, ScopedResource } from '../auth/scopes.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
@@ -56,6 +56,8 @@ export interface ResourceDeps {
   readonly hasMediaRelay: boolean
   /** Whether webhooks may go to private networks. */
   readonly allowsPrivateTargets: boolean
+  /** Whether certificates may come from private networks, and by plain HTTP. */
+  readonly allowsPrivateCertificates: boolean
   /** Makes secrets; absent: bodies have to name them. */
   readonly randomBytes?: ((size: number) => Buffer) | undefined
   /** The only way to a balance; only customers need it. */
@@ -181,6 +183,12 @@ export interface NounWords {
   readonly removal: string
   /** The group of the menu in which the screen stands. */
   readonly group: 'Calls' | 'Routing' | 'Billing' | 'Access' | 'Platform'
+  /** Its tools require these beside its own scope: all that `beyond` may ask for. */
+  readonly scopes?: readonly Scope[]
+  /** Its tools beside the one that lists: the list of all tools is short. Absent: all three. */
+  readonly tools?: readonly ('add' | 'change' | 'remove')[]
+  /** Its screen is written by hand. */
+  readonly hasOwnScreen?: true
 }
 
 /** Any noun. */
@@ -549,6 +557,7 @@ const noDeps = {
   reserved: nothingReserved,
   hasMediaRelay: false,
   allowsPrivateTargets: false,
+  allowsPrivateCertificates: false,
   reservedOf: () => 0n,
   isUnresolvable: () => false,
   tenantsChanged: () => undefined,
@@ -571,6 +580,7 @@ export const resourceDeps = ({
   reserved: reservedBy(settings),
   hasMediaRelay: settings.hasMediaRelay,
   allowsPrivateTargets: settings.allowsPrivateTargets === true,
+  allowsPrivateCertificates: settings.allowsPrivateCertificates === true,
   randomBytes,
   ledger: ocs?.ledger,
   reservedOf: (id) => ocs?.balanceOf(id)?.reservedMicros ?? 0n,

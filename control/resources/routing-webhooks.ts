@@ -224,13 +224,16 @@ function refuseOtherOwner(
 
 /** Who may have calls sent elsewhere, and told to a receiver, needs the scopes for both. */
 function decidesCalls({ before, after }: WrittenRow<RoutingWebhookView>): readonly BeyondScope[] {
-  if (before !== undefined && before?.url === after.url && before.enabled === after.enabled)
-    return []
+  const field = before === undefined ? 'url' : decisive.find((name) => before[name] !== after[name])
+  if (field === undefined) return []
   return [
-    { field: 'url', scopes: ['routes:write'] },
-    { field: 'url', scopes: ['cdrs:read'] },
+    { field, scopes: ['routes:write'] },
+    { field, scopes: ['cdrs:read'] },
   ]
 }
+
+/** Whoever changes one of these has other calls decided, or by somebody else. */
+const decisive = ['url', 'enabled', 'tenant', 'carrier_id', 'set_id'] as const
 
 const placeOf = (row: number, column: 'secret' | 'previous_secret') =>
   ({ table: 'routing_webhook', column, row }) as const

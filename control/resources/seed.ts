@@ -65,6 +65,7 @@ export interface SeedPorts {
   readonly hasMediaRelay: boolean
   /** Whether webhooks may go to private networks. */
   readonly allowsPrivateTargets?: boolean
+  readonly allowsPrivateCertificates?: boolean
   /** The addresses of this installation. */
   readonly ownPlaces: OwnNetwork
   /** Resolves names, for a bounded time; absent: names are not resolved. */
@@ -299,9 +300,11 @@ function lineOf(element: string, { path, message }: RequestProblem): string {
 const seedShape = z.strictObject(bySection(() => z.array(z.unknown()).default([])))
 
 function writersOf({ ownPlaces: own, ...ports }: SeedPorts): Writers {
-  const { store, ledger, hasMediaRelay, allowsPrivateTargets = false } = ports
+  const { store, ledger, hasMediaRelay } = ports
+  const { allowsPrivateTargets = false, allowsPrivateCertificates = false } = ports
+  const allowed = { allowsPrivateTargets, allowsPrivateCertificates }
   const reserved = { networks: [], own }
-  const deps = { store, ledger, hasMediaRelay, allowsPrivateTargets, reserved }
+  const deps = { store, ledger, hasMediaRelay, ...allowed, reserved }
   return bySection((section) => storeOf<z.ZodObject, z.ZodObject>(nouns[section], deps))
 }
 

@@ -43,12 +43,34 @@ export class WebhookOutbox implements EventSink {
   }
 
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
-    await this.#write(
-      events.flatMap((event) => {
-        const endpointIds = this.#endpointsOf(event)
-        return endpointIds.length === 0 ? [] : [{ row: this.#rowOf(event), endpointIds }]
-      }),
-    )
+    await this.#write(events.flatMap((event) => this.#addressed(event)))
+  }
+
+  /** Endpoints that are told more than others get an event of their own. */
+  #addressed(event: OutgoingEvent): readonly AddressedEvent[] {
+    const { confidential } = event
+    const all = this.#endpointsOf(event)
+    const { type, data } = event
+    if (confidential === undefined) return this.#rowFor(all, { type, data })
+    const isTold = new Set(this.#endpointsOf({ type, tenantId: confidential.tenantId }))
+    const more = { type, data: { ...data, ...confidential.data } }
+    return [
+      ...this.#rowFor(
+        all.filter((id) => isTold.has(id)),
+        more,
+      ),
+      ...this.#rowFor(
+        all.filter((id) => !isTold.has(id)),
+        { type, data },
+      ),
+    ]
+  }
+
+  #rowFor(
+    endpointIds: readonly number[],
+    event: Pick<OutgoingEvent, 'type' | 'data'>,
+  ): readonly AddressedEvent[] {
+    return endpointIds.length === 0 ? [] : [{ row: this.#rowOf(event), endpointIds }]
   }
 
   /** Writes it for this endpoint, whatever its subscription. Returns the event's id. */

@@ -2,6 +2,7 @@
 import type { Attempt, CallRecord } from '../../schema/contracts/call-record.ts'
 import type { ActiveCall, CallState, CallTransfer, Unserved } from '../../schema/contracts/calls.ts'
 import type { Charging, SavedEntry } from '../../schema/contracts/charging.ts'
+import { silentAtApplication } from './application/silent-runs.ts'
 import {
   forgetCall,
   beginCall,
@@ -434,6 +435,9 @@ export class ActiveCalls {
     if (this.#calls.size === 0) return
     const isUnstorable = this.unserved === 'storage_unavailable'
     if (isUnstorable && this.unstored.size === this.#calls.size) return this.#emptied()
+    // Without it they go on, or are refused.
+    for (const legId of silentAtApplication(this.#calls.values(), this.#deps.now()))
+      this.#dispatch({ type: 'applicationLost', legId })
     this.#deps.deadlines.at(this.#deps.now() + DRAIN_POLL_MS, () => this.#pollDrain())
   }
 

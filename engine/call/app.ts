@@ -41,6 +41,10 @@ import { type ReportedRefusal, RefusedInviteRecords } from './inbound/refused-in
 import { extensionAt, retryAfter, routeCall } from './inbound/route.ts'
 import { fault } from './cdr/end-reason.ts'
 import { askInvite } from './hooks/ask-invite.ts'
+import { verifyCaller } from './stir/ask-verifier.ts'
+import { CallSigner } from './stir/call-signer.ts'
+import { CallerVerifier } from './stir/caller-verifier.ts'
+import { noStir } from './stir/no-stir.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import { spy } from './monitoring/spy.ts'
 import { Messages, type MessageTotals } from './phones/message.ts'
@@ -100,6 +104,8 @@ export interface CallControl {
   applicationEnded(run: number): void
   /** The SIP server has refused an INVITE by itself. */
   inviteRefused(invite: ReportedRefusal): void
+  /** Signed and verified calls. */
+  telemetry(): Readonly<Record<string, number>>
   /** Between phones, outside calls; since the start. */
   readonly messages: MessageTotals
 }
@@ -114,11 +120,15 @@ export function startCallControl(deps: CallControlDeps): CallControl {
     return auth && credentialsOf({ auth })
   }
   const hooks = deps.hooks && new CallHooks(deps.hooks, deps)
-  const ofRunner = { filter, requests, hooks, credentialsOf: credentialsOfCarrier }
+  const { stir = noStir } = deps
+  const signer = new CallSigner({ ...deps, stir })
+  const verifier = new CallerVerifier({ ...deps, stir })
+  const ofRunner = { filter, requests, hooks, signer, credentialsOf: credentialsOfCarrier }
   const runner = new CallRunner({ ...deps, ...ofRunner })
   const calls: CallDeps = {
     ...deps,
     hooks,
+    verifier,
     dispatch: (event) => runner.dispatch(event),
     receive: (legId, request, isOtherInstance) => runner.receive(legId, request, isOtherInstance),
   }
@@ -164,6 +174,7 @@ export function startCallControl(deps: CallControlDeps): CallControl {
       runner.dispatch({ type: 'mediaLost', callUuid, lastPacketAt }),
     inviteRefused: (invite) => refusedInvites.take(invite),
     messages: messages.totals,
+    telemetry: () => ({ ...verifier.telemetry(), ...signer.telemetry() }),
   }
 }
 
@@ -332,7 +343,8 @@ function takeOfApplication(
   const run = deps.applications?.runAt(request.sourceAddress, request.sourcePort)
   const madeIn = callUuid === undefined ? undefined : (deps.calls.call(callUuid) ?? 'ended')
   const origin = applicationOrigin(madeIn)
-  const invite = applicationInvite(readInvite(request, deps.newUuid(), origin, deps.routing), deps)
+  const read = readInvite(request, deps.newUuid(), origin, deps.routing)
+  const invite = applicationInvite(read, request.uri, madeIn, deps)
   const start = { ...startOf(invite, 'application', deps.now()), applicationRun: run }
   return begin(request, invite, start, { way: 'application' }, deps)
 }
@@ -376,8 +388,9 @@ const strangerText = ({
 }
 
 /**
- * Asks a hook about a call that would not be refused anyway. One with Replaces calls no number, and
- * the application's own calls are the doing of the same file.
+ * Verifies the caller of a carrier's call, and asks a hook about a call; neither, if the call would
+ * be refused anyway. One with Replaces calls no number, and the application's own calls are the
+ * doing of the same file: no hook is asked.
  */
 async function admitInvite(
   request: ReceivedRequest,
@@ -391,14 +404,21 @@ async function admitInvite(
   const received = { headers, hasUsableContact: (headers['contact'] ?? '') !== '', stranger }
   const isAsked =
     way === 'invite' && deps.hooks?.asksInvite(invite) === true && headers['replaces'] === undefined
-  if (!isAsked) return connect(way, received, call, invite, deps)
+  const isVerified = way === 'invite' && deps.verifier.isAsked(invite)
+  if (!isAsked && !isVerified) return connect(way, received, call, invite, deps)
   // Its number may be changed: what it is, is checked afterwards.
   const early = { ...invite, irregular: undefined, isEmergency: false }
   const refusal = rejectionFor(received, early, deps)
   if (refusal) return refuse(call, refusal, deps)
-  const asked = await askInvite(call, invite, { kind: 'request', address, port }, deps)
+  const verifying = isVerified ? verifyCaller(request, call, invite, deps) : undefined
+  const verified = verifying instanceof Promise ? await verifying : verifying
+  if (verified?.kind === 'ended') return refuse(call, verified.end, deps)
+  const proved = verified?.invite ?? invite
+  const asked = isAsked
+    ? await askInvite(call, proved, { kind: 'request', address, port }, deps)
+    : undefined
   if (asked?.kind === 'ended') return refuse(call, asked.end, deps)
-  return connect(way, received, call, asked?.invite ?? invite, deps)
+  return connect(way, received, call, asked?.invite ?? proved, deps)
 }
 
 async function connect(

@@ -6,7 +6,7 @@ import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Quality, SavedEntry } from '../../schema/contracts/charging.ts'
 import type { CallPorts } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
-import type { HolderRun, LiveCall } from './call-machine/state.ts'
+import type { HolderRun, LiveCall, Note } from './call-machine/state.ts'
 import { handle } from './call-machine/machine.ts'
 import type {
   CallCommand,
@@ -16,17 +16,27 @@ import type {
   Timer,
   Timing,
 } from './call-machine/protocol.ts'
+import { senderOf } from '../../schema/rules/gateways.ts'
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, fault } from './cdr/end-reason.ts'
 import type { CallHooks } from './hooks/call-hooks.ts'
-import { inviteFor, withheld, withheldByVersion } from './dialing/outgoing-invite.ts'
+import {
+  type DialFacts,
+  inviteFor,
+  withheld,
+  withheldByVersion,
+} from './dialing/outgoing-invite.ts'
+import type { IncomingInvite } from './inbound/incoming-invite.ts'
 import type { LimitedDestination } from './inbound/route.ts'
+import { refusedIdentity } from './identity/caller-identities.ts'
+import type { IdentityDecision } from './identity/decide.ts'
 import type { LegGate, Legs } from './legs.ts'
-import type { Headers, LegCommand, LegEventData } from './signalling.ts'
+import type { Headers, InviteToSend, LegCommand, LegEventData } from './signalling.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import { LegSignalling } from './user-agent/leg-signalling.ts'
 import { type ReceivedRequest } from './user-agent/received-request.ts'
-import type { Routing } from '../routing/routing.ts'
+import type { CallSigner, SignedInvite } from './stir/call-signer.ts'
+import type { GatewayCandidate, Routing } from '../routing/routing.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { CallTimers } from './call-timers.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
@@ -60,11 +70,13 @@ export interface CallRunnerDeps
     CallWatchers,
     Pick<
       CallPorts,
-      'client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind' | 'now' | 'log'
+      | ('client' | 'calls' | 'charging' | 'deadlines' | 'gatewayBehind')
+      | ('identities' | 'now' | 'log')
     > {
   readonly filter: HeaderFilter
+  readonly signer: Pick<CallSigner, 'sign'>
   readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
-  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall'>
+  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'boughtPrice'>
   readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
   readonly requests: (request: CallRequest) => void
@@ -90,6 +102,8 @@ export class CallRunner {
   readonly #events: MachineEvent[] = []
   /** Calls that the journal knows, and that are not over. */
   readonly #inJournal = new Set<string>()
+  /** Legs whose INVITE waits for its signature. */
+  readonly #signing = new Set<string>()
   /** Calls whose record is being stored. */
   readonly #storing = new Set<string>()
   #isRunning = false
@@ -130,10 +144,14 @@ export class CallRunner {
   }
 
   #timeUp(timer: Timer): void {
-    // An INVITE that was not sent cannot be answered: the relay is slow, not the destination.
-    if (timer.kind === 'attempt' && this.#signalling.isHeld?.(timer.legId) === true)
+    // An INVITE that was not sent cannot be answered: the relay, or the signing service, is slow.
+    if (timer.kind === 'attempt' && this.#isHeld(timer.legId))
       return this.#timers.start(timer, this.#deps.now() + HELD_POLL_MS)
     return this.dispatch({ type: 'timer', timer })
+  }
+
+  #isHeld(legId: string): boolean {
+    return this.#signing.has(legId) || this.#signalling.isHeld?.(legId) === true
   }
 
   /** Continues the calls of the last run. To be called before the first packet. */
@@ -237,10 +255,16 @@ export class CallRunner {
       this.#events.push({ type: 'stop', callUuid: failed, end: fault })
   }
 
+  /** Asked about what the operator's application answers. */
+  readonly #leadsToGateway = (uri: string): boolean =>
+    this.#deps.gatewayBehind(uri, senderOf(null)) !== undefined
+
   #inputs(): MachineInputs {
     const { now, filter, hooks } = this.#deps
-    const inputs = { now: now(), server: this.#server, filter, timing: this.#deps }
-    return hooks?.asksAttempts === true ? { ...inputs, asksAttempts: true } : inputs
+    const asksAttempts = hooks?.asksAttempts === true
+    const leadsToGateway = this.#leadsToGateway
+    const server = this.#server
+    return { now: now(), server, filter, timing: this.#deps, asksAttempts, leadsToGateway }
   }
 
   #perform(command: CallCommand): void {
@@ -311,18 +335,100 @@ export class CallRunner {
 
   #invite(command: CommandOf<'invite'>): void {
     const { filter } = this.#deps
-    const { legId, candidate, invite, sdpOwner, isBranch, near } = command
-    const outgoing = inviteFor(candidate, invite, filter, isBranch)
+    const { legId, candidate, sdpOwner, isBranch, near } = command
+    const decided = this.#decide(command)
+    if (decided?.kind === 'refused')
+      return this.dispatch({
+        type: 'withheld',
+        legId,
+        why: decided.why,
+        end: refusedIdentity(decided.why),
+      })
+    const identity = decided?.identity
+    const invite = identity ? { ...command.invite, identity } : command.invite
+    if (identity) this.dispatch({ type: 'presented', legId, identity })
+    const outgoing = inviteFor(candidate, invite, filter, isBranch, this.#factsOf(legId))
     const refusal =
       withheld(candidate, outgoing, invite, this.#deps.gatewayBehind) ??
       this.#withheldByVersion(command)
     if (refusal) return this.dispatch({ type: 'withheld', legId, ...refusal })
     this.#begin(callUuidOf(legId))
+    this.#noteRules(command, outgoing.ruledBy)
     const { uri, nextHop, headers, credentials } = outgoing
     const { body } = invite
     const facts = { sdpOwner, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }
-    return this.#signalling.invite(legId, sent, near, facts)
+    const send = (each: InviteToSend): void => this.#signalling.invite(legId, each, near, facts)
+    if (candidate.kind !== 'gateway') return send(sent)
+    return candidate.isSigned === true
+      ? this.#signed(legId, candidate, invite, sent, send)
+      : this.#leaveUnsigned(callUuidOf(legId), () => send(sent))
+  }
+
+  /** Each INVITE has a signature of its own, also the one that answers a challenge. */
+  #signed(
+    legId: string,
+    { carrierName: carrier }: GatewayCandidate,
+    invite: IncomingInvite,
+    unsigned: InviteToSend,
+    send: (invite: InviteToSend) => void,
+  ): void {
+    const { calls, now, signer } = this.#deps
+    const callUuid = callUuidOf(legId)
+    const call = calls.call(callUuid)
+    if (call === undefined) return undefined
+    const sign = () => signer.sign(call, invite, unsigned)
+    const take = ({ headers, attestation, unsigned: why }: SignedInvite): void => {
+      const said = { carrier, attestation: attestation ?? null, why: why ?? null }
+      const note: Note = { at: now(), what: 'signed', ...said }
+      this.dispatch({ type: 'signed', callUuid, attestation, note })
+      return send({ ...unsigned, headers, renewed })
+    }
+    const renewed = (): Headers | Promise<Headers> => {
+      const again = sign()
+      return again instanceof Promise ? again.then(signatureIn) : again.signature
+    }
+    const signed = sign()
+    if (!(signed instanceof Promise)) return take(signed)
+    this.#signing.add(legId)
+    return void signed.then((each) => {
+      this.#signing.delete(legId)
+      if (calls.leg(legId)?.state === 'calling') return take(each)
+      // The attempt was given up in the meantime.
+      return this.dispatch({ type: 'failed', legId, reason: 'given up' })
+    })
+  }
+
+  /** This carrier does not hear what we have said to one that was tried before. */
+  #leaveUnsigned(callUuid: string, send: () => void): void {
+    const proof = this.#deps.calls.call(callUuid)?.proof
+    if (proof?.attestation !== undefined)
+      this.dispatch({ type: 'signed', callUuid, attestation: undefined })
+    return send()
+  }
+
+  /** Undefined: no rules say which number is shown. */
+  #decide({ legId, candidate, invite }: CommandOf<'invite'>): IdentityDecision | undefined {
+    const { identities, calls } = this.#deps
+    if (identities === undefined) return undefined
+    const { account = null, dialing } = calls.call(callUuidOf(legId)) ?? {}
+    const isEmergency = dialing?.isEmergency === true
+    return identities.decide(invite, candidate, { account, isEmergency })
+  }
+
+  #factsOf(legId: string): DialFacts | undefined {
+    const call = this.#deps.calls.call(callUuidOf(legId))
+    if (call === undefined) return undefined
+    const { callerNumber: caller, calledNumber: called } = call.start
+    return { caller, called, customerId: call.account?.customerId ?? null, tags: call.tags }
+  }
+
+  #noteRules({ legId, candidate }: CommandOf<'invite'>, rules: readonly number[] = []): void {
+    if (candidate.kind !== 'gateway' || rules.length === 0) return
+    const { carrierName: carrier } = candidate
+    const at = this.#deps.now()
+    const note = { at, what: 'ruled', direction: 'out', carrier, rules } as const
+    this.dispatch({ type: 'hooked', callUuid: callUuidOf(legId), notes: [note] })
   }
 
   /** A gate of media decides by itself. */
@@ -381,7 +487,7 @@ export class CallRunner {
   }
 
   #charge(command: CommandOf<'journal' | 'extend' | 'store'>): void {
-    const { charging, calls, now } = this.#deps
+    const { charging, calls } = this.#deps
     const { callUuid } = command
     const call = calls.call(callUuid)
     if (call === undefined) return
@@ -389,11 +495,7 @@ export class CallRunner {
       this.dispatch({ type: 'notExtended', callUuid, code })
     switch (command.type) {
       case 'journal':
-        // Before the 200 to the caller: from here on no crash loses the call.
-        void charging
-          .answered(openCall(call, now()), this.#saved.textOf(callUuid))
-          .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored }))
-        return
+        return this.#journal(call)
       case 'extend':
         charging.extend(callUuid, command.grantedSeconds).then(
           (extension) => {
@@ -408,6 +510,21 @@ export class CallRunner {
       default:
         void this.#store(callUuid, command.end)
     }
+  }
+
+  /** Before the 200 to the caller: from here on no crash loses the call. */
+  #journal(call: LiveCall): void {
+    const { charging, routing, now } = this.#deps
+    const { callUuid } = call.start
+    const answeredAt = now()
+    const { current } = call.dialing ?? {}
+    const bought =
+      current?.kind === 'gateway'
+        ? routing.boughtPrice(current.bought, answeredAt + call.stampOffsetMs)
+        : undefined
+    void charging
+      .answered(openCall(call, answeredAt, bought), this.#saved.textOf(callUuid))
+      .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored, bought }))
   }
 
   /**
@@ -460,6 +577,8 @@ export class CallRunner {
     })
   }
 }
+
+const signatureIn = ({ signature }: SignedInvite): Headers => signature
 
 /** Whether the command sends something to the peer of a leg, or follows such a command. */
 const isForPeer = (command: CallCommand): command is LegCommand | CommandOf<'forgetLeg'> =>

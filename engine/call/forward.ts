@@ -18,6 +18,7 @@ import {
 } from './inbound/admission.ts'
 import { type ExtensionDestination, innerRoute, type RouteDeps } from './inbound/route.ts'
 import { type IncomingInvite, startOf } from './inbound/incoming-invite.ts'
+import { forwardedCaller } from './identity/first-caller.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf, domainOf } from './sip-headers.ts'
 import type { ExtensionOrigin } from '../routing/routing.ts'
@@ -120,7 +121,9 @@ export function forwardOut(
   const callUuid = deps.newUuid()
   const caller = { callerNumber: origin.extension, callerName: origin.displayName || null }
   // The headers that a hook has set are of the forwarded call.
-  const invite: IncomingInvite = { ...forwardInvite, callUuid, ...caller, added: undefined }
+  const firstCaller = forwardedCaller(forwardInvite, call.origin)
+  const own = { callUuid, ...caller, firstCaller, ...ofReceived }
+  const invite: IncomingInvite = { ...forwardInvite, ...own }
   const startedAt = deps.now()
   const forwarded = deps.calls.begin({
     start: { ...startOf(invite, 'forward', startedAt), isOurs: true },
@@ -135,6 +138,9 @@ export function forwardOut(
   deps.dispatch({ type: 'forwardStarted', callUuid: call.start.callUuid, to })
   void dialForward(forwarded, invite, deps).catch(onFault(forwarded, deps))
 }
+
+/** Facts of the received INVITE, which is the other call's. */
+const ofReceived = { added: undefined, ruled: undefined }
 
 async function dialForward(call: LiveCall, invite: IncomingInvite, deps: CallDeps): Promise<void> {
   const asking = askInvite(call, invite, { kind: 'forward' }, deps)

@@ -115,6 +115,8 @@ export interface InviteToSend {
   /** Undefined: the callee makes the offer. */
   readonly body: string | undefined
   readonly credentials: DigestLogin | undefined
+  /** Headers that the INVITE which answers a challenge has anew; absent: it is the same. */
+  readonly renewed?: () => Headers | Promise<Headers>
 }
 
 /** A user name and a password that answer digest challenges. */

@@ -3,14 +3,17 @@
  * (`inbound/`), without any effect. Answers of nodes, codecs and packets are not simulated.
  */
 import type { CallTags } from '../../schema/contracts/call-record.ts'
-import type { AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
+import type { Account, AuthorizationRequest, Forecast } from '../../schema/contracts/charging.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import type { OwnedNumber, OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
+import type { StirPort } from '../../schema/contracts/stir.ts'
 import {
   type CandidateOrder,
   MAX_PASSED_OVER,
   type PassedOverCandidate,
   type SimulatedCandidate,
   type SimulatedHook,
+  type SimulatedInvite,
   type SimulatedOrigin,
   type SimulatedPayment,
   type SimulatedVerdict,
@@ -21,7 +24,7 @@ import { isUntaken, resultOfPhones } from './call-machine/failover.ts'
 import type { FailedAttempt } from './call-machine/protocol.ts'
 import type { AttemptResult, Note } from './call-machine/state.ts'
 import type { End } from './cdr/end-reason.ts'
-import { type Callee, inviteFor, type OutgoingCall, withheld } from './dialing/outgoing-invite.ts'
+import { type Callee, type DialFacts, inviteFor, withheld } from './dialing/outgoing-invite.ts'
 import {
   authorizationOf,
   expectedDirection,
@@ -40,8 +43,10 @@ import {
   type RouteDeps,
   tenantOf,
 } from './inbound/route.ts'
+import { type CallerIdentities, refusedIdentity } from './identity/caller-identities.ts'
+import type { IdentityDecision } from './identity/decide.ts'
+import { foreseenSignature } from './stir/foreseen-signature.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
-import type { Headers } from './signalling.ts'
 import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
 import type { HeaderFilter } from './sip-headers.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
@@ -54,15 +59,21 @@ export interface SimulationDeps extends RouteDeps {
   readonly routing: RouteDeps['routing'] &
     Pick<
       Routing,
-      'recognize' | 'trustedOrigin' | 'carrierOrigin' | 'hasRoom' | 'limitOf' | 'outboundCandidates'
+      | ('recognize' | 'trustedOrigin' | 'carrierOrigin' | 'hasRoom' | 'limitOf')
+      | ('outboundCandidates' | 'tenantOfCarrier')
     >
   readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
   readonly calls: ValidationDeps['calls']
   readonly filter: HeaderFilter
+  /** Which number a call shows; absent: no rules say anything. */
+  readonly identities?: Pick<CallerIdentities, 'decide'> | undefined
   /** The operator's own code; absent: there is none. */
   readonly hooks?: HookSources | undefined
   readonly log: Log
+  /** Absent: nothing is signed, and nobody owns a number. */
+  readonly stir?: StirPort | undefined
+  readonly ownedNumbers?: OwnedNumbers | undefined
   /** Undefined: an external OCS decides. */
   readonly foresee: ((request: Omit<AuthorizationRequest, 'callUuid'>) => Forecast) | undefined
   readonly ownHost: () => string
@@ -79,11 +90,6 @@ export interface ForeseenCall extends Simulation {
   readonly tags: CallTags
   /** Absent: no hook has said whether the call is recorded. */
   readonly isToBeRecorded: boolean | undefined
-}
-
-interface SimulatedInvite {
-  readonly uri: string
-  readonly headers: Headers
 }
 
 export interface ForeseenRequest extends SimulationRequest {
@@ -109,15 +115,27 @@ export async function simulate(
     hooked?.kind === 'refused'
       ? refusedByHook(hooked.end, invite)
       : decide(request, invite, foreseen, deps)
+  const left = (planned.route && hooks?.leftOut(invite, planned.route)) ?? []
   const routed = await hooks?.route(planned, invite)
   const decided = routed?.decision ?? planned
   const { callerNumber, calledNumber } = invite
   const { answerOf = taken } = request
   const answers = [answerOf, hooks?.attemptOf(decided, invite)] as const
   const dialing = await dialingOf({ planned, decided }, invite, foreseen, deps, answers)
-  const { candidates, attempts, end, order } = dialing
+  const { attempts, end, order } = dialing
+  const facts = dialFactsOf(invite, decided, hooked?.effects.tags)
+  const sent = presenting(decided, deps)
+  const shownInvite = (destination: CallDestination) =>
+    isShown(destination, tenantId, deps)
+      ? inviteView(destination, invite, facts, sent, deps.ownHost())
+      : unshown
+  const destinations = decided.route?.kind === 'candidates' ? decided.route.candidates : []
+  const candidates = dialing.candidates.map((candidate, index) => {
+    const destination = destinations[index]
+    return { ...candidate, ...(destination === undefined ? unshown : shownInvite(destination)) }
+  })
   return {
-    invite: decided.end ? undefined : firstInvite(decided.route, invite, deps),
+    invite: decided.end ? undefined : firstInvite(decided.route, invite, facts, sent),
     attempts,
     tags: hooked?.effects.tags ?? {},
     isToBeRecorded: hooked?.effects.isToBeRecorded,
@@ -125,14 +143,16 @@ export async function simulate(
     callerNumber,
     calledNumber,
     direction: decided.direction,
+    verification: origin.kind === 'carrier' && origin.verify !== undefined ? 'not_asked' : null,
     isEmergency: decided.isEmergency,
     payment: decided.payment,
     verdict: verdictOf(decided.end ?? end),
     candidates,
     order,
     setId: foreseen.setId(),
+    decidedByNumber: foreseen.decidedByNumber(),
     hooks: [
-      ...hookShown('onInvite', tenantId, hooked?.effects.notes),
+      ...hookShown('onInvite', tenantId, [...(hooked?.effects.notes ?? []), ...left]),
       ...hookShown('onRoute', tenantId, routed?.notes),
       ...hookShown('onAttemptFailed', tenantId, dialing.notes),
     ],
@@ -151,6 +171,7 @@ function simulatedHooks(deps: SimulationDeps) {
       const begins = { kind: 'request', address, port } as const
       return hooks.asksInvite(invite) ? hooks.invite(invite, begins, true) : undefined
     },
+    leftOut: (invite: IncomingInvite, route: Route) => hooks.leftOut(invite, route, true),
     route: async (planned: Decision, invite: IncomingInvite) => {
       const { route, isEmergency } = planned
       if (route === undefined || isEmergency) return undefined
@@ -193,6 +214,7 @@ function hookShown(
 
 const refusedByHook = (end: End, { origin }: IncomingInvite): Decision => ({
   end,
+  account: null,
   route: undefined,
   direction: expectedDirection(origin),
   isEmergency: false,
@@ -239,6 +261,8 @@ interface Decision {
   readonly direction: Simulation['direction']
   readonly isEmergency: boolean
   readonly payment: SimulatedPayment
+  /** Absent: nobody is asked to pay. */
+  readonly account: Account | null
 }
 
 /**
@@ -267,7 +291,7 @@ function decide(
       { ...invite, isEmergency, isRouted: plan.route?.kind === 'candidates' || isSentElsewhere },
       { ...routes, calls: deps.calls },
     ) ?? full
-  const early = { direction, isEmergency, payment: { kind: 'not_asked' } } as const
+  const early = { direction, isEmergency, payment: { kind: 'not_asked' }, account: null } as const
   if (rejection) return { ...early, end: rejection, route: undefined }
   if (plan.route?.kind === 'refused') return { ...early, end: plan.route.end, route: undefined }
   if (plan.route) return { ...early, end: undefined, route: plan.route, payment: { kind: 'free' } }
@@ -282,7 +306,7 @@ function decide(
   const account = foreseen && 'account' in foreseen.verdict ? foreseen.verdict.account : null
   const route = routeCall(invite, account, routes)
   const end = route.kind === 'refused' ? route.end : undefined
-  return { ...early, direction: route.direction, payment, end, route }
+  return { ...early, direction: route.direction, payment, account, end, route }
 }
 
 function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
@@ -295,26 +319,35 @@ function paymentOf({ verdict, ...forecast }: Forecast): SimulatedPayment {
 
 /** `planned`: before a hook has changed the order of its candidates. */
 async function dialingOf(
-  { planned, decided: { route } }: Readonly<Record<'planned' | 'decided', Decision>>,
+  { planned, decided }: Readonly<Record<'planned' | 'decided', Decision>>,
   invite: IncomingInvite,
-  { routes, sharesOf, order }: ForeseenRoutes,
-  { filter }: SimulationDeps,
+  { sharesOf, order }: ForeseenRoutes,
+  deps: SimulationDeps,
   answers: readonly [AnswerOf, AskAttempt | undefined],
 ): Promise<ForeseenDialing & Pick<Simulation, 'order'>> {
+  const { route } = decided
   if (route?.kind !== 'candidates')
     return { candidates: [], attempts: [], end: undefined, notes: [], order: 'fixed' }
   const all = planned.route?.kind === 'candidates' ? planned.route.candidates : []
   const shares = sharesOf(all)
   const [first] = route.candidates
+  const sent = presenting(decided, deps)
   const isByHook = route !== planned.route && first !== undefined
   const dialing = await foreseeDialing(
     route.candidates,
     isByHook ? new Map([[first, 1]]) : shares,
     invite,
-    { ...routes, filter },
+    sent,
     ...answers,
   )
-  return { ...dialing, order: order(all, shares) }
+  const facts = dialFactsOf(invite, decided)
+  const candidates = route.candidates.flatMap((destination, index) => {
+    const foreseen = dialing.candidates[index]
+    const shown = identified(invite, sent.decide(destination, invite))
+    const signature = foreseenSignature(destination, shown, facts, decided.payment, deps)
+    return foreseen ? [{ ...foreseen, signature }] : []
+  })
+  return { ...dialing, candidates, order: order(all, shares) }
 }
 
 function verdictOf(end: End | undefined): SimulatedVerdict {
@@ -372,6 +405,7 @@ function foreseenRoutes(engines: SimulationDeps) {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
+  let byNumber: OwnedNumber | null = null
   let lastQuestion: OutboundQuestion | undefined
   const routes: RouteDeps = {
     ...engines,
@@ -380,11 +414,17 @@ function foreseenRoutes(engines: SimulationDeps) {
       dialledNumber: (number) => routing.dialledNumber(number),
       sentNumbers: (...question) => routing.sentNumbers(...question),
       registeredUser: (origin) => routing.registeredUser(origin),
-      inboundTarget: (...question) => routing.inboundTarget(...question),
+      inboundTarget: (...question) => {
+        const target = routing.inboundTarget(...question)
+        byNumber = 'byNumber' in target ? target.byNumber : null
+        return target
+      },
       isEmergencyNumber: (number) => routing.isEmergencyNumber(number),
       agent: (agentId) => routing.agent(agentId),
       dialledAgent: (...question) => routing.dialledAgent(...question),
       knowsNumber: (...question) => routing.knowsNumber(...question),
+      headerRulesOf: (carrierId) => routing.headerRulesOf(carrierId),
+      isNumberBlocked: (...question) => routing.isNumberBlocked(...question),
       outboundCandidates: (customerId, number, tenantId, _search, only) => {
         const question = { caller: [customerId, number, tenantId ?? null], only } as const
         lastQuestion = question
@@ -431,6 +471,7 @@ function foreseenRoutes(engines: SimulationDeps) {
     routes,
     /** The dispatcher set of the route. */
     setId: () => setId,
+    decidedByNumber: () => byNumber,
     passedOver: () => [...passed, ...idleNodes()],
     /** The part of many such calls that each candidate would get first. */
     sharesOf: (candidates: readonly CallDestination[]): Shares => {
@@ -477,7 +518,7 @@ function evenDraws(): () => number {
 
 /** The candidates of a simulated call, and its end if none of them takes it. */
 interface ForeseenDialing {
-  readonly candidates: readonly SimulatedCandidate[]
+  readonly candidates: readonly Omit<SimulatedCandidate, 'invite' | 'ruledBy'>[]
   readonly attempts: ForeseenCall['attempts']
   /** Undefined: one takes it, or there is no route. */
   readonly end: End | undefined
@@ -487,8 +528,8 @@ interface ForeseenDialing {
 async function foreseeDialing(
   destinations: readonly CallDestination[],
   shares: ReadonlyMap<CallDestination, number>,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
   ...answers: readonly [AnswerOf, AskAttempt | undefined]
 ): Promise<ForeseenDialing> {
   const judged = destinations.map((destination) => ({
@@ -497,6 +538,7 @@ async function foreseeDialing(
   }))
   const candidates = judged.map(({ destination, withheld: result }) => ({
     ...candidateView(destination),
+    presented: presentedTo(destination, invite, deps),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
   }))
@@ -505,25 +547,106 @@ async function foreseeDialing(
   return { candidates, attempts, end, notes }
 }
 
+/** The parts that decide about the INVITEs of a call. */
+interface SentInvites extends Pick<SimulationDeps, 'filter' | 'gatewayBehind'> {
+  readonly decide: (
+    callee: Callee | CallDestination,
+    invite: IncomingInvite,
+  ) => IdentityDecision | undefined
+}
+
+type PresentingDeps = Pick<SimulationDeps, 'filter' | 'gatewayBehind' | 'identities'>
+
+const presenting = (
+  { account, isEmergency }: Pick<Decision, 'account' | 'isEmergency'>,
+  { filter, gatewayBehind, identities }: PresentingDeps,
+): SentInvites => ({
+  filter,
+  gatewayBehind,
+  decide: (callee, invite) => identities?.decide(invite, callee, { account, isEmergency }),
+})
+
+const identified = (invite: IncomingInvite, decided?: IdentityDecision): IncomingInvite =>
+  decided?.kind === 'presented' ? { ...invite, identity: decided.identity } : invite
+
+function presentedTo(
+  destination: CallDestination,
+  invite: IncomingInvite,
+  { decide }: SentInvites,
+): SimulatedCandidate['presented'] {
+  const decided = decide(destination, invite)
+  if (decided === undefined) return null
+  if (decided.kind === 'refused') return { ...nothingShown, why: decided.why }
+  const { number, asserted, isPrivate, attestation, why } = decided.identity
+  return { number, asserted, isPrivate, attestation, why }
+}
+
+const nothingShown = { number: '', asserted: '', isPrivate: true, attestation: 'C' } as const
+
 /** How an attempt ends without an INVITE; undefined: one is sent. */
 function resultWithout(
   destination: CallDestination,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): AttemptResult | undefined {
   if (destination.kind === 'extension') return withheldPhones(destination, invite, deps)
   return withheldFrom(destination, invite, deps)
 }
 
+const unshown = { invite: null, ruledBy: [] }
+
+/** A tenant does not learn what the platform tells its carriers. */
+function isShown(
+  destination: CallDestination,
+  asker: number | null,
+  { routing }: SimulationDeps,
+): boolean {
+  if (destination.kind !== 'gateway') return destination.kind !== 'extension'
+  return asker === null || routing.tenantOfCarrier(destination.carrierId) === asker
+}
+
+/** Private headers between parts of this platform are none of an INVITE outside. */
+function inviteView(
+  destination: CallDestination,
+  invite: IncomingInvite,
+  facts: DialFacts,
+  { filter, decide }: SentInvites,
+  ownHost: string,
+): Pick<SimulatedCandidate, 'invite' | 'ruledBy'> {
+  const { kind } = destination
+  if (kind === 'extension' || kind === 'application' || kind === 'other-node') return unshown
+  const decided = decide(destination, invite)
+  if (decided?.kind === 'refused') return unshown
+  const sent = identified(invite, decided)
+  const { uri, headers, ruledBy = [] } = inviteFor(destination, sent, filter, false, facts)
+  const shown = Object.entries(headers).map(
+    ([name, value]) => [name, value.replaceAll('@localhost', `@${ownHost}`)] as const,
+  )
+  return { invite: { uri, headers: Object.fromEntries(shown) }, ruledBy }
+}
+
+function dialFactsOf(
+  { callerNumber: caller, calledNumber: called }: IncomingInvite,
+  { payment }: Decision,
+  tags?: CallTags,
+): DialFacts {
+  const customerId = payment.kind === 'asked' ? (payment.payer?.customerId ?? null) : null
+  return { caller, called, customerId, tags }
+}
+
 function firstInvite(
   route: Route | undefined,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  facts: DialFacts,
+  deps: SentInvites,
 ): SimulatedInvite | undefined {
   const destinations = route?.kind === 'candidates' ? route.candidates : []
   const first = destinations.find((each) => resultWithout(each, invite, deps) === undefined)
   if (first === undefined) return undefined
-  if (first.kind !== 'extension') return inviteFor(first, invite, deps.filter)
+  if (first.kind !== 'extension') {
+    const shown = identified(invite, deps.decide(first, invite))
+    return inviteFor(first, shown, deps.filter, false, facts)
+  }
   const { phones, voicemail } = first
   const callee = phones.find((each) => withheldFrom(each, invite, deps) === undefined) ?? voicemail
   return callee && inviteFor(callee, invite, deps.filter, phones.length > 1)
@@ -531,8 +654,8 @@ function firstInvite(
 
 function withheldPhones(
   extension: ExtensionDestination,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): AttemptResult | undefined {
   const { phones, voicemail } = extension
   const results = phones.map((phone) => withheldFrom(phone, invite, deps))
@@ -545,24 +668,33 @@ function withheldPhones(
 
 function withheldFrom(
   callee: Callee,
-  invite: OutgoingCall,
-  deps: Pick<SimulationDeps, 'filter' | 'gatewayBehind'>,
+  invite: IncomingInvite,
+  deps: SentInvites,
 ): AttemptResult | undefined {
-  const refusal = withheld(
-    callee,
-    inviteFor(callee, invite, deps.filter),
-    invite,
-    deps.gatewayBehind,
-  )
+  const decided = deps.decide(callee, invite)
+  if (decided?.kind === 'refused') return { kind: 'withheld', end: refusedIdentity(decided.why) }
+  const sent = identified(invite, decided)
+  const refusal = withheld(callee, inviteFor(callee, sent, deps.filter), sent, deps.gatewayBehind)
   return refusal && { kind: 'withheld', end: refusal.end }
 }
 
 const codeOf = (result: AttemptResult): string =>
   result.kind === 'withheld' ? result.end.code : 'extension_unregistered'
 
-type CandidateView = Omit<SimulatedCandidate, 'share' | 'withheld'>
+type CandidateView = Omit<
+  SimulatedCandidate,
+  'share' | 'withheld' | 'presented' | 'invite' | 'ruledBy'
+>
 
-const plain = { name: null, id: null, number: null, route: null, phones: null, minuteMicros: null }
+const plain = {
+  name: null,
+  id: null,
+  number: null,
+  route: null,
+  phones: null,
+  minuteMicros: null,
+  signature: null,
+}
 
 function candidateView(destination: CallDestination): CandidateView {
   const { uri } = destination

@@ -42,6 +42,22 @@ const common = [...describesCall, ...describesBody, ...namesIn('allow supported 
 const inviteHeaders = new Set(common)
 /** Retry-After does not pass: one busy node does not make Tollgate busy. */
 const inviteAnswerHeaders = new Set([...common, 'unsupported'])
+
+/** Those of our dialog with the caller; its session timer and its capabilities are our own. */
+const ofOwnDialog = new Set(
+  namesIn('via from to call-id cseq record-route route max-forwards require proxy-require rseq')
+    .concat(namesIn('rack session-expires min-se timestamp authorization proxy-authorization'))
+    .concat(namesIn('server user-agent expires x-call-uuid')),
+)
+
+/**
+ * Whether a header of an application's final answer passes although no other destination may send
+ * it: those that others may send pass as `inviteAnswer` shows them.
+ */
+export function passesFinal(name: string): boolean {
+  const key = name.toLowerCase()
+  return !ofOwnDialog.has(key) && !inviteAnswerHeaders.has(key) && !key.startsWith('content-')
+}
 const inDialogHeaders = new Set([
   ...common,
   ...namesIn('event subscription-state info-package expires'),
@@ -117,6 +133,11 @@ export class HeaderFilter {
 
   constructor(rules: HeaderRules) {
     this.#rules = rules
+  }
+
+  /** Our host and port. */
+  get ownHost(): string {
+    return this.#rules.ownHost()
   }
 
   invite(headers: Headers): Headers {
@@ -316,10 +337,17 @@ export const domainOf = ({ host }: Pick<Party, 'host'>): string =>
 
 /** An identity header with each number in its normal form; names stay as they are. */
 const withPlainNumbers = (value: string): string =>
-  replaceUsers(value, (user) => {
+  replaceUsers(withoutVerstat(value), (user) => {
     const { kind, text } = readUserPart(user.split(':', 1)[0] ?? '')
     return kind === 'number' ? escapeUser(text) : user
   })
+
+/**
+ * `verstat` (3GPP TS 24.229 §7.2A.20) says what was verified: it passes only where it is
+ * believed (`CheckedNumber`).
+ */
+const withoutVerstat = (value: string): string =>
+  /verstat/i.test(value) ? value.replace(/;\s*verstat\s*(?:=[^;>,@\s]*)?/gi, '') : value
 
 function uriParty(uri: string, name: string): Party {
   const { scheme, user, hostPort: host, params } = readUri(uri)
@@ -329,7 +357,7 @@ function uriParty(uri: string, name: string): Party {
   // There a name is no name, but a number that is written wrong.
   const mustBeNumber = scheme === 'tel' || isTelephone.test(params)
   const irregular = mustBeNumber ? 'malformed' : kind
-  return { name, user: escapeUser(user), host, number, irregular }
+  return { name, user: escapeUser(withoutVerstat(user)), host, number, irregular }
 }
 
 /** RFC 3261 §19.1.1: the user part is a telephone number, whatever it looks like. */

@@ -4,10 +4,11 @@
  */
 import type { OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
 import { bothDirections, worstOf } from '../../schema/records/stored-record.ts'
+import { marginMicros } from '../../schema/records/margin.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { AuthorizationRequest, MoneyMove } from '../../schema/contracts/charging.ts'
 import { denialText, storedDenialText } from '../../schema/contracts/denials.ts'
-import type { EventSink, OutgoingEvent } from '../../schema/contracts/engine.ts'
+import type { ConfidentialData, EventSink, OutgoingEvent } from '../../schema/contracts/engine.ts'
 import type { Terms } from './customers/customer.ts'
 import type { Authorization } from './authorization/authorize.ts'
 import type { Reservation } from './authorization/reservations.ts'
@@ -83,8 +84,10 @@ export class AccountingEvents {
       rate_prefix: tariff?.prefix ?? record.ratePrefix,
       ...amountOf('cost', costMicros),
       currency: tariff?.currency ?? record.currency,
+      ...notBought,
     }
-    return { type: 'call.ended', tenantId, data }
+    const confidential = boughtOf(record, costMicros, data.currency)
+    return { type: 'call.ended', tenantId, data, ...(confidential && { confidential }) }
   }
 
   /** A top-up, an adjustment or a refund. */
@@ -158,6 +161,7 @@ const partiesOf = (
     CallRecord,
     | ('callUuid' | 'direction' | 'callerNumber' | 'calledNumber')
     | ('customerId' | 'startedAt' | 'node' | 'instance' | 'carrier' | 'tags')
+    | ('verification' | 'verstat' | 'attestation')
   >,
 ) => ({
   call_uuid: call.callUuid,
@@ -170,7 +174,42 @@ const partiesOf = (
   instance: call.instance ?? null,
   carrier: call.carrier,
   ...(call.tags && { tags: call.tags }),
+  ...(call.verification && { verification: call.verification, verstat: call.verstat }),
+  ...(call.attestation && { attestation: call.attestation }),
 })
+
+/** For endpoints that do not own the carrier, and calls without one. */
+const notBought = {
+  carrier_cost: null,
+  carrier_cost_exact: null,
+  carrier_currency: null,
+  carrier_prefix: null,
+  margin: null,
+  margin_exact: null,
+}
+
+/** Carrier's cost and margin, for the platform and the owner of the carrier. */
+function boughtOf(
+  { carrierCost }: CallRecord,
+  costMicros: number,
+  currency: string | null,
+): ConfidentialData | undefined {
+  if (carrierCost === undefined) return undefined
+  const { costMicros: bought, currency: boughtIn, prefix, tenantId } = carrierCost
+  const margin = marginMicros({
+    cost_micros: costMicros,
+    currency,
+    carrier_cost_micros: bought,
+    carrier_currency: boughtIn,
+  })
+  const data = {
+    ...amountOf('carrier_cost', bought),
+    carrier_currency: boughtIn,
+    carrier_prefix: prefix,
+    ...(margin !== null && amountOf('margin', margin)),
+  }
+  return { tenantId, data }
+}
 
 const amountOf = <Name extends string>(name: Name, micros: number | bigint) =>
   ({ [name]: moneyToNumber(micros), [`${name}_exact`]: moneyToDecimal(micros) }) as const

@@ -61,19 +61,22 @@ async function reset(store: LocalStore, path: string, context: CommandContext): 
 }
 
 /** One line for each thing to do. */
-const toEnter = ({ carriers, endpoints, routingWebhooks }: RemovedSecrets): string[] => [
-  ...carriers.map(
+const toEnter = (removed: RemovedSecrets): string[] => [
+  ...removed.carriers.map(
     (name) => `carrier ${name}: is off; give it its auth with the password, and switch it on`,
   ),
-  ...endpoints.map(
+  ...removed.endpoints.map(
     ({ id, url }) =>
       `webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and switch ` +
       'it on',
   ),
-  ...routingWebhooks.map(
+  ...removed.routingWebhooks.map(
     ({ id, url }) =>
       `routing webhook ${id} (${url}): is off; rotate it, tell its receiver the new secret, and ` +
       'switch it on',
+  ),
+  ...removed.stirKeys.map(
+    (name) => `STIR key ${name}: is off; give it its private key, and switch it on`,
   ),
   'users and customers: have to log in again',
 ]
@@ -86,6 +89,8 @@ interface RemovedSecrets {
   readonly endpoints: readonly { readonly id: number; readonly url: string }[]
   /** The same holds for them. */
   readonly routingWebhooks: readonly { readonly id: number; readonly url: string }[]
+  /** Names of keys that sign calls. They are empty and deactivated. */
+  readonly stirKeys: readonly string[]
 }
 
 /**
@@ -144,8 +149,20 @@ function giveUpSecrets(
     }
     return {
       routingWebhooks,
+      stirKeys: await giveUpStirKeys(store, now),
       carriers: carriers.map(({ name }) => name),
       endpoints: endpoints.filter((each) => each.removed_at === null),
     }
   })
+}
+
+async function giveUpStirKeys(store: Store, now: number): Promise<readonly string[]> {
+  const { db, secrets } = store
+  const keys = await all(store, db.selectFrom('stir_key').select(['id', 'name']).orderBy('name'))
+  for (const { id } of keys) {
+    const place = { table: 'stir_key', column: 'private_key', row: id }
+    const emptied = { is_active: 0, private_key: secrets.seal(place, ''), updated_at: now } as const
+    await execute(store, db.updateTable('stir_key').set(emptied).where('id', '=', id))
+  }
+  return keys.map(({ name }) => name)
 }

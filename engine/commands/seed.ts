@@ -52,7 +52,11 @@ export const seedFile = async (
 
 type SeedOptions = Pick<
   SeedPorts,
-  'hasMediaRelay' | 'allowsPrivateTargets' | 'ownPlaces' | 'addressesOf'
+  | 'hasMediaRelay'
+  | 'allowsPrivateTargets'
+  | 'allowsPrivateCertificates'
+  | 'ownPlaces'
+  | 'addressesOf'
 >
 
 function seedOptionsOf(
@@ -63,6 +67,7 @@ function seedOptionsOf(
   return {
     hasMediaRelay: config.relays.length > 0,
     allowsPrivateTargets: config.webhookPrivateTargets === 'allow',
+    allowsPrivateCertificates: config.stir.privateTargets === 'allow',
     ownPlaces: ownPlacesOf({ config }),
     addressesOf: (names) => hosts.lookUp(names),
   }

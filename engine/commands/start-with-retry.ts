@@ -63,9 +63,13 @@ async function hasReturned(
   const since = now()
   let reportedAt = since
   let reason = error instanceof Error ? error.message : String(error)
-  log('error', 'the database server does not answer: this node waits for it, and takes no calls', {
-    reason,
-  })
+  log(
+    'error',
+    'the database server does not answer: this instance waits for it, and takes no calls',
+    {
+      reason,
+    },
+  )
   const close = await answerMeanwhile(deps)
   try {
     for (let attempt = 0; ; attempt += 1) {
@@ -121,7 +125,7 @@ async function answerMeanwhile({
     credentials?.stop()
     return await serveWaiting(address, correlationIds(randomBytes), credentials)
   } catch (error) {
-    log('warn', 'the API address cannot be opened while this node waits', { error })
+    log('warn', 'the API address cannot be opened while this instance waits', { error })
     return () => Promise.resolve()
   }
 }

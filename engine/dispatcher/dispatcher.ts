@@ -10,6 +10,7 @@ import type {
   SetStateResult,
   SetStatus,
 } from '../../schema/contracts/engine.ts'
+import type { SipTarget } from '../../schema/net/sip-target.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { type AlgorithmCode, firstShares, type OrderedCall } from './algorithms.ts'
 import {
@@ -231,6 +232,11 @@ export class Dispatcher {
    */
   nodeAt(address: string, port: number): NodeReference | undefined {
     return this.#directory.nodeAt(address, port)
+  }
+
+  /** The node that an application calls by its address; see `NodeDirectory`. */
+  nodeCalled(called: SipTarget, tenantId: number | null): NodeReference | undefined {
+    return this.#directory.nodeCalled(called, tenantId)
   }
 
   /**

@@ -1,8 +1,9 @@
-import { type SetRecord } from './destination-set.ts'
+import type { NodeRecord, SetRecord } from './destination-set.ts'
 import type { HostDirectory } from './host-addresses.ts'
 import { isIP } from 'node:net'
-import { namesBehind, sipTarget } from '../../schema/net/sip-target.ts'
+import { namesBehind, type SipTarget, sipTarget } from '../../schema/net/sip-target.ts'
 import { canonicalAddress } from '../../schema/net/ip-address.ts'
+import { plainHost } from '../../schema/sip/index.ts'
 
 export interface NodeReference {
   readonly nodeId: number
@@ -18,6 +19,10 @@ type Addresses = Map<string, Map<number, NodeReference>>
 
 /** No source has this port. */
 const ANY_PORT = 0
+
+/** Ports of URIs that name none (RFC 3261 §19.1.2). */
+const SIP_PORT = 5_060
+const SIPS_PORT = 5_061
 
 /**
  * Finds the node that sends from an address: its internal or external port must be the source port.
@@ -52,12 +57,39 @@ export class NodeDirectory {
     return nodeIn(this.#ofPlatform, canonical, port) ?? nodeIn(this.#ofTenants, canonical, port)
   }
 
+  /**
+   * The node that a program calls by this host and port: by its name or any of its addresses, the
+   * platform's first, then those of `tenantId`. Null: of any tenant.
+   */
+  nodeCalled(
+    { host, port, transport, isSecure }: SipTarget,
+    tenantId: number | null,
+  ): NodeReference | undefined {
+    const wanted = {
+      host: plainHost(host),
+      address: isIP(host) === 0 ? '' : canonicalAddress(host),
+    }
+    const by = transport ?? (isSecure ? 'tls' : undefined)
+    const wantedPort = port || (by === 'tls' ? SIPS_PORT : SIP_PORT)
+    const isMeant = (node: NodeRecord): boolean =>
+      (node.port === wantedPort || node.externalPort === wantedPort) &&
+      (by === undefined || node.transport === by) &&
+      (plainHost(node.host) === wanted.host ||
+        (wanted.address !== '' && this.#hosts.addressesOf(node.host).includes(wanted.address)))
+    const found = this.#sets.flatMap((set) =>
+      set.tenantId === null || tenantId === null || set.tenantId === tenantId
+        ? set.nodes.filter(isMeant).map((node) => referenceTo(node, set))
+        : [],
+    )
+    return found.find((each) => each.tenantId === null) ?? found.at(0)
+  }
+
   #build(): void {
     const [ofPlatform, ofTenants]: [Addresses, Addresses] = [new Map(), new Map()]
-    for (const { setId, tenantId, nodes } of this.#sets)
-      for (const node of nodes) {
-        const reference = { nodeId: node.nodeId, setId, tenantId, isNamed: isIP(node.host) === 0 }
-        const addresses = tenantId === null ? ofPlatform : ofTenants
+    for (const set of this.#sets)
+      for (const node of set.nodes) {
+        const reference = referenceTo(node, set)
+        const addresses = set.tenantId === null ? ofPlatform : ofTenants
         for (const address of this.#hosts.addressesOf(node.host)) {
           const byPort = addresses.get(address) ?? new Map<number, NodeReference>()
           addresses.set(address, byPort)
@@ -72,6 +104,11 @@ export class NodeDirectory {
     this.#builtVersion = this.#hosts.version
   }
 }
+
+const referenceTo = (
+  { nodeId, host }: NodeRecord,
+  { setId, tenantId }: SetRecord,
+): NodeReference => ({ nodeId, setId, tenantId, isNamed: isIP(host) === 0 })
 
 /** Hosts of voicemail and supervisors: no nodes, but resolved as those are. */
 const namesOfUris = ({ voicemailUri, spyUri }: SetRecord): readonly string[] =>

@@ -203,7 +203,7 @@ export class SharedBans {
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing)
-        this.#deps.log('warn', 'bans cannot be shared with other nodes yet', { error })
+        this.#deps.log('warn', 'bans cannot be shared with other instances yet', { error })
       this.#isFailing = true
       for (const [key, ban] of found)
         if (this.#waiting(ban.kind) < BURST) this.#detected.set(key, ban)

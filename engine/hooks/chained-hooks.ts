@@ -37,6 +37,11 @@ export class ChainedHooks implements HookPort {
     return together(first, await this.#webhooks.ask(hook, argument))
   }
 
+  unusable(hook: DecidingHook, by: string, why: string): void {
+    this.#file.unusable(hook, by, why)
+    this.#webhooks.unusable(hook, by, why)
+  }
+
   tell<H extends ToldHook>(hook: H, argument: HookArgument<H>): void {
     this.#file.tell(hook, argument)
   }
@@ -67,7 +72,11 @@ function together<D extends object>(first: HookAnswer<D>, second: HookAnswer<D>)
     kind: 'decided',
     decision: { ...second.decision, ...first.decision },
     by: `${first.by}, ${second.by}`,
+    byField: { ...authored(second), ...authored(first) },
     tenantId: second.tenantId,
     fallback: first.fallback === 'refuse' ? 'refuse' : second.fallback,
   }
 }
+
+const authored = ({ decision, by }: { readonly decision: object; readonly by: string }) =>
+  Object.fromEntries(Object.keys(decision).map((field) => [field, by]))

@@ -164,6 +164,14 @@ export class HookHost implements HookPort {
     thread.post({ type: 'tell', hook, argument })
   }
 
+  unusable(hook: DecidingHook, by: string, why: string): void {
+    if (by !== this.#by) return
+    const counts = this.#figures.of(hook)
+    counts.failures += 1
+    counts.unusable += 1
+    this.#failures.note(hook, placeless(`${by}: the answer of ${hook} cannot be used: ${why}`))
+  }
+
   /** Failures, for people. */
   troubles(): readonly HookTrouble[] {
     return this.#failures.list()

@@ -107,7 +107,7 @@ export class BindingFollower {
       if (this.#stale.size + this.#unsure.size > 0 || this.#hasMissed) this.#again()
     } catch (error) {
       if (!this.#isFailing)
-        this.#deps.log('error', 'registrations at other nodes cannot be read', { error })
+        this.#deps.log('error', 'registrations at other instances cannot be read', { error })
       this.#isFailing = true
       this.#again(RETRY_MS)
     }

@@ -71,6 +71,20 @@ export class ExtensionDirectory {
     return entry && tenant?.isActive ? recordOf(entry, tenant) : undefined
   }
 
+  /** Extensions with this number that `isMeant`, of whatever domain: two at most. */
+  named(
+    extension: string,
+    isMeant: (found: Pick<ExtensionRecord, 'tenantId'>) => boolean,
+  ): readonly ExtensionRecord[] {
+    const found: ExtensionRecord[] = []
+    for (const domain of this.#extensions.domains()) {
+      const record = this.find(domain, extension)
+      if (record && isMeant(record)) found.push(record)
+      if (found.length === 2) break
+    }
+    return found
+  }
+
   /** The digest secret by SHA-256 of an extension that `find` finds. */
   secretOf(domain: string, extension: string): string | undefined {
     const entry = this.#extensions.find(domain, extension)
@@ -180,6 +194,10 @@ class Extensions {
 
   find(domain: string, extension: string): Entry | undefined {
     return this.#byDomain.get(domain)?.get(extension)
+  }
+
+  domains(): Iterable<string> {
+    return this.#byDomain.keys()
   }
 
   set(row: Row): void {

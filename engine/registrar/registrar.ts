@@ -249,6 +249,14 @@ export class Registrar {
     return this.#directory.find(domain.toLowerCase(), extension)
   }
 
+  /** Extensions with this number in the domains of whoever `isMeant`: two at most. */
+  extensionsNamed(
+    extension: string,
+    isMeant: (found: Pick<ExtensionRecord, 'tenantId'>) => boolean,
+  ): readonly ExtensionRecord[] {
+    return this.#directory.named(extension, isMeant)
+  }
+
   /** The tenant of a domain (any case); undefined: the domain is none of ours. */
   tenantOf(domain: string): number | undefined {
     return this.#directory.tenantOf(domain.toLowerCase())

@@ -3,6 +3,7 @@
  * agent.
  */
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import type { Verification } from '../../schema/contracts/stir.ts'
 import { internationalPrefix } from '../../schema/rules/numbers.ts'
 import { type Tenancy } from './tenancy.ts'
 import type { InboundRouteRecord, InboundTarget } from './routing-records.ts'
@@ -16,9 +17,9 @@ export interface InboundCaller {
 
 /**
  * Order: routes of the carrier before those of any, a named domain before any, the longest prefix,
- * then the platform's before a tenant's, then the lower priority number, then the older route. A
- * tenant's carrier reaches only routes of its tenant and common ones; all other calls
- * reach a tenant's route by the tenant's own numbers and domains only.
+ * then the platform's before a tenant's, then those for a verification, then the lower priority
+ * number, then the older route. A tenant's carrier reaches only routes of its tenant and common
+ * ones; all other calls reach a tenant's route by the tenant's own numbers and domains only.
  */
 export class InboundRoutes {
   readonly #byId = new Map<number, InboundRouteRecord>()
@@ -47,7 +48,13 @@ export class InboundRoutes {
     this.#table.delete(route.prefix ?? '', route)
   }
 
-  find(caller: InboundCaller, calledNumber: string, domain: string): InboundTarget | undefined {
+  /** `verification`: what Identity headers have proved; absent: nobody has looked at them. */
+  find(
+    caller: InboundCaller,
+    calledNumber: string,
+    domain: string,
+    verification?: Verification,
+  ): InboundTarget | undefined {
     let best: { readonly route: InboundRouteRecord; readonly rank: number } | undefined
     let owner: { readonly tenantId: number | undefined } | undefined
     const isOfOwner = (tenantId: number): boolean => {
@@ -56,7 +63,8 @@ export class InboundRoutes {
     }
     for (const routes of this.#table.matching(calledNumber))
       for (const route of routes) {
-        if (!admits(route, caller, domain) || !this.#isOwn(route, caller, isOfOwner)) continue
+        if (!admits(route, caller, domain, verification)) continue
+        if (!this.#isOwn(route, caller, isOfOwner)) continue
         const rank = rankOf(route)
         // Longer prefixes come first, so a later route must be strictly more specific.
         const isBetter =
@@ -89,6 +97,8 @@ export class InboundRoutes {
     const isOfPlatform = route.tenantId === null
     if (caller.tenantId === null && isOfPlatform !== (best.route.tenantId === null))
       return isOfPlatform
+    const isForSome = route.verification !== undefined
+    if (isForSome !== (best.route.verification !== undefined)) return isForSome
     const byPriority = route.priority - best.route.priority
     return byPriority < 0 || (byPriority === 0 && route.routeId < best.route.routeId)
   }
@@ -100,8 +110,14 @@ export class InboundRoutes {
 
 type Ownership = Pick<Tenancy, 'ownerOf' | 'ownsDomain'>
 
-function admits(route: InboundRouteRecord, caller: InboundCaller, domain: string): boolean {
+function admits(
+  route: InboundRouteRecord,
+  caller: InboundCaller,
+  domain: string,
+  verification: Verification | undefined,
+): boolean {
   if (route.carrierId !== null && route.carrierId !== caller.carrierId) return false
+  if (route.verification !== undefined && route.verification !== verification) return false
   return route.domain === null || route.domain.toLowerCase() === domain.toLowerCase()
 }
 

@@ -21,7 +21,9 @@ import {
   internationalPrefix,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
+import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import type { Tariff } from '../../schema/contracts/tariff.ts'
 import { PrefixTable } from './prefix-table.ts'
 
 export interface OutboundCaller {
@@ -225,19 +227,25 @@ export interface GatewayCandidate {
   readonly transport: GatewayTransport
   /** The called number as this carrier wants it. */
   readonly number: string
+  readonly bought: BoughtNumber
   readonly auth: CarrierAuth
   readonly callerId: CallerIdRule
   readonly stripHeaders?: readonly string[] | undefined
+  /** Rules for INVITEs to it. */
+  readonly headerRules?: readonly CompiledRule[] | undefined
+  /** Its calls are signed (STIR). */
+  readonly isSigned?: true
 }
 
 export function candidateOf(
   carrier: CarrierRecord,
   gateway: GatewayRecord,
-  offer: Pick<GatewayCandidate, 'routeName' | 'number'> & {
+  offer: Pick<GatewayCandidate, 'routeName' | 'bought'> & {
     readonly price: CarrierPrice | null | undefined
   },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
+  const { headerRules, stir } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -250,15 +258,30 @@ export function candidateOf(
     host,
     port: gatewayPort(gateway),
     transport,
-    number: offer.number,
+    number: offer.bought.number,
+    bought: offer.bought,
     auth,
     callerId,
     stripHeaders,
+    ...(headerRules?.out && { headerRules: headerRules.out }),
+    ...(stir?.isSigned === true && { isSigned: true as const }),
   }
+}
+
+/** A call to a number as it is bought from a carrier, by its price list. */
+export interface BoughtNumber {
+  /** The number that is sent, and by which the carrier charges. */
+  readonly number: string
+  readonly dialled: string
+  /** Null: what the carrier charges is not known. */
+  readonly ratePlanId: number | null
+  /** The owner of the carrier; null: the platform. */
+  readonly tenantId: number | null
 }
 
 /** The price of a call by a carrier's price list. */
 export interface CarrierPrice {
+  readonly tariff: Tariff
   /** A call of one minute, connect fee included, in micro-units of the list's currency. */
   readonly minuteMicros: number
   /** The carrier does not take calls to this number. */

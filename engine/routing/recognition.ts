@@ -4,6 +4,7 @@
  * write any address.
  */
 import { isIP } from 'node:net'
+import type { VerifyPolicy } from '../../schema/contracts/field-values.ts'
 import { type Network } from '../../schema/net/ip-address.ts'
 import {
   gatewayNames,
@@ -153,9 +154,11 @@ const nodeOrigin = ({
 })
 
 function carrierOrigin({ carrier, gateway }: CarrierSource): Origin {
-  const { carrierId, name, customerId, payer, tenantId, inboundSetId } = carrier
+  const { carrierId, name, customerId, payer, tenantId, inboundSetId, stir } = carrier
   const { gatewayId } = gateway
-  return { kind: 'carrier', carrierId, gatewayId, name, customerId, payer, tenantId, inboundSetId }
+  const ids = { carrierId, gatewayId, tenantId, inboundSetId }
+  const origin = { kind: 'carrier', ...ids, name, customerId, payer } as const
+  return stir === undefined || stir.verify === 'off' ? origin : { ...origin, verify: stir.verify }
 }
 
 /**
@@ -273,6 +276,8 @@ interface CarrierOrigin {
   readonly payer: CarrierRecord['payer']
   readonly tenantId: number | null
   readonly inboundSetId: number | null
+  /** Policy for calls whose caller is not proved; absent: nobody looks at signatures. */
+  readonly verify?: Exclude<VerifyPolicy, 'off'>
 }
 
 /**

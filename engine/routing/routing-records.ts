@@ -1,5 +1,7 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
-import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import type { CompiledRules } from '../../schema/rules/header-rules.ts'
+import type { MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
+import type { Verification } from '../../schema/contracts/stir.ts'
 import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
 import { hostPort } from '../../schema/sip/index.ts'
@@ -42,8 +44,14 @@ export interface CarrierAuth {
 export type RewriteNumber = (number: string) => string
 
 export interface CallerIdRule {
-  readonly mode: 'pass' | 'fixed' | 'pai'
+  readonly mode: 'pass' | 'fixed' | 'pai' | 'policy'
   readonly value: string | null
+}
+
+/** Signed calls (STIR): those to a carrier, and those from it. */
+export interface StirPolicy {
+  readonly isSigned: boolean
+  readonly verify: VerifyPolicy
 }
 
 export interface CarrierRecord {
@@ -61,6 +69,10 @@ export interface CarrierRecord {
   readonly media?: MediaRules | undefined
   /** Headers that its calls do not carry, in lower case. */
   readonly stripHeaders?: readonly string[] | undefined
+  /** Absent: it has none. */
+  readonly headerRules?: CompiledRules | undefined
+  /** Absent: its calls are neither signed nor verified. */
+  readonly stir?: StirPolicy | undefined
   /** 0: unlimited, as for the next. */
   readonly maxCalls: number
   /** New calls in any second. */
@@ -99,6 +111,8 @@ export interface InboundRouteRecord {
   /** Null: any called number, any domain. */
   readonly prefix: string | null
   readonly domain: string | null
+  /** The proof that Identity headers must have given; absent: any. */
+  readonly verification?: Verification | undefined
   readonly target: InboundTarget
   readonly priority: number
   readonly isActive: boolean

@@ -15,6 +15,7 @@ import type {
   OutboundRouteRecord,
   RewriteNumber,
   RoutingRecords,
+  StirPolicy,
   TenantRecord,
 } from './routing-records.ts'
 import {
@@ -22,6 +23,14 @@ import {
   type NumberRule,
   numberRuleProblem,
 } from '../../schema/rules/numbers.ts'
+import {
+  compileHeaderRules,
+  type CompiledRules,
+  type HeaderRule,
+  ruleActions,
+  ruleDirections,
+  ruleParts,
+} from '../../schema/rules/header-rules.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 
 /** All rows, a slice after the other, or those that have changed. */
@@ -139,14 +148,22 @@ async function loadCarriers(
     const numberRules = compileBoth(row.number_rules)
     const codecs = row.codecs === null ? null : readNames(row.codecs)
     const password = openPassword(store, row)
-    if (typeof numberRules !== 'string' && codecs !== undefined && password !== undefined) {
+    const headerRules = readHeaderRules(row.header_rules)
+    if (
+      typeof numberRules !== 'string' &&
+      typeof headerRules !== 'string' &&
+      codecs !== undefined &&
+      password !== undefined
+    ) {
       const own = gateways.of(row.id).map(gatewayOf)
-      return [carrierOf({ ...row, auth_password: password }, own, numberRules)]
+      const carrier = carrierOf({ ...row, auth_password: password }, own, numberRules)
+      return [headerRules === undefined ? carrier : { ...carrier, headerRules }]
     }
     // Without its rules a carrier would be sent wrong numbers: better none.
     const wrong =
       codecs === undefined ? 'codecs are not a list of names' : 'its password is damaged'
-    const reason = typeof numberRules === 'string' ? numberRules : wrong
+    const rules = [numberRules, headerRules].find((each) => typeof each === 'string')
+    const reason = typeof rules === 'string' ? rules : wrong
     problems.push(`carrier ${row.name} is not used: ${reason}`)
     return []
   })
@@ -199,12 +216,20 @@ function carrierOf(
     numberRules,
     media: mediaRulesOf(row),
     stripHeaders: headersOf(row),
+    stir: stirOf(row),
     maxCalls: row.max_calls,
     maxCps: row.max_cps,
     ratePlanId: row.rate_plan_id,
     inboundSetId: row.inbound_set_id,
     gateways,
   }
+}
+
+/** Undefined: it is off in both directions. */
+function stirOf(row: Selectable<Database['carrier']>): StirPolicy | undefined {
+  const isSigned = fromFlag(row.stir_sign)
+  const { stir_verify: verify } = row
+  return isSigned || verify !== 'off' ? { isSigned, verify } : undefined
 }
 
 const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord => ({
@@ -272,6 +297,7 @@ async function loadInboundRoutes(
         carrierId: row.carrier_id,
         prefix: row.prefix,
         domain: row.domain,
+        ...(row.verification !== null && { verification: row.verification }),
         target,
         priority: row.priority,
         isActive: fromFlag(row.is_active),
@@ -340,6 +366,28 @@ const isRule = (rule: unknown): rule is NumberRule =>
   rule !== null &&
   typeof Reflect.get(rule, 'match') === 'string' &&
   typeof Reflect.get(rule, 'replace') === 'string'
+
+/** Undefined: there are none. A text: why they cannot be used. */
+function readHeaderRules(json: string): CompiledRules | string | undefined {
+  if (json === '[]') return undefined
+  const stored = readJson(json)
+  if (!Array.isArray(stored) || !stored.every(isHeaderRule)) return 'header_rules are no rules'
+  return compileHeaderRules(stored)
+}
+
+const isHeaderRule = (rule: unknown): rule is HeaderRule =>
+  typeof rule === 'object' &&
+  rule !== null &&
+  isAmong(ruleDirections, Reflect.get(rule, 'direction')) &&
+  isAmong(ruleActions, Reflect.get(rule, 'do')) &&
+  isAmong(ruleParts, Reflect.get(rule, 'part')) &&
+  typeof Reflect.get(rule, 'header') === 'string' &&
+  ['parameter', 'value', 'source', 'pattern', 'replacement'].every((name) =>
+    ['string', 'undefined'].includes(typeof Reflect.get(rule, name)),
+  )
+
+const isAmong = (values: readonly string[], value: unknown): boolean =>
+  typeof value === 'string' && values.includes(value)
 
 function readJson(text: string): unknown {
   try {

@@ -11,6 +11,7 @@ import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { CallLimit, type SharedCounting } from '../shares/call-limit.ts'
 import { type AgentDecision, Agents } from './agents.ts'
 import {
+  type BoughtNumber,
   orderByPreference,
   candidateOf,
   type CarrierPrice,
@@ -39,9 +40,12 @@ import {
 } from './routing-records.ts'
 import { InboundRoutes } from './inbound-routes.ts'
 import { type Origin, Recognition, type RecognitionDeps } from './recognition.ts'
+import { type CalledNumber, numberDecision, type NumberDecision } from './number-decision.ts'
 import { Tenancy } from './tenancy.ts'
+import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
+import type { Verification } from '../../schema/contracts/stir.ts'
 import type { MediaRules } from '../../schema/contracts/field-values.ts'
 import {
   countedNumbers,
@@ -51,6 +55,7 @@ import {
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
+import type { BoughtPrice } from '../../schema/contracts/tariff.ts'
 import type { DnsAnswers, Sender } from '../../schema/contracts/gateways.ts'
 import { plainHost } from '../../schema/sip/index.ts'
 
@@ -279,6 +284,19 @@ export class Routing {
     return carrier ? carrier.numberRules.in(number) : number
   }
 
+  /** Rules for INVITEs of a carrier; undefined: it has none. */
+  headerRulesOf(carrierId: number): readonly CompiledRule[] | undefined {
+    return this.#carriers.get(carrierId)?.headerRules?.in
+  }
+
+  /**
+   * Whether a route refuses this caller a number that it has not dialled, such as the routing
+   * number of a ported one.
+   */
+  isNumberBlocked(caller: OutboundCaller, number: string): boolean {
+    return this.#outbound.blockOf(caller, this.dialledNumber(number), false) !== undefined
+  }
+
   /** A number that is called, with `+` in place of an exit code. */
   dialledNumber(number: string): string {
     return international(number, this.#deps.exitCodes)
@@ -293,10 +311,11 @@ export class Routing {
   }
 
   /**
-   * The target of a call from outside or from a node: the carrier's own set, an inbound route, or
-   * else the default set. `none`: an unknown source, or there is no set at all. `tenantId` is the
-   * tenant of the phone or node that calls, `payer` the tenant of the customer that pays: its
-   * default set takes calls without a route.
+   * The target of a call from outside or from a node: that of the called number, the carrier's own
+   * set, an inbound route, or else the default set. `none`: an unknown source, or there is no set
+   * at all. `tenantId` is the tenant of the phone or node that calls, `payer` the tenant of the
+   * customer that pays: its default set takes calls without a route. `verification`: what a
+   * carrier's call has proved.
    */
   inboundTarget(
     origin: Origin,
@@ -304,12 +323,15 @@ export class Routing {
     domain: string,
     tenantId: number | null = tenantOf(origin),
     payer: number | null = null,
-  ): InboundTarget | DefaultTarget {
+    verification?: Verification,
+  ): InboundTarget | NumberDecision | DefaultTarget {
     if (origin.kind === 'unknown') return { kind: 'none' }
     const caller =
       origin.kind === 'carrier' ? origin : { carrierId: null, tenantId, inboundSetId: null }
+    const byNumber = numberDecision(this.#deps.findNumber?.(calledNumber), caller.tenantId)
+    if (byNumber !== undefined) return byNumber
     if (caller.inboundSetId !== null) return { kind: 'set', setId: caller.inboundSetId }
-    const routed = this.#inbound.find(caller, calledNumber, domain)
+    const routed = this.#inbound.find(caller, calledNumber, domain, verification)
     if (routed) return routed
     const setId = this.#deps.defaultSetId(caller.tenantId ?? payer)
     return setId === undefined ? { kind: 'none' } : { kind: 'default', setId }
@@ -335,6 +357,11 @@ export class Routing {
    */
   knowsNumber(calledNumber: string, tenantId: number | null): boolean {
     return !isName(calledNumber) && this.#outbound.knows(this.dialledNumber(calledNumber), tenantId)
+  }
+
+  /** Whether the platform has listed the number for this tenant. */
+  ownsNumber(tenantId: number, number: string): boolean {
+    return this.#tenancy.ownsNumber(tenantId, number)
   }
 
   /**
@@ -370,7 +397,7 @@ export class Routing {
     if (isName(dialled)) return { kind: 'none' }
     const caller: OutboundCaller = { customerId, tenantId }
     const calledNumber = this.dialledNumber(dialled)
-    const priceOf = (route: OutboundRouteRecord) => this.#priceOf(route, calledNumber)
+    const priceOf = this.#pricesOf(calledNumber)
     const matched = this.#outbound.match(caller, calledNumber, random, priceOf, passOver)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
     const routes = only === undefined ? matched.routes : routesOf(only, matched.routes)
@@ -395,7 +422,10 @@ export class Routing {
         limit = this.#limits.describe(carrier)
         passOver(passedRoute(route, 'carrier_limit'))
       } else {
-        const offer = { route, number: sending.number, price, isEmergency }
+        const { ratePlanId, tenantId: owner } = carrier
+        const { number } = sending
+        const bought = { number, dialled: calledNumber, ratePlanId, tenantId: owner }
+        const offer = { route, bought, price, isEmergency }
         gateways.push(...this.#gatewaysOf(carrier, offer, { random, passOver }))
       }
     }
@@ -494,20 +524,49 @@ export class Routing {
     return ordered.slice(0, MAX_GATEWAYS)
   }
 
+  /** Price of a carrier for a call that it answers at `at`; undefined: it is not known. */
+  boughtPrice(bought: BoughtNumber, at: number): BoughtPrice | undefined {
+    const price = this.#priceOf(bought, at)
+    return price === undefined || price.isBlocked
+      ? undefined
+      : { tariff: price.tariff, tenantId: bought.tenantId }
+  }
+
+  /** Looks up the price of a route once, however often it is asked for. */
+  #pricesOf(calledNumber: string): (route: OutboundRouteRecord) => CarrierPrice | undefined {
+    const known = new Map<OutboundRouteRecord, CarrierPrice | undefined>()
+    return (route) => {
+      if (known.has(route)) return known.get(route)
+      const carrier = this.#outboundCarrier(route)
+      const { ratePlanId = null } = carrier ?? {}
+      const price =
+        carrier === undefined || ratePlanId === null
+          ? undefined
+          : this.#priceOf({
+              number: this.#sent(carrier, route, calledNumber),
+              dialled: calledNumber,
+              ratePlanId,
+            })
+      known.set(route, price)
+      return price
+    }
+  }
+
   /** Returns the highest price where the rules of a carrier make several numbers of one. */
-  #priceOf(route: OutboundRouteRecord, calledNumber: string): CarrierPrice | undefined {
-    const carrier = this.#outboundCarrier(route)
-    if (carrier?.ratePlanId == null) return undefined
+  #priceOf(
+    { number: sent, dialled, ratePlanId }: Omit<BoughtNumber, 'tenantId'>,
+    at?: number,
+  ): CarrierPrice | undefined {
+    if (ratePlanId === null) return undefined
     const { exitCodes, carrierPrice } = this.#deps
-    const sent = this.#sent(carrier, route, calledNumber)
     let mostExpensive: CarrierPrice | undefined
-    for (const number of countedNumbers(sent, calledNumber, exitCodes)) {
-      const price = carrierPrice(carrier.ratePlanId, number)
+    for (const number of countedNumbers(sent, dialled, exitCodes)) {
+      const price = carrierPrice(ratePlanId, number, at)
       if (price === undefined || mostExpensive?.isBlocked) continue
       if (!mostExpensive || price.isBlocked || price.minuteMicros > mostExpensive.minuteMicros)
         mostExpensive = price
     }
-    return mostExpensive ?? carrierPrice(carrier.ratePlanId, calledNumber)
+    return mostExpensive ?? carrierPrice(ratePlanId, dialled, at)
   }
 
   #sent(carrier: CarrierRecord, route: OutboundRouteRecord, calledNumber: string): string {
@@ -537,10 +596,10 @@ export class Routing {
 
   #gatewaysOf(
     carrier: CarrierRecord,
-    { route, number, price, isEmergency }: Offer,
+    { route, bought, price, isEmergency }: Offer,
     { random, passOver }: RouteSearch,
   ): GatewayCandidate[] {
-    if (number === '') {
+    if (bought.number === '') {
       passOver(passedRoute(route, 'number_stripped'))
       return []
     }
@@ -550,7 +609,7 @@ export class Routing {
       return why === undefined
     })
     return orderByPreference(usable, random).map((gateway) =>
-      candidateOf(carrier, gateway, { routeName: route.name, number, price }),
+      candidateOf(carrier, gateway, { routeName: route.name, bought, price }),
     )
   }
 
@@ -589,7 +648,7 @@ interface SentNumber {
 
 interface Offer {
   readonly route: OutboundRouteRecord
-  readonly number: string
+  readonly bought: BoughtNumber
   readonly price: CarrierPrice | null | undefined
   readonly isEmergency: boolean
 }
@@ -639,12 +698,21 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly activeAgentCalls: (agentId: number) => number
   /** As probes have it: `unproven` gateways come after all others, `down` ones get no calls. */
   readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
-  /** The price of a number by a price list; undefined: the list has none. */
-  readonly carrierPrice: (ratePlanId: number, number: string) => CarrierPrice | undefined
+  /**
+   * The price of a number by a price list, at a time in milliseconds UTC (absent: now). Undefined:
+   * the list has none.
+   */
+  readonly carrierPrice: (
+    ratePlanId: number,
+    number: string,
+    at?: number,
+  ) => CarrierPrice | undefined
   /** The carriers as they are from now on. */
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
+  /** Finds the row of a telephone number. Absent: no number has one. */
+  readonly findNumber?: (number: string) => CalledNumber | undefined
   /** Dialled in place of `+`; undefined: the installation has none. */
   readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number

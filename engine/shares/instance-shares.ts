@@ -295,7 +295,7 @@ export class InstanceShares implements Shares, RequestShares {
         this.#earlier.freed(unstored)
       }
       if (this.#isFailing) {
-        this.#deps.log('info', `${this.#kind.kind}s: they are shared with other nodes again`)
+        this.#deps.log('info', `${this.#kind.kind}s: they are shared with other instances again`)
         this.#storeAll('want')
       }
       this.#isFailing = false
@@ -395,7 +395,7 @@ export class InstanceShares implements Shares, RequestShares {
 
   #failed(error: unknown): void {
     const { kind } = this.#kind
-    const problem = 'what other nodes use is not known: calls keep to what this node holds'
+    const problem = 'what other instances use is not known: calls keep to what this one holds'
     const message = `${kind}s: ${problem}`
     if (!this.#isFailing) this.#deps.log('error', message, { error })
     this.#isFailing = true
@@ -473,7 +473,7 @@ export class InstanceShares implements Shares, RequestShares {
       for (const instance of this.#deps.members.gone()) await this.#rows.release(instance)
       if (this.#polls % POLLS_PER_SWEEP === 0) await this.#rows.sweep()
     } catch (error) {
-      const message = `${this.#kind.kind}s: what a lost node holds cannot be freed yet`
+      const message = `${this.#kind.kind}s: what a lost instance holds cannot be freed yet`
       this.#deps.log('warn', message, { error })
     }
   }

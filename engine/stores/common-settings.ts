@@ -26,6 +26,9 @@ const shown: Values<Value> = {
   FOREIGN_DOMAINS: ({ sip }) => sip.foreignDomains,
   RECORDING_REQUIRED: ({ recording }) => (recording?.isRequired === true ? 'on' : 'off'),
   WEBHOOK_PRIVATE_TARGETS: ({ webhookPrivateTargets }) => webhookPrivateTargets,
+  STIR_MAX_AGE_SECONDS: ({ stir }) => stir.maxAgeSeconds,
+  STIR_CERTIFICATE_HOSTS: ({ stir }) => stir.certificateHosts,
+  STIR_PRIVATE_TARGETS: ({ stir }) => stir.privateTargets,
   // Each instance removes rows of all of them.
   CDR_RETENTION_DAYS: ({ retention }) => retention.callRecordDays,
   AUDIT_RETENTION_DAYS: ({ retention }) => retention.auditDays,

@@ -60,7 +60,7 @@ export class InstanceNews {
         if (this.#untold.get(key) === change) this.#untold.delete(key)
       }
     } catch (error) {
-      this.#deps.log('warn', 'the loss or return of a node cannot be reported yet', { error })
+      this.#deps.log('warn', 'the loss or return of an instance cannot be reported yet', { error })
     }
   }
 

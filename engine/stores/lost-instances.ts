@@ -30,7 +30,7 @@ export class LostInstances {
       if (state === 'lost' && lost === undefined) {
         this.#lost.set(name, { epoch, startedAt })
         tell({ type: 'node.lost', node: name, address, epoch })
-        log('error', 'another node sends no heartbeat: it is down, paused or cut off', {
+        log('error', 'another instance sends no heartbeat: it is down, paused or cut off', {
           node: name,
           address,
           liveCalls,
@@ -43,7 +43,7 @@ export class LostInstances {
       }
       if (state !== 'serving' && state !== 'draining') continue
       const isBack = this.#lost.delete(name)
-      if (isBack) log('info', 'another node sends heartbeats again', { node: name, address })
+      if (isBack) log('info', 'another instance sends heartbeats again', { node: name, address })
       // It may have come back while no other instance was there to report it: its next loss would
       // not be reported, either.
       if (!isBack && this.#seen.has(name)) continue

@@ -75,6 +75,9 @@ export class HooksInProcess implements HookPort {
   }
 
   /** Nothing is told: a call that is not placed is neither answered nor over. */
+  /** The call of the test says it. */
+  unusable(): void {}
+
   tell(): void {}
 
   /** A line says why it has failed. */

@@ -68,6 +68,7 @@ export async function openEngine(
     await seedFile(store, await seedText(options.seed), deps.openedAt, {
       hasMediaRelay: deps.config.relays.length > 0,
       allowsPrivateTargets: deps.config.webhookPrivateTargets === 'allow',
+      allowsPrivateCertificates: deps.config.stir.privateTargets === 'allow',
       ownPlaces: ownPlacesOf(deps),
     })
     await registerPhones(store, options.phones ?? [], deps.openedAt)

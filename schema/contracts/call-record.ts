@@ -1,5 +1,8 @@
 /** The record of an ended call, and the part of it that is known while the call goes on. */
+import type { Attestation, PresentedIdentity } from './caller-identity.ts'
 import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
+import type { Verification, Verstat } from './stir.ts'
+import type { BoughtPrice, CarrierCost } from './tariff.ts'
 
 /**
  * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
@@ -8,9 +11,14 @@ export interface Attempt {
   readonly destination: string
   readonly status: number
   readonly reason: string
+  /** The caller as it was shown; absent: no rules said anything. */
+  readonly presented?: PresentedCaller | undefined
   readonly startedAt: number
   readonly endedAt: number
 }
+
+/** A part of the decision about the caller of an attempt (`PresentedIdentity`). */
+export type PresentedCaller = Pick<PresentedIdentity, 'number' | 'asserted' | 'attestation' | 'why'>
 
 /** The money that a refused call needed, and the money that there was. Neither is charged. */
 export interface MoneyLack {
@@ -75,8 +83,15 @@ export interface CallRecord {
   readonly lack?: MoneyLack | undefined
   /** Tags that a hook has set; absent: none. */
   readonly tags?: CallTags | undefined
+  /** The proof that Identity headers gave; absent: nobody has looked at them. */
+  readonly verification?: Verification | undefined
+  readonly verstat?: Verstat | undefined
+  /** As a verified caller's network says, else as we have signed the call; absent: neither. */
+  readonly attestation?: Attestation | undefined
   /** The quality of its media; absent: unknown. */
   readonly quality?: CallQuality | undefined
+  /** Absent: no carrier has answered it, or its price is not known. */
+  readonly carrierCost?: CarrierCost | undefined
 }
 
 /**
@@ -102,7 +117,12 @@ export type OpenCall = Omit<
   | 'hangupCause'
   | 'hangupBy'
   | 'isRecovered'
-> & { readonly answeredAt: number }
+  | 'carrierCost'
+> & {
+  readonly answeredAt: number
+  /** Absent: no carrier has answered it, or its price is not known. */
+  readonly bought?: BoughtPrice | undefined
+}
 
 /** A call before its answer. */
-export type DialledCall = Omit<OpenCall, 'answeredAt'>
+export type DialledCall = Omit<OpenCall, 'answeredAt' | 'bought'>

@@ -11,7 +11,7 @@ export type PresentedNumber =
   | 'extension'
   /** The customer's `default_number`. */
   | 'default'
-  /** The number of the INVITE: P-Preferred-Identity or From of a phone, the asserted one of others. */
+  /** The number of the INVITE: P-Preferred-Identity or From of a phone, else the asserted one. */
   | 'as_sent'
 
 /** Which numbers may be presented. */
@@ -23,7 +23,7 @@ export type PresentableNumbers =
   /** Only the platform may say so. */
   | 'any'
 
-/** What becomes of a call whose number may not be presented. */
+/** The fate of a call whose number may not be presented. */
 export type OtherwisePresented = 'replace' | 'anonymous' | 'refuse'
 
 /** The identity of forwarded and transferred calls. */
@@ -45,7 +45,7 @@ export interface CallerIdentityPolicy {
 /** RFC 8588 §4: A owns the number; B is a known customer; C came through a gateway. */
 export type Attestation = 'A' | 'B' | 'C'
 
-/** What was decided about a call, for INVITE, trace, record and simulator. */
+/** The decision about a call, for INVITE, trace, record and simulator. */
 export interface PresentedIdentity {
   /** Normal form; empty: the call is anonymous. */
   readonly number: string
@@ -60,4 +60,6 @@ export interface PresentedIdentity {
   readonly attestation: Attestation
   /** The number that forwards, where the first caller is shown. */
   readonly divertedBy?: string | undefined
+  /** Why it forwards (RFC 5806 §4). Absent: not known. */
+  readonly diversionReason?: string | undefined
 }

@@ -50,7 +50,7 @@ export type EndedCall = Pick<
   | ('callUuid' | 'callerNumber' | 'calledNumber' | 'direction' | 'tenantId' | 'isPaidByPlatform')
   | ('startedAt' | 'answeredAt' | 'endedAt' | 'billsec')
   | ('disposition' | 'sipCode' | 'hangupCause' | 'hangupBy' | 'denialCode' | 'denialText')
-  | ('quality' | 'tags')
+  | ('quality' | 'tags' | 'verification' | 'verstat' | 'attestation')
 >
 
 export interface CallsPort {

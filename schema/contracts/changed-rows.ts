@@ -8,4 +8,6 @@ export type ChangedRouting = ChangedRows<
   'tenant' | 'carrier' | 'outbound_route' | 'inbound_route' | 'agent' | 'dispatcher_set'
 >
 
+export type ChangedNumbers = ChangedRows<'number' | 'customer'>
+
 export type ChangedPayers = ChangedRows<'customer' | 'extension' | 'tenant'>

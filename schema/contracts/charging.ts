@@ -15,6 +15,9 @@ import type {
 import type { ChangedPayers } from './changed-rows.ts'
 import type { CallQuality, EntryKind } from './field-values.ts'
 import type { Brake } from './limits.ts'
+import type { Tariff } from './tariff.ts'
+
+export type { Tariff } from './tariff.ts'
 
 /** The reason why a call was refused that its payer could afford. */
 export type OcsRefusal =
@@ -57,6 +60,11 @@ export interface AuthorizationRequest {
    * empty: `callee` alone. Absent: it goes to no gateway, or only another OCS decides.
    */
   readonly sentAs?: (customerId: number | null, tenantId: number | null) => readonly string[]
+  /**
+   * The routing number of a ported number (RFC 4694), in normal form: blocks and spend guards look
+   * at it, too, and a plan may price by it. Absent: the called number has none.
+   */
+  readonly routingNumber?: string | undefined
   /** Tags that a hook has set, for events. Absent: none. */
   readonly tags?: CallTags | undefined
   /** Milliseconds UTC. The rate in force then is the call's rate to its end. */
@@ -426,6 +434,8 @@ export interface Rate {
   readonly planId: number
   readonly tariff: Tariff
   readonly isBlocked: boolean
+  /** Its plan prices a call by the routing number, where the called number has one. */
+  readonly isByRoutingNumber?: true
   /** Milliseconds UTC, inclusive; null: no start. */
   readonly effectiveFrom: number | null
   /** Exclusive; null: no end. */
@@ -435,7 +445,7 @@ export interface Rate {
 export interface Quote {
   readonly rate: Rate
   readonly costMicros: number
-  /** Their sum, rounded up to the plan's decimals, is the cost. Empty for 0 seconds. */
+  /** Their sum, rounded as the plan rounds, is the cost. Empty for 0 seconds. */
   readonly parts: readonly PricePart[]
 }
 
@@ -460,19 +470,6 @@ export interface OcsStats {
   readonly verdicts: Readonly<Record<string, number>>
   /** Debits, top-ups, adjustments and refunds since the start. */
   readonly moved: readonly MoneySum[]
-}
-
-/** The price at the start of a call: later changes of the rate do not affect the call. */
-export interface Tariff {
-  readonly prefix: string
-  readonly currency: string
-  readonly connectFeeMicros: number
-  readonly firstIncrementSeconds: number
-  readonly firstRatePerMinuteMicros: number
-  readonly incrementSeconds: number
-  readonly ratePerMinuteMicros: number
-  /** Decimals to which a price is rounded up, 0 to 6. */
-  readonly decimals: number
 }
 
 /**

@@ -51,6 +51,11 @@ const denials = {
     advice: 'remove the guard if the call is meant, or wait until it expires',
     tools: 'list_spend_guards shows it, with its reason. remove_spend_guard takes it off.',
   },
+  caller_id_forbidden: {
+    why: 'The caller may not present the number',
+    advice: 'give the customer the number, or change caller_identity of its rules',
+    tools: 'simulate_call shows which number would be presented, and why.',
+  },
   unknown_caller: {
     why: 'The calling number belongs to no customer, so nobody pays',
     advice: 'give the number to a customer, or set the customer of the extension or carrier',
@@ -196,6 +201,11 @@ const denials = {
     why: 'No AI agent has the dialled name',
     advice: 'give the agent this name, or dial a number',
   },
+  number_inactive: {
+    why: 'The called number is switched off',
+    advice: 'switch it on, if calls to it are meant',
+    tools: 'list_phone_numbers shows it.',
+  },
   unknown_agent: {
     why: 'The AI agent does not exist, or is switched off',
     advice: 'switch it on, or correct the inbound route',
@@ -258,6 +268,26 @@ const denials = {
     why: "The operator's own code has failed, and no call goes on without it",
     advice: 'mend the code, which the trace of the call names, or set its fallback to continue',
     isSecret: true,
+  },
+  identity_missing: {
+    why: 'Calls of the carrier must be signed, and this one is not',
+    advice: 'let the carrier sign it, or set stir.verify of the carrier to mark',
+  },
+  identity_stale: {
+    why: 'The signature of the caller is too old',
+    advice: 'check the clocks of both sides',
+  },
+  identity_info: {
+    why: 'The certificate of the signature cannot be fetched or read',
+    advice: 'check the way to the address in the header Identity',
+  },
+  identity_credential: {
+    why: 'The certificate of the signature is of no authority that is trusted here',
+    advice: 'add its authority if it is to be trusted',
+  },
+  identity_invalid: {
+    why: 'The signature of the caller is wrong, or of another call',
+    advice: 'take the number for forged, and tell the carrier',
   },
   loop: {
     why: 'The call has come back to this platform',

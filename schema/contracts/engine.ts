@@ -1,4 +1,5 @@
 /** The engine as the API sees it: plain data, times as stamps. */
+import type { Attestation } from './caller-identity.ts'
 import type {
   ActiveCall,
   CallsPort,
@@ -14,8 +15,11 @@ import type {
   TransferResult,
   TestCallRequest,
 } from './calls.ts'
-import type { ChangedRouting } from './changed-rows.ts'
+import type { ChangedNumbers, ChangedRouting } from './changed-rows.ts'
+import type { PresentedIdentity } from './caller-identity.ts'
+import type { OwnedNumber, OwnedNumbers } from './owned-numbers.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
+import type { StirKeysPort } from './stir.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
@@ -106,11 +110,21 @@ export interface EnginePort {
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
   readonly routingWebhooks: RoutingWebhooksPort
+  readonly stir: StirKeysPort
   /**
    * Reads carriers, routes, tenants and domains from the database again; undefined: all of them.
    * Resolves when they apply.
    */
   reloadRouting(changed?: ChangedRouting): Promise<void>
+  /** It says whose each telephone number is. */
+  readonly ownedNumbers: OwnedNumbers
+  /**
+   * Reads telephone numbers, or those of customers, from the database again; undefined: all of
+   * them. Resolves, when they apply, with the customers that own the changed rows, or did so.
+   */
+  reloadNumbers(changed?: ChangedNumbers): Promise<readonly number[]>
+  /** Reads the rules about callers of customers from the database again. */
+  reloadCallerPolicies(customerIds: readonly number[]): Promise<void>
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot
@@ -427,6 +441,14 @@ export interface OutgoingEvent {
   readonly tenantId: number | null
   /** Fields in the API's own spelling. */
   readonly data: Readonly<Record<string, unknown>>
+  /** Fields that only the platform and one owner are told; absent: none. */
+  readonly confidential?: ConfidentialData | undefined
+}
+
+/** Fields in place of those in `data`, for endpoints of the platform and of `tenantId`. */
+export interface ConfidentialData {
+  readonly tenantId: number | null
+  readonly data: Readonly<Record<string, unknown>>
 }
 
 /** Takes events. */
@@ -472,6 +494,8 @@ export interface Simulation {
   /** The number after the number rules of its carrier. */
   readonly calledNumber: string
   readonly direction: Direction
+  /** `not_asked`: nobody looks at Identity headers here. Null: nobody would of a real call. */
+  readonly verification: 'not_asked' | null
   readonly isEmergency: boolean
   readonly payment: SimulatedPayment
   readonly verdict: SimulatedVerdict
@@ -480,6 +504,8 @@ export interface Simulation {
   readonly order: CandidateOrder
   /** The dispatcher set that was asked; null: none. */
   readonly setId: number | null
+  /** The row of the called number that has decided where the call goes; null: none has. */
+  readonly decidedByNumber: OwnedNumber | null
   /** The answers of the operator's own code, in the order in which it was asked. */
   readonly hooks: readonly SimulatedHook[]
   /** At most `MAX_PASSED_OVER`. */
@@ -562,7 +588,30 @@ export interface SimulatedCandidate {
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
   readonly withheld: string | null
+  /** The caller as it would be shown; null: no rules say anything. */
+  readonly presented: SimulatedCaller | null
+  /** The INVITE that it would get; null: several phones, or the carrier of somebody else. */
+  readonly invite: SimulatedInvite | null
+  /** Numbers of the carrier's header rules that have changed it. */
+  readonly ruledBy: readonly number[]
+  /** How its INVITE would be signed (STIR); null: its carrier wants no signature. */
+  readonly signature: SimulatedSignature | null
 }
+
+/** Request-URI and headers of an INVITE, without those of the SIP server. */
+export interface SimulatedInvite {
+  readonly uri: string
+  readonly headers: Readonly<Record<string, string>>
+}
+
+/** A part of the decision about the caller; `number` is empty for a call that is refused. */
+export type SimulatedCaller = Pick<
+  PresentedIdentity,
+  'number' | 'asserted' | 'isPrivate' | 'attestation' | 'why'
+>
+
+/** `unsigned`: there is no key, or no number to sign. */
+export type SimulatedSignature = Attestation | 'unsigned'
 
 /**
  * `fixed`: always this one. `turn`: the next call's; others come first in turn. `drawn`: one of

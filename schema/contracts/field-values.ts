@@ -19,6 +19,22 @@ export type Disposition = (typeof dispositions)[number]
 export const hangupParties = ['caller', 'callee', 'system', 'api'] as const
 export type HangupParty = (typeof hangupParties)[number]
 
+/** The proof that Identity headers give of a caller (RFC 8224). */
+export const verifications = ['passed', 'failed', 'none'] as const
+
+/** The same, as 3GPP TS 24.229 writes it. */
+export const verstats = [
+  'TN-Validation-Passed',
+  'TN-Validation-Failed',
+  'No-TN-Validation',
+] as const
+
+export const attestations = ['A', 'B', 'C'] as const
+
+/** Calls of a carrier are verified and marked, or those that are not proved are refused. */
+export const verifyPolicies = ['off', 'mark', 'refuse'] as const
+export type VerifyPolicy = (typeof verifyPolicies)[number]
+
 /** Measured by the media relay; computed here from jitter and loss; reported by a phone. */
 export const mosSources = ['measured', 'computed', 'reported'] as const
 export type MosSource = (typeof mosSources)[number]

@@ -87,6 +87,13 @@ export interface HookCall {
   /** The carrier that the call comes from. */
   readonly carrier?: HookParty
   readonly tenantId: number | null
+  /**
+   * The proof that Identity headers give of the caller's number. Absent: calls of its carrier are
+   * not verified (`stir.verify`).
+   */
+  readonly verification?: 'passed' | 'failed' | 'none'
+  /** How far the caller's network vouches for the number. Absent: nothing of it is proved. */
+  readonly attestation?: 'A' | 'B' | 'C'
   /** Headers of the INVITE by lower-case names; several values are joined by commas. */
   readonly headers: Readonly<Record<string, string>>
 }
@@ -117,7 +124,7 @@ export interface InviteDecision {
    * outbound route for the number are left out.
    */
   readonly carriers?: readonly (number | string)[] | undefined
-  /** `101` or `101@domain`. */
+  /** `101@domain`, or `101` where one domain alone can be meant. */
   readonly extension?: string | undefined
   /** AI agent, by id or name. */
   readonly agent?: number | string | undefined
@@ -235,6 +242,8 @@ export type HookAnswer<D> =
       readonly tenantId: number | null
       /** Holds where the decision names what the call cannot reach. */
       readonly fallback: HookFallback
+      /** Who has decided these fields, where several have decided; of others it is `by`. */
+      readonly byField?: Readonly<Record<string, string>>
     }
   | { readonly kind: 'nothing' }
   /** No answer in time, an error, or an answer that is not allowed: `fallback` holds. */
@@ -259,6 +268,8 @@ export interface HookPort {
     hook: H,
     argument: HookArgument<H>,
   ): Promise<HookAnswer<HookDecisions[H]>>
+  /** The call could not use what `by` has decided, of a real call. `why` is one sentence. */
+  unusable(hook: DecidingHook, by: string, why: string): void
   /** Returns at once. What does not fit in the queue is dropped and counted. */
   tell<H extends ToldHook>(hook: H, argument: HookArgument<H>): void
 }

@@ -13,6 +13,7 @@ export interface RoutingWebhookStatus {
   /** Requests that were sent and have ended. */
   readonly requests: number
   readonly decided: number
+  /** Those whose answer a call could not use, too. */
   readonly failed: number
   /** Failures without an answer in time. */
   readonly timeouts: number

@@ -44,6 +44,10 @@ export interface CallToVerify {
   readonly dest: string
   /** Seconds since 1970. */
   readonly now: number
+  /** The `Date` header, seconds since 1970; absent: there is none. */
+  readonly date?: number | undefined
+  /** Tells a failover of the same call from a replay; absent: replays are not looked for. */
+  readonly callId?: string | undefined
 }
 
 export type VerifiedCall =
@@ -70,4 +74,26 @@ export interface StirPort {
   sign(call: CallToSign): SignedCall | Promise<SignedCall>
   verify(call: CallToVerify): VerifiedCall | Promise<VerifiedCall>
   telemetry(): Readonly<Record<string, number>>
+}
+
+/** The use of a key of ours at this moment. */
+export interface StirKeyStatus {
+  /**
+   * `in_use`: it signs the calls of its owner. `usable`: a newer one does. `waiting`: its time has
+   * not begun, or its certificate has not been fetched. `unusable`: `why` says it.
+   */
+  readonly state: 'in_use' | 'usable' | 'waiting' | 'expired' | 'off' | 'unusable'
+  readonly why: string | null
+  /** URL of the certificate in signatures. */
+  readonly x5u: string | null
+  /** Last moment at which it signs. Milliseconds UTC. */
+  readonly until: number | null
+}
+
+/** The part of the API: keys and authorities have been changed, and what is shown of them. */
+export interface StirKeysPort {
+  reload(): Promise<void>
+  keyStatus(id: number): StirKeyStatus | undefined
+  /** The chain in PEM that is published by this name; undefined: there is none. */
+  publishedCertificate(name: string): string | undefined
 }

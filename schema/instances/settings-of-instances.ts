@@ -105,11 +105,11 @@ export class SettingsOfInstances {
     if (text === this.#logged) return
     this.#logged = text
     const { log } = this.#deps
-    if (differences.length === 0) log('info', 'settings are the same on all nodes again')
+    if (differences.length === 0) log('info', 'settings are the same on all instances again')
     else
       log(
         'warn',
-        'settings that must be the same on all nodes differ: a call is treated differently by each',
+        'settings that must be the same on all instances differ: each treats calls differently',
         Object.fromEntries(differences.map(({ setting, values }) => [setting, values])),
       )
   }

@@ -10,9 +10,15 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
+import * as callerIdentity from './caller-identity.ts'
+import * as headerRules from './header-rules.ts'
+import * as costs from './costs.ts'
 import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
+import * as phoneNumbers from './phone-numbers.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
+import * as stir from './stir.ts'
+import * as stirCalls from './stir-calls.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -89,7 +95,18 @@ export const migrations: readonly Migration[] = [
     sql: routingWebhooks.sql,
     forServer: routingWebhooks.forServer,
   },
-  { version: 5, name: 'decks', sql: decks.sql },
+  {
+    version: 5,
+    name: 'phone-numbers',
+    sql: phoneNumbers.sql,
+    forServer: phoneNumbers.forServer,
+  },
+  { version: 6, name: 'caller-identity', sql: callerIdentity.sql },
+  { version: 7, name: 'header-rules', sql: headerRules.sql },
+  { version: 8, name: 'stir', sql: stir.sql, forServer: stir.forServer },
+  { version: 9, name: 'stir-calls', sql: stirCalls.sql },
+  { version: 10, name: 'costs', sql: costs.sql, forServer: serverWords(costs.sumTables) },
+  { version: 11, name: 'decks', sql: decks.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -49,6 +49,13 @@ export const cdrColumns = [
   'denial_text',
   'instance',
   'tags',
+  'verification',
+  'verstat',
+  'attestation',
+  'carrier_cost_micros',
+  'carrier_prefix',
+  'carrier_currency',
+  'carrier_tenant_id',
 ] as const satisfies readonly (keyof CdrValues)[]
 
 /** The row of a record. */
@@ -96,6 +103,13 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     denial_text: record.denialText ?? null,
     instance: record.instance ?? null,
     tags: record.tags === undefined ? null : JSON.stringify(record.tags),
+    verification: record.verification ?? null,
+    verstat: record.verstat ?? null,
+    attestation: record.attestation ?? null,
+    carrier_cost_micros: record.carrierCost?.costMicros ?? null,
+    carrier_prefix: record.carrierCost?.prefix ?? null,
+    carrier_currency: record.carrierCost?.currency ?? null,
+    carrier_tenant_id: record.carrierCost?.tenantId ?? null,
   }
 }
 

@@ -6,6 +6,8 @@ import type {
   MosSource,
   RecordingError,
 } from '../contracts/field-values.ts'
+import type { Attestation } from '../contracts/caller-identity.ts'
+import type { Verification, Verstat } from '../contracts/stir.ts'
 import type { Defaulted, Flag, Id, Sum } from '../columns.ts'
 
 export interface CallTables {
@@ -13,6 +15,7 @@ export interface CallTables {
   refused_calls: RefusedCallsTable
   recording: RecordingTable
   call_sum: CallSumTable
+  margin_sum: MarginSumTable
   call_sum_state: CallSumStateTable
   call_sum_gap: CallSumGapTable
   cdr_cost_change: CdrCostChangeTable
@@ -76,6 +79,21 @@ export interface CdrTable {
   instance: string | null
   /** JSON object of texts, which a hook has set; null: none. */
   tags: string | null
+  /** The proof that Identity headers gave; null: nobody has looked at them. */
+  verification: Verification | null
+  verstat: Verstat | null
+  /** That of the caller's network, else ours. */
+  attestation: Attestation | null
+  /**
+   * Cost by the carrier that has answered; null: none has, or its price is not known. So are the
+   * next two.
+   */
+  carrier_cost_micros: number | null
+  /** The prefix of its price list. */
+  carrier_prefix: string | null
+  carrier_currency: string | null
+  /** The owner of the carrier, who may see what it takes; null: the platform, or no price. */
+  carrier_tenant_id: number | null
 }
 
 /** Totals of the calls of one group of one day. */
@@ -113,6 +131,29 @@ interface CallSumTable {
    * all were free.
    */
   dearest: string
+}
+
+/** Margins of the calls of one group of one day. */
+interface MarginSumTable {
+  /** Midnight UTC in milliseconds. */
+  day: number
+  /** `customer`, `carrier` or `destination`. */
+  dimension: string
+  /** 0: of calls without a tenant. */
+  tenant_id: number
+  /** 1: carrier and price are the tenant's, which may see the margin. */
+  is_own: number
+  member: string
+  /** Empty: nobody has paid. */
+  currency: string
+  /** Empty: the price of the carrier is not known. */
+  carrier_currency: string
+  calls: number
+  billsec: number
+  /** Calls that were sold for less than they were bought for, in one currency. */
+  losses: number
+  cost_micros: Sum
+  carrier_cost_micros: Sum
 }
 
 /** One row: the records that the sums include. */

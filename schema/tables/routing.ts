@@ -1,6 +1,7 @@
 /** Dispatcher sets, carriers and routes. */
 import type { HookFallback } from '../contracts/hooks.ts'
-import type { MediaPolicy } from '../contracts/field-values.ts'
+import type { MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
+import type { Verification } from '../contracts/stir.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface RoutingTables {
@@ -11,6 +12,8 @@ export interface RoutingTables {
   outbound_route: OutboundRouteTable
   inbound_route: InboundRouteTable
   routing_webhook: RoutingWebhookTable
+  stir_key: StirKeyTable
+  stir_authority: StirAuthorityTable
 }
 
 interface DispatcherSetTable extends MediaRulesColumns {
@@ -31,6 +34,8 @@ interface DispatcherSetTable extends MediaRulesColumns {
   spy_uri: string | null
   /** A tenant has written `voicemail_uri` or `spy_uri`. */
   is_by_tenant: Defaulted<Flag>
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   created_at: number
   updated_at: number
 }
@@ -71,13 +76,19 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   auth_from_user: string | null
   auth_from_domain: string | null
   auth_expires_seconds: number | null
-  caller_id_mode: Defaulted<'pass' | 'fixed' | 'pai'>
+  caller_id_mode: Defaulted<'pass' | 'fixed' | 'pai' | 'policy'>
   caller_id_value: string | null
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   /** JSON `{in: [{match, replace}], out: […]}`. */
   number_rules: Defaulted<string>
   media: Defaulted<MediaPolicy>
   /** JSON array of header names that its calls do not carry, or null. */
   strip_headers: string | null
+  /** JSON array of header and URI rules. */
+  header_rules: Defaulted<string>
+  stir_sign: Defaulted<Flag>
+  stir_verify: Defaulted<VerifyPolicy>
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>
@@ -131,6 +142,8 @@ interface InboundRouteTable {
   /** Domain of the Request-URI, or null: any. */
   domain: string | null
   target_type: 'set' | 'extension' | 'agent'
+  /** The proof that Identity headers must have given, or null: any. */
+  verification: Verification | null
   /** Set id, `<extension>@<domain>` or agent id, by `target_type`. */
   target: string
   priority: Defaulted<number>
@@ -157,6 +170,33 @@ interface RoutingWebhookTable {
   /** JSON array of parts of a call. */
   cache_key: string
   is_enabled: Flag
+  created_at: number
+  updated_at: number
+}
+
+interface StirKeyTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  /** PEM, encrypted (`schema/secrets`). */
+  private_key: string
+  /** The chain in PEM, or null: it is where `x5u` says. */
+  certificate: string | null
+  x5u: string | null
+  valid_from: number | null
+  valid_until: number | null
+  is_active: Flag
+  created_at: number
+  updated_at: number
+}
+
+interface StirAuthorityTable {
+  id: Id
+  name: string
+  tenant_id: null
+  /** PEM. */
+  certificate: string
+  is_active: Flag
   created_at: number
   updated_at: number
 }

@@ -1,12 +1,15 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
+import type { ColumnType } from 'kysely'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
+import type { Rounding } from '../contracts/tariff.ts'
 
 export interface TenantTables {
   tenant: TenantTable
   tenant_domain: TenantDomainTable
   tenant_number: TenantNumberTable
   customer: CustomerTable
-  customer_number: CustomerNumberTable
+  phone_number: PhoneNumberTable
+  customer_number: CustomerNumberView
   rate_plan: RatePlanTable
   rate: RateTable
   rate_deck: RateDeckTable
@@ -42,8 +45,11 @@ interface RatePlanTable {
   tenant_id: number | null
   name: string
   currency: Defaulted<string>
-  /** Decimals to which a price is rounded up. */
+  /** Decimals to which a price is rounded. */
   decimals: Defaulted<number>
+  /** Calls to ported numbers: by the dialled number, or by the routing number. */
+  priced_by: Defaulted<'number' | 'rn'>
+  rounding: Defaulted<Rounding>
   /** JSON: how its decks are read; null: nobody has said it. */
   deck_mapping: Defaulted<string | null>
   created_at: number
@@ -105,18 +111,51 @@ export interface CustomerTable {
   max_daily_spend_micros: Defaulted<number>
   max_call_seconds: Defaulted<number>
   low_balance_micros: Defaulted<number>
+  /** The number that its calls show unless rules say another one. */
+  default_number: string | null
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   created_at: number
   updated_at: number
 }
 
-/** Calling numbers by which a customer is recognized. */
-interface CustomerNumberTable {
+/** A telephone number, or a block of numbers of the same length (`engine/numbers`). */
+export interface PhoneNumberTable {
+  id: Id
+  tenant_id: number | null
+  /** As it was written, such as `+4930100`; of a block, its first number. */
   number: string
-  customer_id: number
+  /** Without a plus; of a single number, both are the same. */
+  first_number: string
+  last_number: string
+  /** Length of the number; 0: no plain number, such as a user name. */
+  digits: number
+  customer_id: number | null
+  target_type: 'set' | 'extension' | 'agent' | null
+  /** Number of a set, `<extension>@<domain>`, or id of an agent. */
+  target: string | null
+  display_name: string | null
+  emergency_address: string | null
+  verified_since_at: number | null
+  attestation: 'A' | 'B' | 'C' | null
+  monthly_fee_micros: Defaulted<number>
+  is_active: Defaulted<Flag>
+  created_at: number
+  updated_at: number
+}
+
+/** The single numbers of customers: a view of `phone_number`, only for reading. */
+interface CustomerNumberView {
+  number: ColumnType<string, never, never>
+  customer_id: ColumnType<number, never, never>
 }
 
 interface ExtensionTable extends MediaRulesColumns {
   id: Id
+  /** The number that its calls show outside. */
+  caller_number: string | null
+  /** JSON of the rules about callers, or null. */
+  caller_identity: string | null
   tenant_id: number
   domain: string
   extension: string

@@ -73,8 +73,11 @@ const rowsOf = (customers: number, extensionsOfTenant: number, isBehindNat: bool
    SELECT 'start ' || CAST(i AS TEXT), (SELECT id FROM rate_plan WHERE name = 'start'), 0, 0 FROM n`,
   `INSERT INTO wallet (customer_id, currency, updated_at)
    SELECT id, 'USD', 0 FROM customer WHERE name LIKE 'start %'`,
-  `INSERT INTO customer_number (number, customer_id)
-   SELECT '1202' || CAST(1000000 + id AS TEXT), id FROM customer WHERE name LIKE 'start %'`,
+  `INSERT INTO phone_number
+     (number, first_number, last_number, digits, customer_id, created_at, updated_at)
+   SELECT number, number, number, 11, id, 0, 0
+   FROM (SELECT id, '1202' || CAST(1000000 + id AS TEXT) AS number FROM customer
+     WHERE name LIKE 'start %') AS numbered`,
   `WITH RECURSIVE ${numbered('n', extensionsOfTenant)}
    INSERT INTO extension (tenant_id, domain, extension, display_name, ha1_md5, ha1_sha256, call_recording, created_at, updated_at)
    SELECT tenant_id, domain, CAST(1000 + i AS TEXT), 'Phone ' || CAST(i AS TEXT),

@@ -16,10 +16,9 @@ async function fill(
   const rows = ['/dispatcher', '/rate-plans', '/rates', '/customers', '/routing/carriers']
   const others = ['/outbound-routes', '/inbound-routes', '/telephony/ai-agents', '/pbx/extensions']
   const ids = new Map<string, readonly (string | number)[]>(
-    [...rows, ...others, '/users', '/tenants', '/webhooks', '/routing-webhooks'].map((path) => [
-      path,
-      first,
-    ]),
+    [...rows, ...others, '/users', '/tenants', '/webhooks', '/routing-webhooks', '/stir/keys'].map(
+      (path) => [path, first],
+    ),
   )
   const asCanary = (path: string, body: object) =>
     control.request(`/api/v1${path}`, { token, headers: { 'X-Tenant-Slug': CANARY }, body })
@@ -46,6 +45,9 @@ async function fill(
   ids.set('/console/assets', ['no-such-file'])
   // Descriptions of tools have no data; what tools show and change is in agents/partition.test.ts.
   ids.set('/mcp/tools', ['no_such_tool'])
+  ids.set('/stir/authorities', first)
+  // Open to all.
+  ids.set('/stir/certificates', ['no-such-file'])
   // Alerts are seen by global credentials only.
   ids.set('/billing/alerts', [1])
   return ids

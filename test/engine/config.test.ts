@@ -30,6 +30,13 @@ test('an empty environment gives the documented defaults', () => {
     mediaPolicy: 'bypass',
     mediaTimeoutCharge: 'last_packet',
     webhookPrivateTargets: 'deny',
+    stir: {
+      authorities: undefined,
+      maxAgeSeconds: 60,
+      certificateHosts: [],
+      privateTargets: 'deny',
+      signing: undefined,
+    },
     retention: { callRecordDays: 400, auditDays: 400, recordingDays: 90 },
     backup: { folder: undefined, intervalMs: 86_400_000, keep: 7 },
     drainSeconds: 30,

@@ -166,3 +166,104 @@ test.each(['b2bua', 'proxy'] as const)('a call that passes through a %s', async 
   const records = [await rig.record(), await rig.record()]
   expect(records.map(({ calledNumber }) => calledNumber).toSorted()).toEqual(['1555', '1777'])
 })
+
+/** As the README of drachtio-srf has them, but that it declares `Srf` twice in one of them. */
+const readme = {
+  proxy: `
+const Srf = require('drachtio-srf');
+const srf = new Srf();
+
+srf.connect({
+  host: '192.168.32.5',
+  port: 9022,
+  secret: 'cymru'
+});
+
+srf.invite((req, res) => {
+  srf.proxyRequest(req, ['sip.example1.com', 'sip.example2.com'], {
+    recordRoute: true,
+    followRedirects: true,
+    provisionalTimeout: '2s'
+  }).then((results) => {
+    console.log(JSON.stringify(results));
+  });
+});`,
+  'back-to-back user agent': `
+const Srf = require('drachtio-srf');
+const srf = new Srf();
+
+srf.connect({
+  host: '192.168.32.5',
+  port: 9022,
+  secret: 'cymru'
+});
+
+srf.invite((req, res) => {
+  srf.createB2BUA('sip:1234@10.10.100.1', req, res, {localSdpB: req.body})
+    .then(({uas, uac}) => {
+      console.log('call connected');
+
+      // when one side terminates, hang up the other
+      uas.on('destroy', () => { uac.destroy(); });
+      uac.on('destroy', () => { uas.destroy(); });
+      return;
+    })
+    .catch((err) => {
+      console.log(\`call failed to connect: \${err}\`);
+    });
+});`,
+}
+
+test.each([
+  ['proxy', '1555'],
+  ['back-to-back user agent', '1234'],
+] as const)('the %s of the README runs unchanged', async (shape, number) => {
+  const rig = await rigWith(readme[shape], 'hooks.cjs')
+  const node = await rig.node()
+  const { caller, leg } = await place(rig, '1555')
+  const invite = await node.next('INVITE')
+  expect(invite.uri).toContain(`sip:${number}@`)
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  caller.learn(leg, await caller.next('200 INVITE'))
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  node.request('BYE', node.calledLeg(invite, 'b'))
+  caller.reply(await caller.next('BYE'), 200)
+  const records = [await rig.record(), await rig.record()]
+  expect(records.map(({ disposition }) => disposition)).toEqual(['ANSWERED', 'ANSWERED'])
+})
+
+test('the OPTIONS ping of the README gets an answer', async () => {
+  const rig = await rigWith(
+    `
+const Srf = require('drachtio-srf');
+const srf = new Srf();
+
+srf.connect({host: '127.0.0.1', port: 9022, secret: 'cymru'});
+
+srf.on('connect', (err, hp) => {
+  if (err) return console.log(\`Error connecting: \${err}\`);
+  console.log(\`connected to server listening on \${hp}\`);
+
+  setInterval(optionsPing, 100);
+});
+
+function optionsPing() {
+  srf.request('sip:tighthead.drachtio.org', {
+    method: 'OPTIONS',
+    headers: {
+      'Subject': 'OPTIONS Ping'
+    }
+  }, (err, req) => {
+    if (err) return console.log(\`Error sending OPTIONS: \${err}\`);
+    req.on('response', (res) => {
+      console.log(\`Response to OPTIONS ping: \${res.status}\`);
+    });
+  });
+}
+srf.invite((req, res) => res.send(486))
+`,
+    'hooks.cjs',
+  )
+  await rig.until(() => JSON.stringify(rig.lines).includes('Response to OPTIONS ping: 200'))
+})

@@ -155,6 +155,15 @@ function seedOf(random: () => number, { nodes, trunks }: Places): object {
     ai_agents: maybe(0.5)
       ? [{ name: 'bot', extension: '700', sip_uri: `sip:bot@${address}:${nodePorts[0] ?? 0}` }]
       : [],
+    numbers: [
+      ...(maybe(0.4) && !isTenantSet
+        ? [{ number: '+4940100', set: 1, is_active: maybe(0.7) }]
+        : []),
+      ...(maybe(0.3)
+        ? [{ number: '+4412345', tenant: 'acme', extension: '102', is_active: maybe(0.7) }]
+        : []),
+      ...(maybe(0.3) ? [{ number: '+49401000', last_number: '+49401009' }] : []),
+    ],
     inbound_routes: [
       ...(maybe(0.5) ? [{ name: 'in', prefix: '49401', tenant: 'acme', extension: '102' }] : []),
       ...(maybe(0.4) && !isTenantSet ? [{ name: 'set', prefix: '4', set: 1 }] : []),
@@ -201,7 +210,7 @@ async function startEngine(seed: number, random: () => number, places: Places) {
     foresee: (asked) => ocs.foresee(asked),
     charging: Object.assign(Object.create(null) as object, {
       ...bound(ocs, ['authorize', 'extend', 'begun', 'answered', 'changed', 'resume', 'abandon']),
-      ...bound(ocs, ['alive']),
+      ...bound(ocs, ['alive', 'running']),
       report: (record: CallRecord, safe?: () => void) => {
         records.push(record)
         return ocs.report(record, safe)

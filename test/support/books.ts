@@ -6,6 +6,7 @@ import type { CallRecord, OpenCall } from '../../schema/contracts/call-record.ts
 import type { RateTable, CustomerTable } from '../../schema/tables/tenants.ts'
 import type { LocalStore, Store } from '../../schema/storage/store.ts'
 import { execute, insert } from '../../schema/sql/query.ts'
+import { rangeColumns, rangeOf } from '../../schema/rules/number-ranges.ts'
 import type { Insertable } from 'kysely'
 import { Ocs } from '../../engine/charging/ocs.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
@@ -71,11 +72,22 @@ export async function addCustomer(
   const { db } = store
   const row = { created_at: start, updated_at: start, ...customer }
   const customerId = await insert(store, db.insertInto('customer').values(row).returning('id'))
-  const number = { number: customer.name, customer_id: customerId }
-  await execute(store, db.insertInto('customer_number').values(number))
+  await addNumber(store, customerId, customer.name)
   const wallet = { customer_id: customerId, currency: 'USD', updated_at: start }
   await execute(store, db.insertInto('wallet').values(wallet))
   return customerId
+}
+
+/** A calling number of a customer. */
+async function addNumber(store: Store, customerId: number, number: string): Promise<void> {
+  const row = {
+    ...rangeColumns(rangeOf(number)),
+    number,
+    customer_id: customerId,
+    created_at: start,
+    updated_at: start,
+  }
+  await execute(store, store.db.insertInto('phone_number').values(row))
 }
 
 export interface Books<S extends Store = TestStore> {

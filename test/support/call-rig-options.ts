@@ -1,10 +1,13 @@
 /** The options that a rig of call control is started with. */
 import type { OpenCall } from '../../schema/contracts/call-record.ts'
+import type { OwnedNumbers } from '../../schema/contracts/owned-numbers.ts'
+import type { StirPort } from '../../schema/contracts/stir.ts'
 import type { Schedule } from '../../schema/clock.ts'
 import type { TransferInstances } from '../../engine/call/transfer/other-instances.ts'
 import type { ActiveCalls } from '../../engine/call/active-calls.ts'
 import type { DialogWayDeps } from '../../engine/call/dialog-way.ts'
 import type { CallDeadlines } from '../../engine/call/deadlines.ts'
+import type { CallerIdentities } from '../../engine/call/identity/caller-identities.ts'
 import type { HookSources } from '../../engine/call/hooks/call-hooks.ts'
 import type { Media } from '../../engine/media/create-media.ts'
 import type { Registrar } from '../../engine/registrar/registrar.ts'
@@ -81,6 +84,12 @@ export interface CallRigOptions {
   readonly registrar?: Registrar
   /** The operator's own code. Default: there is none. */
   readonly hooks?: HookSources
+  /** Which number a call shows. Default: no rules say anything. */
+  readonly identities?: Pick<CallerIdentities, 'decide'>
+  /** Signs and verifies. Default: nothing does. */
+  readonly stir?: StirPort
+  /** Whose each number is. Default: nobody owns one. */
+  readonly ownedNumbers?: OwnedNumbers
   /** No call goes past an application that should be there. */
   readonly applicationMustAnswer?: boolean
 }

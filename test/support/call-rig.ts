@@ -32,6 +32,7 @@ import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { CallCost, OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
+import type { BoughtPrice } from '../../schema/contracts/tariff.ts'
 import { sampleSet } from '../engine/dispatcher/samples.ts'
 import { type CallRigOptions, dialled } from './call-rig-options.ts'
 import { drachtioPort, portWraps, socketWorld, type World } from './call-world.ts'
@@ -129,6 +130,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     candidates: [] as Candidate[],
     isAtCapacity: false,
     admitsCarrier: true,
+    boughtPrice: undefined as BoughtPrice | undefined,
     fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
@@ -250,7 +252,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
     deadlines,
     mediaGate: media?.gate,
     hooks: options.hooks,
+    identities: options.identities,
     otherInstances: options.otherInstances,
+    stir: options.stir,
+    ownedNumbers: options.ownedNumbers,
     applications,
     onInstanceSilent: (name) => void silent.push(name),
     now: time.now,
@@ -260,6 +265,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
       inboundNumber: (_origin, number) => number,
       dialledNumber: dialled,
       registeredUser: () => undefined,
+      headerRulesOf: () => undefined,
+      isNumberBlocked: () => false,
       sentNumbers: () => [],
       inboundTarget: () => answers.inbound,
       outboundCandidates: (_customerId, number, _tenantId, _look, only) =>
@@ -271,6 +278,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       },
       admitCarrierCall: () => answers.admitsCarrier,
       admitAgentCall: () => true,
+      boughtPrice: () => answers.boughtPrice,
       limitOf: (carrierId) => `carrier ${carrierId}, max_calls 1`,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,
@@ -282,6 +290,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       isAtCapacity: () => answers.isAtCapacity,
       admitCall: (nodeId) => !answers.fullNodes.has(nodeId),
       setRecord: (setId) => sampleSet([], { setId, spyUri: answers.spyUri }),
+      nodeCalled: ({ host, port }) => {
+        const found = answers.candidates.find((each) => each.host === host && each.port === port)
+        return found && { ...found, isNamed: false }
+      },
       reportOutcome: (nodeId, outcome) => void outcomes.push([nodeId, outcome]),
     },
     registrar: registrar ?? {

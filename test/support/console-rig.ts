@@ -19,14 +19,19 @@ export interface ConsoleRig {
   readonly console: ConsolePage
 }
 
-/** One browser, and one rig, for the tests of a file. */
-export function shareConsole() {
+type Environment = Readonly<Record<string, string>>
+
+/** One browser, and one rig, for the tests of a file. `environment`: more of the program. */
+export function shareConsole(environment: Environment = {}) {
   const ends: (() => void | Promise<void>)[] = []
   let shared: { readonly browser: Browser; readonly rig: ConsoleRig } | undefined
   beforeAll(async () => {
     const browser = await openBrowser()
     ends.push(() => browser.close())
-    shared = { browser, rig: await startConsoleRig(browser, (work) => void ends.push(work)) }
+    shared = {
+      browser,
+      rig: await startConsoleRig(browser, environment, (work) => void ends.push(work)),
+    }
   })
   afterAll(async () => {
     for (const end of ends.toReversed()) await end()
@@ -61,6 +66,7 @@ export const paymentSecret = 'whsec_of_the_console_rig'
 /** Everything ends by `atEnd`. */
 async function startConsoleRig(
   browser: Browser,
+  more: Environment,
   atEnd: (work: () => void | Promise<void>) => void,
 ): Promise<ConsoleRig> {
   // Their ports go into the seed, so they are there before Tollgate, and learn its address later.
@@ -75,6 +81,7 @@ async function startConsoleRig(
     DRAIN_SECONDS: '0',
     PAYMENT_WEBHOOK_SECRET: paymentSecret,
     NODE_TIMEOUT_MS: patientInstances.NODE_TIMEOUT_MS,
+    ...more,
   }
   const tollgate = await TollgateProcess.start(seedFor(nodes.map(({ port }) => port)), environment)
   atEnd(() => tollgate.stop())

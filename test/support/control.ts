@@ -25,6 +25,9 @@ import { nowhere, type OwnNetwork } from '../../schema/rules/gateways.ts'
 import { createControl } from '../../control/server.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { execute, insert } from '../../schema/sql/query.ts'
+import { NumberDirectory } from '../../engine/numbers/number-directory.ts'
+import { numberReader } from '../../engine/numbers/number-store.ts'
+import type { ChangedNumbers } from '../../schema/contracts/changed-rows.ts'
 import { type TestEngine, testEngine } from './test-engine.ts'
 import { isOnPostgres } from './on-sqlite.ts'
 import { onlyProcess, realTimers } from './only-process.ts'
@@ -124,6 +127,11 @@ export async function openControl({
   const store = await openTestStore(steady, path)
   const logged: TestControl['logged'] = []
   const engine = testEngine(events)
+  const ownedNumbers = new NumberDirectory(numberReader(store))
+  Object.assign(engine, {
+    ownedNumbers,
+    reloadNumbers: (changed?: ChangedNumbers) => ownedNumbers.reload(changed),
+  })
   const webhooks = new Webhooks({
     store,
     now: wallNow,

@@ -12,6 +12,7 @@ export const gateway = (parts: Partial<GatewayCandidate>): GatewayCandidate => (
   port: 5_060,
   transport: 'udp',
   number: '1555',
+  bought: { number: '1555', dialled: '1555', ratePlanId: null, tenantId: null },
   auth: {
     type: 'ip',
     username: null,

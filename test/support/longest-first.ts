@@ -5,8 +5,8 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Seconds, of those that take long for their size. A fresh checkout knows no earlier run. */
 const seconds: Readonly<Record<string, number>> = {
   'test/console/console.test.ts': 40,
-  'test/process/nodes.test.ts': 30,
-  'test/baresip/nodes.test.ts': 30,
+  'test/process/instances.test.ts': 30,
+  'test/baresip/instances.test.ts': 30,
   'test/simulation/call-control.test.ts': 25,
   'test/process/start.test.ts': 25,
   'test/process/outlive.test.ts': 25,

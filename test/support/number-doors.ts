@@ -179,7 +179,12 @@ export async function openDoors(
     const sent = route.candidates.map((to) => {
       if (to.kind === 'extension') return to.uri
       const { uri, headers } = inviteFor(to, reading, filter)
-      return [uri, headers['To'], headers['From']]
+      // Parameters pass beside the number, and say nothing about it.
+      return [
+        uri.replace(/;(?:isub|ext|cic|npdi|rn)(?:=[^;@]*)?|;user=phone/g, ''),
+        headers['To'],
+        headers['From'],
+      ]
     })
     const { customerId, ratePrefix } = call.account ?? {}
     const { costMicros } = ocs.costSoFar(reading.callUuid, 60)
@@ -205,6 +210,7 @@ export async function openDoors(
   const named = {
     carriersNamed: (wanted: number | string) => routing.carriersNamed(wanted),
     agentsNamed: (wanted: number | string) => routing.agentsNamed(wanted),
+    extensionsNamed: directory.named.bind(directory),
   }
 
   /** The verdict of `simulate_call` on a call of extension 101. */

@@ -3,6 +3,7 @@ import { activeCall } from './engine-views.ts'
 import { lookUp } from './json-schema.ts'
 import { CALL, CANARY, type Body } from './ownership-rules.ts'
 import type { TestResources } from './resources.ts'
+import { authorityPem, rfcKey } from './stir-fixtures.ts'
 import { readRows } from './stored.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -118,6 +119,9 @@ export async function fillOwned({
     const agent = { name: name('agent'), extension: '700', sip_uri: `sip:bot@${host}.0.77` }
     await make('/telephony/ai-agents', { ...ofTenant, ...agent })
     await make('/routing-webhooks', { ...ofTenant, url: `https://${slug ?? CANARY}.example/` })
+    const key = { name: name('key'), private_key: rfcKey, x5u: `https://${of.trim()}.example/` }
+    await make('/stir/keys', { ...ofTenant, ...key })
+    await make('/stir/authorities', { name: name('authority'), certificate: authorityPem })
     if (slug === null) continue
     await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
     for (const extension of slug === 'own' ? ['101'] : ['199'])
@@ -153,9 +157,10 @@ export async function fillOwned({
 
 const tables = [
   ...['tenant', 'tenant_domain', 'tenant_number', 'application_key', 'user', 'extension'],
-  ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'customer_number'],
+  ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'phone_number'],
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
+  ...['stir_key', 'stir_authority'],
 ]
 
 /** All that tenants own, by its table. */

@@ -2,6 +2,8 @@
  * The rule for each field that a tenant's key may write: "Who owns what" of GUIDE.md, as a table.
  */
 
+import { authorityPem, rfcKey } from './stir-fixtures.ts'
+
 export type Body = Readonly<Record<string, unknown>>
 
 /** It refers to nothing that another tenant could own. */
@@ -234,6 +236,24 @@ export const operations: Readonly<Record<string, Operations>> = {
       // Its decisions are judged when they are applied to a call.
       ...plains('url', 'description', 'timeout_ms', 'fallback', 'cache_seconds', 'cache_key'),
       ...plains('enabled', 'secret'),
+    },
+  },
+  '/stir/keys': {
+    body: { name: 'mine', private_key: rfcKey, x5u: 'https://example.com/shaken.pem' },
+    rules: {
+      ...tenant,
+      // It signs calls of its tenant alone: test/engine/stir/signing.test.ts.
+      ...plains('name', 'private_key', 'certificate', 'x5u', 'valid_from', 'valid_until'),
+      ...plains('is_active'),
+    },
+  },
+  '/stir/authorities': {
+    body: { name: 'mine', certificate: authorityPem },
+    rules: {
+      // A tenant's key sees none: it is told that there is none, or that it may not.
+      name: foreign('name', 'theirs'),
+      certificate: foreign('certificate', authorityPem),
+      is_active: foreign('is_active', false),
     },
   },
   '/routing-webhooks/{id}/rotate': { body: {}, rules: plains('overlap_seconds') },

@@ -82,5 +82,5 @@ export async function openReportRig() {
   const day = 'start_date=2026-01-01T00:00:00Z&end_date=2026-01-02T00:00:00Z'
   const get = (query = day, headers = {}) =>
     control.request(`${reportPath}?${query}`, { token, headers })
-  return { ...control, store, fill, get, day, token }
+  return { ...control, database: control.store, store, fill, get, day, token }
 }

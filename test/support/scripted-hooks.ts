@@ -1,6 +1,7 @@
 /** Code of the operator that answers what a test says, and remembers what it was asked and told. */
 import type { HookSources } from '../../engine/call/hooks/call-hooks.ts'
 import type { SetRecord } from '../../engine/dispatcher/destination-set.ts'
+import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
 import type { AgentRecord, CarrierRecord } from '../../engine/routing/routing-records.ts'
 import { unchanged } from '../../schema/rules/numbers.ts'
 import type {
@@ -23,12 +24,15 @@ export class ScriptedHooks implements HookSources {
   /** A hook without an answer is not there. */
   readonly answers: Answers = {}
   readonly asked: { readonly hook: DecidingHook; readonly argument: unknown }[] = []
+  /** What calls could not use. */
+  readonly useless: string[] = []
   readonly told: { readonly hook: ToldHook; readonly argument: unknown }[] = []
   /** Hooks that are only told; none is there unless a test adds it. */
   readonly listening = new Set<ToldHook>()
   sets: readonly SetRecord[] = []
   carriers: readonly CarrierRecord[] = []
   agents: readonly AgentRecord[] = []
+  extensions: readonly ExtensionRecord[] = []
   isRecordable = true
   payer: { readonly id: number; readonly name: string } | undefined
 
@@ -42,6 +46,7 @@ export class ScriptedHooks implements HookSources {
       const answer = this.answers[hook]
       return answer === undefined ? { kind: 'nothing' as const } : answer(argument)
     },
+    unusable: (hook, by, why) => void this.useless.push(`${by}, ${hook}: ${why}`),
     tell: (hook, argument) => void this.told.push({ hook, argument }),
   }
 
@@ -52,6 +57,8 @@ export class ScriptedHooks implements HookSources {
       this.carriers.filter(({ carrierId, name }) => carrierId === wanted || name === wanted),
     agentsNamed: (wanted) =>
       this.agents.filter(({ agentId, name }) => agentId === wanted || name === wanted),
+    extensionsNamed: (extension, isMeant) =>
+      this.extensions.filter((each) => each.extension === extension && isMeant(each)),
   }
 
   /** What the hook was asked, the oldest first. */

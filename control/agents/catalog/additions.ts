@@ -1,12 +1,13 @@
 /** Tools that add what a call lacks: a rate for its number, or a customer for its caller. */
 import { z } from 'zod'
+import { rangeOf } from '../../../schema/rules/number-ranges.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import { fieldsOf, type Json, pick } from '../../changes/kinds.ts'
 import { badRequest, conflict } from '../../http/api-error.ts'
 import { exactMoneyText, quoted } from '../../http/clean-text.ts'
-import { reference } from '../../http/fields.ts'
-import { customerBody } from '../../resources/customers.ts'
+import { numberOrUserName, reference } from '../../http/fields.ts'
+import { overlapping } from '../../resources/customer-numbers.ts'
 import { customerKind, kinds } from '../../resources/kinds.ts'
 import { rateBody, rates } from '../../resources/rates.ts'
 import { resourceDeps, storeOf } from '../../resources/resource.ts'
@@ -114,7 +115,7 @@ export const addNumber = defineChange({
   scopes: ['customers:write'],
   input: z.strictObject({
     customer: reference.describe('Id or exact name.'),
-    number: customerBody.shape.numbers.unwrap().element.describe('As the caller sends it.'),
+    number: numberOrUserName.describe('As the caller sends it.'),
   }),
   output: z.object({ customer_id: z.int(), name: z.string(), numbers: z.array(z.string()) }),
   async plan({ customer: wanted, number }, use) {
@@ -167,11 +168,7 @@ async function refuseForeign(number: string, { store, principal }: ToolUse): Pro
 
 /** The refusal does not say who owns the number: it may be another tenant. */
 async function refuseTaken(number: string, { store }: ToolUse): Promise<void> {
-  const query = store.db
-    .selectFrom('customer_number')
-    .select('customer_id')
-    .where('number', 'in', [bare(number), `+${bare(number)}`])
-    .limit(1)
-  if ((await all(store, query)).length > 0)
+  const row = await overlapping(store, rangeOf(number))
+  if (row !== undefined && (row.customer_id !== null || row.first_number !== row.last_number))
     throw conflict('duplicate', 'Another customer has this number. Nothing was changed')
 }

@@ -1,6 +1,7 @@
 /** The tools that follow from a definition: they list, add, change and remove its rows. */
 import { z } from 'zod'
 import { transaction } from '../../../schema/sql/query.ts'
+import type { Scope } from '../../auth/scopes.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { type Plan, rowEffectOf } from '../../changes/change.ts'
 import { fieldsOf, type Json, restorable } from '../../changes/kinds.ts'
@@ -29,13 +30,16 @@ import {
 } from './tool.ts'
 
 /**
- * The tools of a noun that has words for them. They neither look up the names of hosts nor ask for
- * a second scope, so a noun that needs that gets only the one that reads.
+ * The tools of a noun that has words for them. They do not look up the names of hosts, so a noun
+ * that needs that gets only the one that reads. Those that write require every further scope that a
+ * field of the noun may need; where its words do not say which, there is only the one that reads.
  */
 export function generalTools(definition: AnyDefinition): readonly Tool[] {
   if (definition.general === undefined) return []
-  const isPlain = definition.destinations === undefined && definition.beyond === undefined
-  const tools = isPlain ? [listTool, addTool, changeTool, removeTool] : [listTool]
+  const isCovered = definition.beyond === undefined || definition.general.scopes !== undefined
+  const isPlain = definition.destinations === undefined && isCovered
+  const { tools: wanted = ['add', 'change', 'remove'] } = definition.general
+  const tools = [listTool, ...(isPlain ? wanted.map((each) => writing[each]) : [])]
   return tools.map((tool) => tool(definition, definition.general?.about ?? ''))
 }
 
@@ -73,7 +77,7 @@ function addTool(definition: AnyDefinition, about: string): Tool {
     effect: 'changes',
     reason: 'required',
     expires: true,
-    scopes: [`${definition.scope}:write`],
+    scopes: writeScopes(definition),
     input: z.strictObject({ fields: definition.fields.body }),
     output,
     plan: ({ fields: given }, use) =>
@@ -86,7 +90,7 @@ function addTool(definition: AnyDefinition, about: string): Tool {
 }
 
 function changeTool(definition: AnyDefinition, about: string): Tool {
-  const { noun, scope } = definition
+  const { noun } = definition
   const { words, one } = wordsFor(noun)
   const { body, onlyAtCreation } = definition.fields
   return defineChange({
@@ -96,7 +100,7 @@ function changeTool(definition: AnyDefinition, about: string): Tool {
     effect: 'changes',
     reason: 'required',
     expires: true,
-    scopes: [`${scope}:write`],
+    scopes: writeScopes(definition),
     input: z.strictObject({ id, fields: patchOf(body, onlyAtCreation) }),
     output,
     plan: ({ id: rowId, fields: given }, use) =>
@@ -113,7 +117,7 @@ function changeTool(definition: AnyDefinition, about: string): Tool {
 }
 
 function removeTool(definition: AnyDefinition, about: string): Tool {
-  const { noun, scope, general } = definition
+  const { noun, general } = definition
   const { words, one } = wordsFor(noun)
   return defineChange({
     name: `remove_${snake(words)}`,
@@ -121,7 +125,7 @@ function removeTool(definition: AnyDefinition, about: string): Tool {
     description: `Removes ${one}. ${about} ${general?.removal ?? ''}`,
     effect: 'destroys',
     reason: 'required',
-    scopes: [`${scope}:write`],
+    scopes: writeScopes(definition),
     input: z.strictObject({ id }),
     output,
     plan: ({ id: rowId }, use) =>
@@ -135,6 +139,13 @@ function removeTool(definition: AnyDefinition, about: string): Tool {
       }),
   })
 }
+
+const writing = { add: addTool, change: changeTool, remove: removeTool }
+
+const writeScopes = ({ scope, general }: AnyDefinition): readonly Scope[] => [
+  `${scope}:write`,
+  ...(general?.scopes ?? []),
+]
 
 const id = z.int().min(1).describe('Id of the row.')
 const output = z.object({ id: z.int().nullable().describe('Null while it is not there.') })

@@ -33,7 +33,7 @@ import {
 } from './dispatcher.ts'
 import { listTrunks, setTrunkState } from './trunks.ts'
 import { banAddress, listBans, listSpendGuards, removeSpendGuard, setSpendGuard } from './guards.ts'
-import { explainCall, getCall, searchCdrs, summarizeCalls } from './records.ts'
+import { explainCall, getCall, searchCdrs, summarizeCalls, summarizeMargins } from './records.ts'
 
 export const allTools: readonly Tool[] = [
   listSbcApiKeys,
@@ -47,6 +47,7 @@ export const allTools: readonly Tool[] = [
   listActiveCalls,
   getCall,
   summarizeCalls,
+  summarizeMargins,
   searchCdrs,
   explainCall,
   simulateCall,

@@ -16,6 +16,7 @@ import { liveCall, liveCallView } from '../../instances/live-call.ts'
 import { unusualAbout } from '../../observe/causes/failures.ts'
 import { type CdrRow, findRecord, recordsOf } from '../../reports/cdr-store.ts'
 import { viewOf as recordView } from '../../reports/cdr-view.ts'
+import { askMargins, marginInput, marginReport } from '../../reports/margins.ts'
 import {
   askSummary,
   callFilterInput,
@@ -57,6 +58,16 @@ const callRecord = z.object({
   tenant_slug: z.string().nullable(),
   cost_exact: z.string().nullable(),
   currency: z.string().nullable(),
+  carrier_cost_exact: z
+    .string()
+    .nullable()
+    .describe('What the carrier takes; only for the platform and the owner of the carrier.'),
+  carrier_currency: z.string().nullable(),
+  carrier_prefix: z.string().nullable(),
+  margin_exact: z
+    .string()
+    .nullable()
+    .describe('Cost less carrier cost; null in different currencies. Negative: a loss.'),
   mos_score: z.number().nullable().describe('Of the worse direction, 1 to 4.5.'),
   mos_source: z.enum(mosSources).nullable(),
   jitter_ms: z.number().nullable(),
@@ -218,6 +229,22 @@ export const summarizeCalls = defineTool({
   output: summary,
   run: ({ start: from, end: before, ...asked }, use) =>
     askSummary({ ...asked, from, before }, use, requestScope(use.principal, use.now)),
+})
+
+export const summarizeMargins = defineTool({
+  name: 'summarize_margins',
+  title: 'Summarize margins',
+  description:
+    'Says what calls were sold for, less what carriers took, by customer, carrier, ' +
+    'destination or day. The greatest losses come first; losses counts the calls below ' +
+    'cost. A tenant has those of its own carriers. Use it to find what loses money, then ' +
+    'search_cdrs and lookup_rate for the reason.',
+  effect: 'reads',
+  scopes: ['cdrs:read'],
+  input: marginInput,
+  output: marginReport,
+  run: ({ start: from, end: before, ...asked }, use) =>
+    askMargins({ ...asked, from, before }, use, requestScope(use.principal, use.now)),
 })
 
 export const explainCall = defineTool({

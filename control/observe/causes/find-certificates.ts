@@ -15,6 +15,7 @@ const listeners = {
   api: 'the API and the console',
   edge: 'the customer edge',
   sip: 'SIP by TLS',
+  stir: 'signed calls',
 } as const satisfies Record<CertificateStatus['use'], string>
 
 /** Only people of the platform renew certificates. */
@@ -50,7 +51,10 @@ function findingOf(
     lastAt: at,
     figures: { days_left: days, expired: Number(isExpired) },
     evidence: [file],
-    advice: `Renew ${file}. A new file is read within seconds, without a restart.`,
+    advice:
+      use === 'stir'
+        ? `Add a key with a newer certificate beside the ${file}: the newest one signs.`
+        : `Renew ${file}. A new file is read within seconds, without a restart.`,
     next: { tool: 'get_telemetry', arguments: {} },
     firstStep: null,
   }

@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { worstOf } from '../../../schema/records/stored-record.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
-import { recordingView } from '../../../schema/contracts/calls.ts'
+import { type EndedCall, recordingView } from '../../../schema/contracts/calls.ts'
 import { priceOf, type PriceSource, transferView } from '../../calls/active-call-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */
@@ -88,6 +88,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
         hangup_by: record.hangupBy,
         ...worstOf(record.quality),
         ...(record.tags && { tags: record.tags }),
+        ...proofIn(record),
       }
     }
     case 'call.started':
@@ -121,6 +122,12 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
     }
   }
 }
+
+/** Empty: there are no signatures, and nobody has looked for them. */
+const proofIn = ({ verification, verstat, attestation }: EndedCall) => ({
+  ...(verification && { verification, verstat }),
+  ...(attestation && { attestation }),
+})
 
 /**
  * Where a reader of events is. One instance's log is named by an id, `<epoch>-<sequence>`. With

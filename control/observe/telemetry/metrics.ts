@@ -72,6 +72,21 @@ const ofRelays =
       return value === null ? [] : [{ value, labels: { relay: relay.relay } }]
     })
 
+/** Totals that have a label in Prometheus. */
+const ofSignatures = /^stir_calls_(?<what>verified|signed)_(?<label>\w+)_total$/
+/** Totals of the library: those above have them, too. */
+const alsoCounted = /^stir_(?:signed|unsigned|verified_\w+)_total$/
+
+const signatures =
+  (what: 'verified' | 'signed', label: string): Metric['read'] =>
+  ({ engine }) =>
+    Object.entries(engine).flatMap(([name, value]) => {
+      const { groups } = ofSignatures.exec(name) ?? {}
+      return groups?.['what'] === what
+        ? [{ value, labels: { [label]: groups['label'] ?? '' } }]
+        : []
+    })
+
 export const metrics: readonly Metric[] = [
   gauge('tollgate_calls_active', 'Live calls.', ({ calls }) => calls.active),
   gauge(
@@ -108,6 +123,16 @@ export const metrics: readonly Metric[] = [
       sum: delays.sum_ms / 1_000,
       count: delays.count,
     }),
+  ),
+  counter(
+    'tollgate_stir_verified_total',
+    'Calls whose Identity headers were looked at, by what these have proved.',
+    signatures('verified', 'result'),
+  ),
+  counter(
+    'tollgate_stir_signed_total',
+    'INVITEs to carriers that want a signature, by the attestation that they got.',
+    signatures('signed', 'attestation'),
   ),
   histogram(
     'tollgate_mos',
@@ -316,7 +341,8 @@ export const metrics: readonly Metric[] = [
  * Further counters of the engine, under their own names: `sip_dialogs` → `tollgate_sip_dialogs`.
  */
 const engineMetrics = ({ engine }: TelemetryView): readonly Metric[] =>
-  Object.entries(engine).map(([name, value]) => {
+  Object.entries(engine).flatMap(([name, value]) => {
+    if (ofSignatures.test(name) || alsoCounted.test(name)) return []
     const type = name.endsWith('_total') ? 'counter' : 'gauge'
     return metric(type)(
       `tollgate_${name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)}`,

@@ -3,10 +3,12 @@ import { refused } from '../cdr/end-reason.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import type { RoutePlan } from '../inbound/admission.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
-import type { RouteDeps } from '../inbound/route.ts'
+import { type RouteDeps, tenantOf } from '../inbound/route.ts'
+import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
 import { ownMark } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
+import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { plainHost } from '../../../schema/sip/index.ts'
 import { isPrivateHeader } from './private-headers.ts'
 
@@ -30,15 +32,34 @@ export function applicationOrigin(call: LiveCall | 'ended' | undefined): Origin 
   }
 }
 
-/** A host that is neither a domain of ours nor one that may be called is only an address. */
+/**
+ * The address of a node means that node, where the call in which the application calls may reach
+ * it. Any other host that is neither a domain of ours nor one that may be called is only an
+ * address.
+ *
+ * @param uri the Request-URI.
+ */
 export function applicationInvite(
   invite: IncomingInvite,
-  { registrar, domains }: Pick<RouteDeps, 'registrar' | 'domains'>,
+  uri: string,
+  madeIn: LiveCall | 'ended' | undefined,
+  deps: Pick<RouteDeps, 'registrar' | 'domains' | 'dispatcher'> & OwnNodes,
 ): IncomingInvite {
+  const { registrar, domains } = deps
   const host = plainHost(invite.domain)
   const isMeant = registrar.tenantOf(host) !== undefined || domains.isAllowed(host)
   const headers = withoutMarks(invite.headers)
-  return { ...invite, headers, domain: isMeant ? invite.domain : '' }
+  const read = { ...invite, headers, domain: isMeant ? invite.domain : '' }
+  // Nobody knows any more whose call it was that is over, and so which nodes it reaches.
+  const called = isMeant || madeIn === 'ended' ? undefined : sipTarget(uri)
+  const node = called && deps.dispatcher.nodeCalled(called, tenantOf(invite.origin, deps))
+  if (node === undefined) return read
+  const { setId, nodeId } = node
+  return { ...read, target: { kind: 'set', setId, nodeId } }
+}
+
+interface OwnNodes {
+  readonly dispatcher: Pick<Dispatcher, 'nodeCalled'>
 }
 
 /** An application may pass on what it got: the mark of the call that it was asked about, too. */
@@ -49,10 +70,14 @@ function withoutMarks(headers: Headers): Headers {
   return Object.fromEntries(passed)
 }
 
-/** Whether nobody is known who pays for the call, which leaves the tenant. */
-export const isUnpaid = ({ origin }: IncomingInvite, { route }: RoutePlan): boolean =>
+/**
+ * Whether nobody is known who pays for the call, which leaves the tenant. A carrier's call that
+ * comes in reaches a node without a payer, and so does an application in it.
+ */
+export const isUnpaid = ({ origin, target }: IncomingInvite, { route }: RoutePlan): boolean =>
   origin.kind === 'application' &&
   route === undefined &&
+  target?.kind !== 'set' &&
   origin.customerId === null &&
   !origin.mayNamePayer
 

@@ -4,6 +4,7 @@
  */
 import { tagOf } from '../../../schema/sip/index.ts'
 import { cause, reasonHeader, type End } from '../cdr/end-reason.ts'
+import { applicationAnswer } from '../application/final-answer.ts'
 import { continues } from '../application/private-headers.ts'
 import type { Callee } from '../dialing/outgoing-invite.ts'
 import { PARTS } from '../multipart.ts'
@@ -323,7 +324,7 @@ function onRejected(
   stepAttempt(ctx, call, attempt, 'rejected', { result: { ...result, ...redirect } })
 }
 
-/** Its answers are the operator's: any status is final, and none is changed. */
+/** Its answers are the operator's: any status is final, and those of a refusal are not changed. */
 function applicationRejected(
   ctx: StepContext,
   call: Call,
@@ -331,22 +332,16 @@ function applicationRejected(
   response: SipResponse,
   secret: string,
 ): void {
-  const { status, reason, headers } = response
-  if (continues(headers, secret)) {
+  if (continues(response.headers, secret)) {
     attempt.reason = 'continue'
     return void stepAttempt(ctx, call, attempt, 'rejected', { result: { kind: 'continued' } })
   }
-  const passed = { ...passedAnswer(ctx, call, attempt, response), ...forCaller(headers) }
+  const passed = passedAnswer(ctx, call, attempt, response)
   delete passed[PARTS]
-  const result = { ...rejected(status, reason, passed, true), isVerbatim: true } as const
+  const { status, reason, headers } = applicationAnswer(response, passed, ctx.leadsToGateway)
+  const result = { ...rejected(status, reason, headers, true), isVerbatim: true } as const
   return void stepAttempt(ctx, call, attempt, 'rejected', { result })
 }
-
-/** Headers of refusals that no other destination may send to the caller. */
-const refusalHeaders = ['contact', 'www-authenticate', 'proxy-authenticate', 'retry-after']
-
-const forCaller = (headers: Headers): Headers =>
-  Object.fromEntries(Object.entries(headers).filter(([name]) => refusalHeaders.includes(name)))
 
 /** The worker of the application is gone. */
 export function lostApplication(ctx: StepContext, call: Call, attempt: InviteAttempt): void {

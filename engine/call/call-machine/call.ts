@@ -293,6 +293,7 @@ export function beginCall(world: World, newCall: NewCall): Call {
     firstProgressAt: null,
     answeredAt: null,
     tags: undefined,
+    proof: undefined,
     isToBeRecorded: undefined,
     end: undefined,
     byeHeaders: {},

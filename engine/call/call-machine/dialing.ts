@@ -3,6 +3,7 @@
  * 3261 §16.7). Trunks, nodes, phones, transfer targets and the source of click-to-call are all
  * dialled here.
  */
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import {
   hookFailed,
   noCandidate,
@@ -276,12 +277,18 @@ function record(call: Call, { purpose, attempts }: Dialing): void {
 }
 
 /** An attempt as the call's record has it. */
-export const recordOf = ({ destination, status, reason, startedAt, endedAt }: InviteAttempt) => ({
-  destination,
-  status,
-  reason,
-  startedAt,
-  endedAt,
+export const recordOf = (attempt: InviteAttempt) => {
+  const { destination, status, reason, startedAt, endedAt, presented } = attempt
+  if (presented === undefined) return { destination, status, reason, startedAt, endedAt }
+  // The times come last (`control/reports/cdr-text.ts`).
+  return { destination, status, reason, presented: shownOf(presented), startedAt, endedAt }
+}
+
+const shownOf = ({ number, asserted, attestation, why }: PresentedIdentity) => ({
+  number,
+  asserted,
+  attestation,
+  why,
 })
 
 /** Continues after the end of an attempt. */

@@ -82,6 +82,8 @@ import {
 import { asOffer, canBeOffered } from '../sdp.ts'
 import type { LegEventData } from '../signalling.ts'
 
+const nowhere = (): boolean => false
+
 const notStored: End = { ...failure, code: 'storage_unavailable' }
 
 /** Handles one event. The returned commands are to be performed in order. */
@@ -97,6 +99,7 @@ export function handle(
     filter: inputs.filter,
     timing: inputs.timing,
     asksAttempts: inputs.asksAttempts === true,
+    leadsToGateway: inputs.leadsToGateway ?? nowhere,
     world,
     commands: [],
     signals: [],
@@ -127,6 +130,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'attend':
       return beginAttended(ctx, event)
     case 'withheld':
+    case 'presented':
     case 'probed':
     case 'holderLost':
     case 'applicationLost':
@@ -155,6 +159,8 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'notExtended':
     case 'noted':
     case 'hooked':
+    case 'verified':
+    case 'signed':
     case 'attemptDecided':
     case 'mediaLost':
     case 'supervise':
@@ -189,6 +195,23 @@ function takeHook(call: Call, { notes, calledNumber, tags, isToBeRecorded }: Hoo
   if (isToBeRecorded !== undefined) call.isToBeRecorded = isToBeRecorded
 }
 
+type EventOf<T extends MachineEvent['type']> = Extract<MachineEvent, { readonly type: T }>
+
+function takeVerification(
+  call: Call,
+  { verification, verstat, attestation, why }: EventOf<'verified'>['verified'],
+  at: number,
+): void {
+  call.proof = { verification, verstat, attestation: attestation ?? undefined }
+  call.notes.push({ at, what: 'verified', verification, attestation, why })
+}
+
+/** The network of a verified caller counts more than our own word. */
+function takeSignature(call: Call, { attestation, note }: EventOf<'signed'>): void {
+  if (call.proof?.verification === undefined) call.proof = { attestation }
+  if (note !== undefined && call.notes.length < MAX_NOTES) call.notes.push(note)
+}
+
 type CallBound = Extract<MachineEvent, { readonly callUuid: string }>
 
 function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
@@ -221,6 +244,7 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       call.forwardedTo = event.to
       return undefined
     case 'journalled':
+      call.bought = event.bought ?? call.bought
       if (event.isStored || call.isEmergency) return advance(ctx, call, 'journalled')
       stop(ctx, call, notStored)
       return advance(ctx, call, 'notJournalled')
@@ -237,6 +261,10 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       return void (call.notes.length < MAX_NOTES && call.notes.push(event.note))
     case 'hooked':
       return takeHook(call, event)
+    case 'verified':
+      return takeVerification(call, event.verified, ctx.now)
+    case 'signed':
+      return takeSignature(call, event)
     case 'attemptDecided':
       return attemptDecided(ctx, call, event.failover)
     case 'mediaLost':
@@ -314,7 +342,9 @@ function onAttemptEvent(
   event: Extract<
     MachineEvent,
     {
-      readonly type: 'withheld' | 'probed' | 'holderLost' | 'applicationLost' | 'forwardDecided'
+      readonly type:
+        | ('withheld' | 'presented' | 'probed' | 'holderLost')
+        | ('applicationLost' | 'forwardDecided')
     }
   >,
 ): void {
@@ -324,6 +354,7 @@ function onAttemptEvent(
   if (!call) return undefined
   if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
+  if (event.type === 'presented') return void (attempt.presented = event.identity)
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
   if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
   if (event.type === 'applicationLost') return lostApplication(ctx, call, attempt)

@@ -3,11 +3,15 @@ import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { End, CallRefusal } from '../cdr/end-reason.ts'
 import type { HeaderFilter } from '../sip-headers.ts'
 import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.ts'
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
+import type { Attestation } from '../../../schema/contracts/caller-identity.ts'
 import type { CallTags } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
+import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
   Call,
@@ -65,6 +69,8 @@ export type MachineEvent =
       readonly why: string
       readonly end: CallRefusal
     }
+  /** The decision about the caller, for this destination. */
+  | { readonly type: 'presented'; readonly legId: string; readonly identity: PresentedIdentity }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
   /**
@@ -91,7 +97,13 @@ export type MachineEvent =
       readonly callUuid: string
       readonly to: NonNullable<Call['forwardedTo']>
     }
-  | { readonly type: 'journalled'; readonly callUuid: string; readonly isStored: boolean }
+  | {
+      readonly type: 'journalled'
+      readonly callUuid: string
+      readonly isStored: boolean
+      /** Price of its carrier from now on. */
+      readonly bought?: BoughtPrice | undefined
+    }
   /** An answered call of the last run continues. */
   | { readonly type: 'resumed'; readonly callUuid: string }
   /** Its parties are asked whether they are still there. */
@@ -105,6 +117,20 @@ export type MachineEvent =
       readonly type: 'attemptDecided'
       readonly callUuid: string
       readonly failover: boolean | undefined
+    }
+  /** The Identity headers of its INVITE were looked at. */
+  | {
+      readonly type: 'verified'
+      readonly callUuid: string
+      readonly verified: Pick<VerifiedCaller, 'verification' | 'verstat' | 'attestation' | 'why'>
+    }
+  /** An INVITE to a carrier was signed, or leaves without a signature. */
+  | {
+      readonly type: 'signed'
+      readonly callUuid: string
+      /** Undefined: we say nothing of the caller. */
+      readonly attestation: Attestation | undefined
+      readonly note?: Note
     }
   /** A decision for the trace of the call. */
   | { readonly type: 'noted'; readonly callUuid: string; readonly note: Note }
@@ -350,6 +376,8 @@ export interface MachineInputs {
   readonly timing: Timing
   /** A hook is asked when a destination has not taken a call. Absent: none is. */
   readonly asksAttempts?: boolean
+  /** Whether a request with this URI would arrive at a carrier's gateway. */
+  readonly leadsToGateway?: (uri: string) => boolean
 }
 
 /** The present state of the SIP server. */
@@ -375,6 +403,7 @@ export interface Timing {
 
 /** The state of one step: an event on its way through the machine. */
 export interface StepContext extends MachineInputs {
+  readonly leadsToGateway: (uri: string) => boolean
   readonly world: World
   readonly commands: CallCommand[]
   /** Signals for other parts when the present step is done. */

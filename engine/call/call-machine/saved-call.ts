@@ -45,6 +45,8 @@ type SavedFields = Pick<
   readonly failedTransfers: number | undefined
   readonly isOurs: true | undefined
   readonly isRecordedElsewhere: true | undefined
+  /** Absent: shown, or saved by an earlier version. */
+  readonly isPrivate?: true | undefined
   readonly isEmergency: true | undefined
 }
 
@@ -176,6 +178,7 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
     peers: call.peers,
     isOurs: call.start.isOurs === true || undefined,
     isRecordedElsewhere: call.start.isRecordedElsewhere === true || undefined,
+    isPrivate: call.start.isPrivate,
     isEmergency: call.isEmergency || undefined,
     grantedSeconds: call.grantedSeconds,
     grantDenial: call.grantDenial,
@@ -260,6 +263,7 @@ export function restoreCall(
   const {
     isOurs,
     isRecordedElsewhere,
+    isPrivate,
     payerTenantId = null,
     supervisedBy = [],
     isEmergency = false,
@@ -284,6 +288,7 @@ export function restoreCall(
       startedAt: opened.startedAt - stampOffsetMs,
       ...(isOurs && { isOurs }),
       ...(isRecordedElsewhere && { isRecordedElsewhere }),
+      ...(isPrivate && { isPrivate }),
     },
     instance: world.instance,
     account: accountOf(opened),
@@ -305,6 +310,8 @@ export function restoreCall(
     })),
     notes: [],
     tags: opened.tags,
+    proof: proofOf(opened),
+    bought: opened.bought,
     firstProgressAt: at(fields.firstProgressAt),
     answeredAt: at(fields.answeredAt),
     byeHeaders: {},
@@ -314,6 +321,11 @@ export function restoreCall(
   world.calls.set(callUuid, call)
   restoreLegs(world, saved)
   return call
+}
+
+function proofOf({ verification, verstat, attestation }: OpenCall): Call['proof'] {
+  const isKnown = verification !== undefined || attestation !== undefined
+  return isKnown ? { verification, verstat, attestation } : undefined
 }
 
 /** Adds the legs of a saved call; one with a peer has not been heard since. */

@@ -2,7 +2,13 @@
  * The state of all live calls as plain values: any part of it can be written as JSON and read back.
  * Only the modules of this folder write it; all others see it as `Readonly`.
  */
-import type { Attempt as AttemptRecord, CallTags } from '../../../schema/contracts/call-record.ts'
+import type { Attestation, PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
+import type {
+  Attempt as AttemptRecord,
+  CallRecord,
+  CallTags,
+} from '../../../schema/contracts/call-record.ts'
+import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Account, Verdict } from '../../../schema/contracts/charging.ts'
 import type { Direction } from '../../../schema/contracts/field-values.ts'
@@ -12,6 +18,7 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, Reached, Route } from '../inbound/route.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
 import type { Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
@@ -57,6 +64,24 @@ export type Note = {
   /** The phone of a party has reported the quality of a stream. */
   | { readonly what: 'reported'; readonly by: Side; readonly stream: StreamQuality }
   | ({ readonly what: 'hook' } & HookNote)
+  /** Header rules of a carrier have changed an INVITE of it, or one to it. */
+  | {
+      readonly what: 'ruled'
+      readonly direction: 'in' | 'out'
+      readonly carrier: string
+      readonly rules: readonly number[]
+    }
+  /** The caller was verified by its Identity headers. */
+  | ({ readonly what: 'verified' } & Pick<VerifiedCaller, 'verification' | 'why'> & {
+        readonly attestation: Attestation | null
+      })
+  /** An INVITE to a carrier was signed, or (`why`) was not. */
+  | {
+      readonly what: 'signed'
+      readonly carrier: string
+      readonly attestation: Attestation | null
+      readonly why: string | null
+    }
 )
 
 /** How the operator's own code was asked about a call, and what it has decided. */
@@ -147,6 +172,8 @@ export interface InviteAttempt {
   /** The descriptions before the answer: one for each early dialog. */
   early?: readonly EarlyDialog[]
   result?: AttemptResult | undefined
+  /** The caller as the destination is shown it; absent: no rules say anything. */
+  presented?: PresentedIdentity | undefined
   /** The instance to which the INVITE goes. */
   readonly holder?: string | undefined
   /** The run of that instance which has the call; absent: it is not known. */
@@ -216,6 +243,9 @@ export interface Answering {
   readonly headers: Headers
 }
 
+/** The word of signatures about the caller of a call, for its record. */
+export type CallProof = Pick<CallRecord, 'verification' | 'verstat' | 'attestation'>
+
 export interface Call {
   start: CallStart
   /** The instance that has it. */
@@ -282,6 +312,8 @@ export interface Call {
   /** The call is not charged. */
   isFree: boolean
   isEmergency: boolean
+  /** Price of its carrier; absent: no carrier has answered it, or its price is not known. */
+  bought?: BoughtPrice | undefined
   /** The whole grant since the answer; null: without limit. */
   grantedSeconds: number | null
   /** Why there is no more. */
@@ -295,6 +327,8 @@ export interface Call {
   end?: End | undefined
   /** Tags that a hook has set. */
   tags?: CallTags | undefined
+  /** Undefined: there are no signatures, and nobody has looked for them. */
+  proof?: CallProof | undefined
   /** A hook has said whether it is recorded; undefined: the rules say it. */
   isToBeRecorded?: boolean | undefined
   /** Headers of the BYEs that end it. */

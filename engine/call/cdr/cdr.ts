@@ -6,6 +6,8 @@ import {
   billedSeconds,
   type CallRecord,
 } from '../../../schema/contracts/call-record.ts'
+import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
+import { carrierCostOf } from '../../charging/pricing/carrier-cost.ts'
 import { recordOf } from '../call-machine/dialing.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { type End, denialTextOf, summarize } from './end-reason.ts'
@@ -21,6 +23,8 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
   const cutAt = end.kind === 'cut' ? (end.endedAt ?? now) : now
   const endedAt = doubt === undefined ? cutAt : Math.min(cutAt, doubt.aliveAt)
   const summary = summarize(end, answeredAt !== null)
+  const billsec =
+    answeredAt === null ? 0 : chargedSeconds(endedAt - answeredAt, call.grantedSeconds ?? Infinity)
   // Written out: spreading the parts took 15 µs of every call.
   return {
     callUuid: start.callUuid,
@@ -33,10 +37,7 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     answeredAt: answeredAt === null ? null : answeredAt + stampOffsetMs,
     endedAt: Math.max(endedAt, answeredAt ?? start.startedAt) + stampOffsetMs,
     postDialDelayMs: postDialDelayOf(call),
-    billsec:
-      answeredAt === null
-        ? 0
-        : chargedSeconds(endedAt - answeredAt, call.grantedSeconds ?? Infinity),
+    billsec,
     disposition: summary.disposition,
     sipCode: summary.sipCode,
     hangupCause: summary.hangupCause,
@@ -59,6 +60,10 @@ export function callRecord(call: LiveCall, end: End, now: number): CallRecord {
     isFree: call.isFree,
     lack: end.kind === 'refused' ? end.lack : undefined,
     tags: call.tags,
+    verification: call.proof?.verification,
+    verstat: call.proof?.verstat,
+    attestation: call.proof?.attestation,
+    carrierCost: carrierCostOf(call.bought, billsec),
   }
 }
 
@@ -89,8 +94,11 @@ function tenantOfSource(origin: OwnedCall['origin']): number | null {
 const tenantOfDestination = (destination: OwnedCall['destination']): number | null =>
   destination !== undefined && 'tenantId' in destination ? destination.tenantId : null
 
-/** The journal entry of a call that is about to be answered, with the attempt that has answered. */
-export function openCall(call: LiveCall, answeredAt: number): OpenCall {
+/**
+ * The journal entry of a call that is about to be answered, with the attempt that has answered, and
+ * what is bought of its carrier.
+ */
+export function openCall(call: LiveCall, answeredAt: number, bought?: BoughtPrice): OpenCall {
   const { start, account, place, stampOffsetMs, dialing } = call
   const answering = dialing?.attempts.find(({ state }) => state === 'answered')
   const attempts = answering
@@ -120,6 +128,10 @@ export function openCall(call: LiveCall, answeredAt: number): OpenCall {
     isUnauthorizedByOcs: account?.isUnauthorizedByOcs ?? false,
     isFree: call.isFree,
     tags: call.tags,
+    verification: call.proof?.verification,
+    verstat: call.proof?.verstat,
+    attestation: call.proof?.attestation,
+    ...(bought && { bought }),
   }
 }
 

@@ -1,9 +1,17 @@
 /** The INVITE of the called leg: Request-URI, next hop, headers. Pure. */
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { SpySide } from '../../../schema/contracts/calls.ts'
 import { ANONYMOUS_HOST, escapeUser, formatNameAddr } from '../../../schema/sip/index.ts'
 import type { AgentCandidate } from '../../routing/agents.ts'
 import type { GatewayCandidate } from '../../routing/routing.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
+import { applyHeaderRules, type RuleFacts } from '../header-rules.ts'
+import {
+  type CheckedNumber,
+  markChecked,
+  type NumberParameters,
+  parametersFor,
+} from '../inbound/number-parameters.ts'
 import { areApart, familiesIn, type Family } from '../sdp.ts'
 import type { DigestLogin, Headers } from '../signalling.ts'
 import {
@@ -18,6 +26,9 @@ import {
   withoutAlerts,
   withoutHeaders,
 } from '../sip-headers.ts'
+import type { KnownFirstCaller } from '../identity/first-caller.ts'
+import { wantsPrivacy } from '../identity/privacy.ts'
+import { presentIdentity } from '../identity/present.ts'
 import type { Sender } from '../../../schema/contracts/gateways.ts'
 import { senderOf } from '../../../schema/rules/gateways.ts'
 import { sipTarget } from '../../../schema/net/sip-target.ts'
@@ -25,6 +36,7 @@ import { refused, type CallRefusal } from '../cdr/end-reason.ts'
 import type { ApplicationCandidate } from '../application/application-runs.ts'
 import {
   APPLICATION_SECRET,
+  onlyOfTheWay,
   ORIGINAL_INVITE,
   type OriginalInvite,
   writeOriginal,
@@ -127,6 +139,8 @@ interface OutgoingInvite {
   readonly nextHop: string | undefined
   readonly headers: Headers
   readonly credentials: DigestLogin | undefined
+  /** Numbers of the carrier's header rules that have changed it. */
+  readonly ruledBy?: readonly number[]
 }
 
 /** The parts of the received INVITE that the INVITE of the called leg needs. */
@@ -149,12 +163,20 @@ export interface OutgoingCall {
   readonly alerts?: 'all' | readonly number[] | undefined
   /** User part of the Request-URI. */
   readonly calledUser: string
+  /** Parameters of the called number; they pass to carriers, unless another number is called. */
+  readonly ported?: NumberParameters | undefined
+  /** The called side gets this mark beside the caller's number. */
+  readonly checked?: CheckedNumber | undefined
   /** The rest of Max-Forwards. */
   readonly hopsLeft: number
   /** The call was made to a `sips:` URI: every hop has to use TLS (RFC 3261 §26.2.2). */
   readonly isSecure?: boolean
   /** Absent: no INVITE has begun the call. */
   readonly received?: OriginalInvite
+  /** The decision about the caller for this destination. Absent: no rules say anything. */
+  readonly identity?: PresentedIdentity | undefined
+  /** Who called first. Absent: nobody has forwarded or transferred the call. */
+  readonly firstCaller?: KnownFirstCaller | undefined
 }
 
 /** The SIP server replaces this host by its own address, also in P-Asserted-Identity. */
@@ -165,11 +187,30 @@ export function inviteFor(
   invite: OutgoingCall,
   filter: HeaderFilter,
   isOneOfSeveral = false,
+  facts: DialFacts = nobody,
 ): OutgoingInvite {
   const outgoing = composeInvite(candidate, invite, filter, isOneOfSeveral)
-  const stripped = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
-  return stripped ? { ...outgoing, headers: withoutHeaders(outgoing.headers, stripped) } : outgoing
+  if (invite.checked && candidate.kind !== 'application')
+    markChecked(outgoing.headers, invite.checked)
+  const names = 'stripHeaders' in candidate ? candidate.stripHeaders : undefined
+  const stripped = names
+    ? { ...outgoing, headers: withoutHeaders(outgoing.headers, names) }
+    : outgoing
+  if (candidate.kind !== 'gateway' || candidate.headerRules === undefined) return stripped
+  const ruled = applyHeaderRules(candidate.headerRules, stripped, {
+    ...facts,
+    ownHost: filter.ownHost,
+    callUuid: invite.callUuid,
+    carrier: candidate.carrierName,
+    rn: parametersFor(invite)?.rn,
+  })
+  return { ...stripped, ...ruled }
 }
+
+/** Facts of a call for the rules of carriers, beside its INVITE. */
+export type DialFacts = Pick<RuleFacts, 'caller' | 'called' | 'customerId' | 'tags'>
+
+const nobody: DialFacts = { caller: '', called: '', customerId: null }
 
 function composeInvite(
   candidate: Callee,
@@ -201,6 +242,7 @@ function composeInvite(
   if (candidate.kind === 'application') return askingInvite(candidate, invite, headers)
   if (candidate.kind === 'domain') {
     if (wantsPrivacy(invite)) hideIdentities(headers)
+    presentDecided(invite, {}, filter, headers)
     const place = candidate.uri.slice('sip:'.length)
     const [host = ''] = place.split(';', 1)
     const uri = invite.calledUser === '' ? candidate.uri : `sip:${invite.calledUser}@${place}`
@@ -209,15 +251,25 @@ function composeInvite(
     return { uri, nextHop: candidate.uri, headers, credentials: undefined }
   }
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
-  else presentCaller(candidate, invite, headers)
+  else if (!presentDecided(invite, candidate, filter, headers))
+    presentCaller(candidate, invite, headers)
 
   const user = candidate.kind === 'node' ? invite.calledUser : escapeUser(candidate.number)
   const address = `${user}@${candidate.uri.slice('sip:'.length)}`
   const parameters = address.indexOf(';')
   headers['To'] = `<sip:${parameters === -1 ? address : address.slice(0, parameters)}>`
-  const credentials = candidate.kind === 'node' ? undefined : credentialsOf(candidate)
-  return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials }
+  if (candidate.kind === 'node')
+    return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials: undefined }
+  const credentials = credentialsOf(candidate)
+  const uri = withParameters(`sip:${address}`, user, parametersFor(invite))
+  return { uri, nextHop: candidate.uri, headers, credentials }
 }
+
+/** RFC 3261 §19.1.6: parameters stand behind the number, and `user=phone` says that it is one. */
+const withParameters = (uri: string, user: string, ported: NumberParameters | undefined): string =>
+  ported === undefined
+    ? uri
+    : `sip:${user}${ported.text}${uri.slice('sip:'.length + user.length)};user=phone`
 
 /** The INVITE to an agent or a PBX, with our call UUID, by which the API finds the call. */
 function namedInvite(
@@ -248,8 +300,9 @@ function replacingInvite(
 function askingInvite(
   { nextHop, secret }: ApplicationCandidate,
   { received, callUuid, calledUser }: OutgoingCall,
-  headers: Headers,
+  shown: Headers,
 ): OutgoingInvite {
+  const headers = received ? onlyOfTheWay(shown) : shown
   const { 'call-id': callId, from, to } = received?.headers ?? {}
   const uri = `sip:${calledUser}@${received?.host || OWN_HOST}`
   if (received) headers[ORIGINAL_INVITE] = writeOriginal(received)
@@ -291,13 +344,24 @@ function insideInvite(
   return { uri, nextHop: uri, headers, credentials: undefined }
 }
 
-/** RFC 3325 §7: a caller that asks for privacy is known to the network, and not to the phone. */
-export const wantsPrivacy = ({ from, headers }: Pick<OutgoingCall, 'from' | 'headers'>): boolean =>
-  isAnonymous(from) || /\b(?:id|user|header)\b/i.test(headers['privacy'] ?? '')
-
 function hideIdentities(headers: Headers): void {
   delete headers['p-asserted-identity']
   delete headers['remote-party-id']
+}
+
+/** Writes what the rules of the caller's identity say. False: that is left to `caller_id`. */
+function presentDecided(
+  { identity, calledUser }: OutgoingCall,
+  gateway: Partial<Pick<GatewayCandidate, 'callerId' | 'auth' | 'number'>>,
+  filter: HeaderFilter,
+  headers: Headers,
+): boolean {
+  if (identity === undefined) return false
+  const calledNumber = gateway.number ?? calledUser
+  const { callerId, auth } = gateway
+  const { ownHost } = filter
+  presentIdentity(identity, { callerId, auth, calledNumber, ownHost }, headers)
+  return gateway.callerId?.mode !== 'fixed'
 }
 
 /** Writes the caller as the carrier wants it: `caller_id` (SPECIFICATION.md §4.7). */

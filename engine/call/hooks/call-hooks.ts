@@ -32,6 +32,7 @@ import {
   hookCallOf,
   recordFacts,
 } from './facts.ts'
+import { leftOut } from './left-out.ts'
 import { type NamedRecords, reachOf } from './reach.ts'
 
 /** The parts of the engine that only hooks need. */
@@ -93,12 +94,15 @@ export class CallHooks {
     const answer = await this.#ask(hook, isSimulated ? { ...asked, isSimulated } : asked)
     if (answer.kind === 'nothing') return { kind: 'goes_on', invite, effects: { notes: [] } }
     if (answer.kind === 'failed') return this.#failed(invite, { hook, ...answer })
-    const { decision, by, tenantId: decider, fallback } = answer
-    const { records } = this.#sources
+    const { decision, by, byField, tenantId: decider, fallback } = answer
+    const { records, port } = this.#sources
     const reach = reachOf(invite, decider, records, this.#deps)
     const decided = decisionOn(invite, decision, reach)
-    if (decided.kind === 'wrong')
-      return this.#failed(invite, { hook, by, why: decided.why, tenantId: decider, fallback })
+    if (decided.kind === 'wrong') {
+      const { why, field } = decided
+      if (!isSimulated) port.unusable(hook, byField?.[field] ?? by, why)
+      return this.#failed(invite, { hook, by, why, tenantId: decider, fallback })
+    }
     const notes = [this.#note({ hook, by, decision })]
     if (decided.kind === 'refused') {
       const end = refusalOf(decided.refusal)
@@ -111,7 +115,30 @@ export class CallHooks {
           ...(decider !== null && { tenantId: decider }),
         }),
       )
-    return { kind: 'goes_on', invite: decided.invite, effects: { ...decided.effects, notes } }
+    const { carriers: names } = decision
+    const { target } = decided.invite
+    const chosenBy = names && { by: byField?.['carriers'] ?? by, tenantId: decider, names }
+    const going =
+      target?.kind === 'carriers' && chosenBy
+        ? { ...decided.invite, target: { ...target, chosenBy } }
+        : decided.invite
+    return { kind: 'goes_on', invite: going, effects: { ...decided.effects, notes } }
+  }
+
+  /** Notes carriers that a hook has chosen in vain. `isSimulated`: no call follows. */
+  leftOut(
+    { target }: Pick<IncomingInvite, 'target'>,
+    route: Route,
+    isSimulated = false,
+  ): readonly Note[] {
+    const left = target?.kind === 'carriers' ? leftOut(target, route) : undefined
+    if (left === undefined || target?.kind !== 'carriers' || !target.chosenBy) return []
+    const { by, tenantId } = target.chosenBy
+    const hook = 'onInvite'
+    if (left.isAll && !isSimulated) this.#sources.port.unusable(hook, by, left.why)
+    const fallback = left.isAll ? 'refuse' : 'continue'
+    const owner = tenantId !== null && { tenantId }
+    return [this.#note({ hook, by, failed: left.why, fallback, ...owner })]
   }
 
   #failed(invite: IncomingInvite, failure: Failure): HookedInvite {
@@ -162,6 +189,7 @@ export class CallHooks {
     const ordered = [...chosen].flatMap((position) => candidates[position] ?? [])
     if (ordered.length < chosen.size || ordered.length === 0) {
       const why = `order names no position of the ${candidates.length} candidates`
+      if (!isSimulated) this.#sources.port.unusable(hook, by, why)
       return failed({ hook, by, why, fallback })
     }
     return { route: { ...route, candidates: ordered }, notes }

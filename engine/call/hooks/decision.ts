@@ -26,8 +26,10 @@ export interface ReachedBy {
   setId(named: number | string): number | undefined
   carrierId(named: number | string): number | undefined
   agentId(named: number | string): number | undefined
-  /** `101` or `101@domain`. */
-  extension(named: string): { readonly extension: string; readonly domain: string } | undefined
+  /** `101` or `101@domain`; `ambiguous`: several domains have it, and none is named. */
+  extension(
+    named: string,
+  ): { readonly extension: string; readonly domain: string } | 'ambiguous' | undefined
   /** Whether a host outside may be called. A sentence: why not. */
   whyNot(host: string): string | undefined
   /** The tenant of the call, or of who has decided. */
@@ -41,7 +43,7 @@ export type DecidedInvite =
   | { readonly kind: 'goes_on'; readonly invite: IncomingInvite; readonly effects: Effects }
   | { readonly kind: 'refused'; readonly refusal: HookRefusal; readonly effects: Effects }
   /** It names what the call cannot reach: nothing of it holds. `why` is one sentence. */
-  | { readonly kind: 'wrong'; readonly why: string }
+  | { readonly kind: 'wrong'; readonly why: string; readonly field: keyof InviteDecision }
 
 /** Applies a checked decision to the INVITE of a call. The payer stays the original caller. */
 export function decisionOn(
@@ -56,9 +58,10 @@ export function decisionOn(
   }
   if (refuse !== undefined) return { kind: 'refused', refusal: refuse, effects: kept }
   const called = calledBy(invite, decision.to, reached)
-  if (typeof called === 'string') return { kind: 'wrong', why: called }
+  if (typeof called === 'string') return { kind: 'wrong', why: called, field: 'to' }
   const chosen = targetIn(decision, reached)
-  if (typeof chosen === 'string') return { kind: 'wrong', why: chosen }
+  if (typeof chosen === 'string')
+    return { kind: 'wrong', why: chosen, field: targetField(decision) }
   const { target, isSecure, calledUser } = chosen
   const decided: IncomingInvite = {
     ...invite,
@@ -67,7 +70,7 @@ export function decisionOn(
     ...(target && { target }),
     ...(calledUser !== undefined && { calledUser }),
     ...(isSecure === true && { isSecure }),
-    ...(headers !== undefined && { added: headers }),
+    ...(headers !== undefined && { added: { ...invite.added, ...headers } }),
   }
   const { calledNumber } = decided
   const isOther = calledNumber !== invite.calledNumber
@@ -148,6 +151,11 @@ interface Chosen {
   readonly isSecure?: true
 }
 
+const targetFields = ['set', 'carriers', 'extension', 'agent', 'uri'] as const
+
+const targetField = (decision: InviteDecision): keyof InviteDecision =>
+  targetFields.find((field) => decision[field] !== undefined) ?? 'uri'
+
 /** The target of a decision; a sentence: why it cannot be reached. */
 function targetIn(decision: InviteDecision, reached: ReachedBy): Chosen | string {
   const { set, carriers, extension, agent, uri } = decision
@@ -158,8 +166,9 @@ function targetIn(decision: InviteDecision, reached: ReachedBy): Chosen | string
   if (carriers !== undefined) return carriersIn(carriers, reached)
   if (extension !== undefined) {
     const found = reached.extension(extension)
-    return found === undefined
-      ? unknown('extension', extension) + (extension.includes('@') ? '' : withDomain(extension))
+    if (found === undefined) return unknown('extension', extension)
+    return found === 'ambiguous'
+      ? `several domains have an extension ${extension}: name one, as ${extension}@domain`
       : { target: { kind: 'extension', ...found } }
   }
   if (agent !== undefined) {
@@ -182,9 +191,6 @@ function carriersIn(carriers: readonly (number | string)[], reached: ReachedBy):
 /** The same sentence for what is another tenant's: nobody learns what others have. */
 const unknown = (what: string, named: number | string): string =>
   `there is no ${what} ${String(named)} within reach of the call`
-
-const withDomain = (extension: string): string =>
-  `: where neither source nor called domain has a tenant, name the domain, as ${extension}@domain`
 
 /** Only host, port and transport of a URI are kept: its other parameters could lead elsewhere. */
 function uriTarget(uri: string, reached: ReachedBy): Chosen | string {

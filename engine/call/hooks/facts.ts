@@ -38,8 +38,16 @@ export function hookCallOf(
     ...(customer && { customer }),
     ...(origin.kind === 'carrier' && { carrier: { id: origin.carrierId, name: origin.name } }),
     tenantId,
+    ...provedFacts(invite),
     headers: shownHeaders(invite.headers),
   }
+}
+
+/** Only of the caller that a carrier has sent: a forward is of who forwards. */
+function provedFacts({ origin, verified }: IncomingInvite) {
+  if (origin.kind !== 'carrier' || verified === undefined) return undefined
+  const { verification, attestation } = verified
+  return attestation === null ? { verification } : { verification, attestation }
 }
 
 function sourceBy(origin: Origin, begins: CallBegins, tenantId: number | null): HookSource {

@@ -3,6 +3,7 @@
  * the webhook of a tenant reaches no more, whatever call asks it.
  */
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
+import type { Registrar } from '../../registrar/registrar.ts'
 import type { Routing } from '../../routing/routing.ts'
 import { plainHost } from '../../../schema/sip/index.ts'
 import { type RouteDeps, tenantOf } from '../inbound/route.ts'
@@ -14,6 +15,7 @@ export interface NamedRecords {
   readonly setsNamed: Dispatcher['setsNamed']
   readonly carriersNamed: Routing['carriersNamed']
   readonly agentsNamed: Routing['agentsNamed']
+  readonly extensionsNamed: Registrar['extensionsNamed']
 }
 
 type ReachDeps = Pick<RouteDeps, 'routing' | 'dispatcher' | 'registrar' | 'domains'>
@@ -57,7 +59,11 @@ export function reachOf(
       const domains = home === undefined ? homesOf(invite, tenantId, deps) : [plainHost(home)]
       const found = domains.map((domain) => deps.registrar.extensionAt(domain, extension))
       const record = found.find((each) => each !== undefined && isReached(each))
-      return record && { extension, domain: record.domain }
+      if (record !== undefined) return { extension, domain: record.domain }
+      // Carriers and trusted sources dial no domain of a tenant: the only one that has it is meant.
+      const [only, other] = home === undefined ? records.extensionsNamed(extension, isReached) : []
+      if (other !== undefined) return 'ambiguous'
+      return only && { extension, domain: only.domain }
     },
     whyNot: (host) => {
       const isOurs = deps.registrar.tenantOf(host) !== undefined || deps.domains.isOwn(host)

@@ -9,6 +9,7 @@ import type { MachineEvent } from '../call-machine/protocol.ts'
 import type { ApplicationCandidate } from '../application/application-runs.ts'
 import { askedFirst } from '../application/asked-first.ts'
 import type { IncomingInvite } from './incoming-invite.ts'
+import { parametersOf } from './number-parameters.ts'
 import { fault, refused, type End, type CallRefusal } from '../cdr/end-reason.ts'
 import {
   deadEnd,
@@ -48,6 +49,8 @@ interface AdmissionDeps extends RouteDeps {
 interface RouteHook {
   /** Undefined: it is not asked. */
   route(call: LiveCall, route: Route, calledNumber: string): Promise<HookedDestinations> | undefined
+  /** Notes the carriers of its choice that take no part in the call. */
+  leftOut(invite: Pick<IncomingInvite, 'target'>, route: Route): readonly Note[]
 }
 
 interface HookedDestinations {
@@ -107,7 +110,19 @@ export function planCall(way: WayToCall, invite: IncomingInvite, deps: PlanDeps)
     return { ...charged, refusal: isInside ? notInside : closedRefusal(deps) }
   }
   const plan = planRoute(invite, deps)
-  return plan.isEmergency ? plan : { ...plan, refusal: closedRefusal(deps) }
+  if (plan.isEmergency) return plan
+  return { ...plan, refusal: closedRefusal(deps) ?? hiddenEmergency(invite, deps) }
+}
+
+/**
+ * A routing number that is an emergency number, beside a number that is none: the call would reach
+ * an emergency service by the price and the limits of an ordinary one.
+ */
+function hiddenEmergency(invite: IncomingInvite, { routing }: RouteDeps): CallRefusal | undefined {
+  const { rn } = parametersOf(invite) ?? {}
+  return rn !== undefined && routing.isEmergencyNumber(rn)
+    ? refused(403, 'Forbidden', 'destination_blocked', undefined, `routing number ${rn}`)
+    : undefined
 }
 
 type PlanDeps = RouteDeps & { readonly calls: Openness }
@@ -150,6 +165,7 @@ export async function admit(
   const { route, isEmergency } = plan
   const direction = route?.direction ?? expectedDirection(origin)
   const notes: Note[] = [{ at: deps.now(), what: 'recognized', origin }]
+  if (invite.ruled) notes.push({ at: deps.now(), what: 'ruled', direction: 'in', ...invite.ruled })
   if (route?.kind === 'refused') notes.push({ at: deps.now(), what: 'routed', route })
   deps.dispatch({
     type: 'admit',
@@ -208,9 +224,11 @@ export async function admitAndDial(
 export function askRoute(
   call: LiveCall,
   route: Route,
-  { callUuid, calledNumber }: IncomingInvite,
+  { callUuid, calledNumber, target }: IncomingInvite,
   { hooks, dispatch }: Pick<AdmissionDeps, 'hooks' | 'dispatch'>,
 ): Promise<Route> | undefined {
+  const left = target === undefined ? undefined : hooks?.leftOut({ target }, route)
+  if (left?.length) dispatch({ type: 'hooked', callUuid, notes: left })
   return hooks?.route(call, route, calledNumber)?.then((hooked) => {
     dispatch({ type: 'hooked', callUuid, notes: hooked.notes })
     return hooked.route
@@ -226,7 +244,7 @@ export function dial(
   isEmergency: boolean,
   { dispatch }: Dispatching,
 ): void {
-  const outgoing = isEmergency ? { ...invite, isSecure: false } : invite
+  const outgoing = isEmergency ? { ...invite, isSecure: false, ported: undefined } : invite
   dispatch({ type: 'dial', callUuid: invite.callUuid, route, invite: outgoing, isEmergency })
 }
 
@@ -304,7 +322,10 @@ export function authorizationOf(invite: IncomingInvite, deps: RouteDeps) {
   const tenantId = tenantOf(origin, deps)
   const sentAs: AuthorizationRequest['sentAs'] = (payerId, payersTenantId) =>
     deps.routing.sentNumbers(callee, { customerId: payerId, tenantId: tenantId ?? payersTenantId })
-  const request = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
+  const { rn: routingNumber } = parametersOf(invite) ?? {}
+  const routed = routingNumber !== undefined && !isEmergencyNumber && { routingNumber }
+  const named = { caller, callee, customerId, payerTenantId, mayNamePayer, extensionId }
+  const request = routed ? { ...named, ...routed } : named
   if (isName(callee)) return { ...request, isName: true }
   const goesOut = isOurSide(origin) || invite.target?.kind === 'carriers'
   const withNumbers = goesOut ? { ...request, sentAs } : request

@@ -1,8 +1,11 @@
 /** Reads an INVITE, once. */
 import { readNumber } from '../../../schema/rules/numbers.ts'
 import type { OutgoingCall } from '../dialing/outgoing-invite.ts'
+import { wantsPrivacy } from '../identity/privacy.ts'
 import type { RouteQuestion } from './route.ts'
 import type { Headers, SipRequest } from '../signalling.ts'
+import { type RuledRequest, ruledRequest } from './ruled-request.ts'
+import { callerVerstat, isVerifier, numberParameters } from './number-parameters.ts'
 import {
   calledOf,
   callerOf,
@@ -35,6 +38,8 @@ export interface CallStart {
    * audio.
    */
   readonly isRecordedElsewhere?: boolean
+  /** The caller does not want to be shown. */
+  readonly isPrivate?: true
   /** The run of the application that calls. */
   readonly applicationRun?: number | undefined
   /** Milliseconds by the steady clock, as all times of a call (schema/clock.ts). */
@@ -46,17 +51,26 @@ export interface IncomingInvite extends OutgoingCall, RouteQuestion {
   readonly callerName: string | null
   /** Why the called party is not a number. Undefined: it is a number, or empty. */
   readonly irregular?: Irregular | undefined
+  /** Header rules of its carrier have changed it. */
+  readonly ruled?: RuledRequest['ruled'] | undefined
 }
+
+export type InviteReader = Pick<
+  Routing,
+  'inboundNumber' | 'dialledNumber' | 'registeredUser' | 'headerRulesOf'
+>
 
 /** RFC 3261 §8.1.1.6: for an INVITE without Max-Forwards. */
 const DEFAULT_HOPS = 70
 
+/** The INVITE as the rules of its carrier make it; `received` stays as it came. */
 export function readInvite(
-  request: SipRequest,
+  received: SipRequest,
   callUuid: string,
   origin: Origin,
-  routing: Pick<Routing, 'inboundNumber' | 'dialledNumber' | 'registeredUser'>,
+  routing: InviteReader,
 ): IncomingInvite {
+  const { request, ruled, added } = ruledRequest(received, callUuid, origin, routing)
   const claimed = partyOf(request.headers['from'] ?? '')
   const isPhone = origin.kind === 'extension'
   const headers = isPhone ? phoneHeaders(request.headers, claimed, origin) : request.headers
@@ -67,13 +81,23 @@ export function readInvite(
     dialled,
     routing.dialledNumber(routing.inboundNumber(origin, dialled.number)),
   )
+  const isDialled = calledOf(request.uri).number === dialled.number
+  const ported =
+    isDialled && called.irregular === undefined
+      ? numberParameters(request.uri, called.number, isPhone, (rn) => routing.dialledNumber(rn))
+      : undefined
+  const checked = isVerifier(origin) ? callerVerstat(request.headers) : undefined
   return {
     origin,
     callUuid,
     callId: headers['call-id'] ?? '',
+    ...(ported && { ported }),
+    ...(checked && { checked }),
+    ...(ruled && { ruled }),
+    ...(added && { added }),
     received: {
-      headers: request.headers,
-      host: called.host,
+      headers: received.headers,
+      host: calledOf(received.uri).host,
       protocol: request.protocol,
       address: request.sourceAddress,
       port: request.sourcePort,
@@ -174,6 +198,7 @@ export function startOf(
     calledNumber: detachString(invite.calledNumber),
     sourceAddress,
     startedAt,
+    ...(wantsPrivacy(invite) && { isPrivate: true as const }),
   }
 }
 

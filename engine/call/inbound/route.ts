@@ -1,4 +1,5 @@
 /** Routes a call: candidates in order from routing and dispatcher, or a refusal. */
+import { type NumberParameters, parametersOf } from './number-parameters.ts'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import { type End, noCandidate, type CallRefusal, refused as refusal } from '../cdr/end-reason.ts'
@@ -13,6 +14,7 @@ import {
   gatewayBehindPhone,
   withoutPhone,
 } from '../dialing/outgoing-invite.ts'
+import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { ApplicationCandidate } from '../application/application-runs.ts'
 import type { Candidate } from '../../dispatcher/destination-set.ts'
 import type { Dispatcher } from '../../dispatcher/dispatcher.ts'
@@ -22,6 +24,7 @@ import type { AgentCandidate, AgentDecision } from '../../routing/agents.ts'
 import type { InboundTarget } from '../../routing/routing-records.ts'
 import type { GatewayCandidate, Origin, OutboundDecision, Routing } from '../../routing/routing.ts'
 import { bracketed, plainHost } from '../../../schema/sip/index.ts'
+import type { Verification } from '../../../schema/contracts/stir.ts'
 import { isName } from '../../../schema/rules/numbers.ts'
 
 export type CallDestination =
@@ -57,6 +60,8 @@ export interface RouteDeps {
     | 'agent'
     | 'dialledAgent'
     | 'knowsNumber'
+    | 'headerRulesOf'
+    | 'isNumberBlocked'
   >
   readonly dispatcher: Pick<
     Dispatcher,
@@ -86,19 +91,38 @@ export interface RouteQuestion {
   /** Host of the Request-URI. */
   readonly domain: string
   readonly callId: string
+  /** Parameters of the called number. */
+  readonly ported?: NumberParameters | undefined
   /** A hook has chosen where the call goes. Absent: the number says it. */
   readonly target?: ChosenTarget | undefined
+  /** The proof that Identity headers give; absent: nobody has looked at them. */
+  readonly verified?: VerifiedCaller | undefined
 }
 
-/** Where a hook sends a call, of what its source and the payer may reach. */
+/**
+ * Where a hook, or an application by its URI, sends a call, of what its source and the payer may
+ * reach.
+ */
 export type ChosenTarget =
-  | { readonly kind: 'set'; readonly setId: number }
-  /** The gateways of these carriers, the first one's first, at the price of the called number. */
-  | { readonly kind: 'carriers'; readonly carrierIds: readonly number[] }
+  /** `nodeId`: this node of it alone. */
+  | { readonly kind: 'set'; readonly setId: number; readonly nodeId?: number }
+  | ChosenCarriers
   | { readonly kind: 'extension'; readonly extension: string; readonly domain: string }
   | { readonly kind: 'agent'; readonly agentId: number }
   /** At the price of the called number. */
   | { readonly kind: 'uri'; readonly candidate: DomainCandidate }
+
+/** The gateways of these carriers, the first one's first, at the price of the called number. */
+export interface ChosenCarriers {
+  readonly kind: 'carriers'
+  readonly carrierIds: readonly number[]
+  /** Who has chosen them, and by which names; for trace and findings. */
+  readonly chosenBy?: {
+    readonly by: string
+    readonly tenantId: number | null
+    readonly names: readonly (number | string)[]
+  }
+}
 
 export type Route =
   | {
@@ -210,11 +234,13 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
     return route && { route, tenantId }
   }
   if (namedRoute(question, tenantId, direction, deps)) return undefined
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId)
+  const proved = provedOf(question)
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenantId, null, proved)
   const ending = (end: End): InnerRoute => ({
     route: { kind: 'refused', direction, end },
     tenantId,
   })
+  if (target.kind === 'inactive_number') return ending(inactiveNumber(calledNumber))
   if (target.kind === 'extension') {
     const extension = routedExtension(target, domain, deps)
     if (extension === undefined) return ending(noExtension(target.extension))
@@ -230,6 +256,10 @@ export function deadEnd(question: RouteQuestion, deps: RouteDeps): InnerRoute | 
   const isNowhere = target.kind === 'none' && isOut && tenantId !== null
   return isNowhere ? ending(nowhere(calledNumber)) : undefined
 }
+
+/** Undefined: nobody has looked at signatures, or it is not the carrier who calls. */
+const provedOf = ({ origin, verified }: RouteQuestion): Verification | undefined =>
+  origin.kind === 'carrier' ? verified?.verification : undefined
 
 /** The refusal of a chosen target that no payer reaches; undefined: it may be reached. */
 function deadTarget(
@@ -272,6 +302,9 @@ export function nowhere(calledNumber: string): CallRefusal {
 
 const noExtension = (extension: string): CallRefusal =>
   refusal(404, 'Not Found', 'unknown_extension', undefined, about('extension', extension))
+
+const inactiveNumber = (called: string): CallRefusal =>
+  refusal(404, 'Not Found', 'number_inactive', undefined, about('number', called))
 
 const noAgent = (agentId?: number): CallRefusal =>
   refusal(
@@ -352,6 +385,8 @@ export function routeCall(
   if (foreign !== undefined) return domainRoute(foreign, origin, deps)
   const payer = account?.customerId ?? null
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
+  const blocked = blockedRoutingNumber(question, payer, tenant, deps)
+  if (blocked) return blocked
   const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
   const outbound = outboundRoute(decision, calledNumber, deps)
   return outbound ?? inward(question, 'internal', account, deps)
@@ -371,7 +406,7 @@ function targetRoute(
     return refused(direction, 403, 'Forbidden', 'no_payer')
   switch (target.kind) {
     case 'set':
-      return setRoute(target.setId, question, tenant, direction, deps)
+      return setRoute(target, question, tenant, direction, deps)
     case 'extension':
       return extensionTarget(target, tenant, direction, deps)
     case 'agent':
@@ -390,18 +425,33 @@ function targetRoute(
  */
 function carriersRoute(
   carrierIds: readonly number[],
-  { origin, calledNumber }: RouteQuestion,
+  question: RouteQuestion,
   account: Account | null,
   deps: RouteDeps,
 ): Route {
+  const { origin, calledNumber } = question
   const isPaid = account !== null && (account.customerId !== null || account.ratePrefix !== null)
   if (!isOurSide(origin) && !isPaid) return refused('outbound', 403, 'Forbidden', 'no_payer')
   const payer = account?.customerId ?? null
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
+  const blocked = blockedRoutingNumber(question, payer, tenant, deps)
+  if (blocked) return blocked
   const query = [payer, calledNumber, tenant, undefined, carrierIds] as const
   const route = outboundRoute(deps.routing.outboundCandidates(...query), calledNumber, deps)
   const called = about('number', calledNumber)
   return route ?? refused('outbound', 404, 'Not Found', 'no_route', called)
+}
+
+/** Routes go by the dialled number (D369); a block holds for the routing number, too. */
+function blockedRoutingNumber(
+  question: RouteQuestion,
+  customerId: number | null,
+  tenantId: number | null,
+  { routing }: RouteDeps,
+): Route | undefined {
+  const { rn } = parametersOf(question) ?? {}
+  if (rn === undefined || !routing.isNumberBlocked({ customerId, tenantId }, rn)) return undefined
+  return refused('outbound', 403, 'Forbidden', 'destination_blocked', `routing number ${rn}`)
 }
 
 /** Undefined: no outbound route knows the number. */
@@ -453,10 +503,11 @@ function inward(
   const payer = account?.tenantId ?? null
   const named = namedRoute(question, tenant ?? payer, direction, deps)
   if (named) return named
-  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer)
+  const proved = provedOf(question)
+  const target = deps.routing.inboundTarget(origin, calledNumber, domain, tenant, payer, proved)
   switch (target.kind) {
     case 'set':
-      return setRoute(target.setId, question, tenant, direction, deps)
+      return setRoute(target, question, tenant, direction, deps)
     case 'extension': {
       const extension = routedExtension(target, domain, deps)
       return extension
@@ -465,6 +516,8 @@ function inward(
     }
     case 'agent':
       return agentRoute(deps.routing.agent(target.agentId), direction, deps)
+    case 'inactive_number':
+      return { kind: 'refused', direction, end: inactiveNumber(calledNumber) }
     case 'default':
     case 'none':
     default: {
@@ -473,7 +526,7 @@ function inward(
       if (agent) return agentRoute(agent, direction, deps)
       return target.kind === 'none'
         ? { kind: 'refused', direction, end: { ...noCandidate, detail: NO_SET } }
-        : setRoute(target.setId, question, tenant, direction, deps)
+        : setRoute(target, question, tenant, direction, deps)
     }
   }
 }
@@ -499,7 +552,7 @@ function namedRoute(
 const NO_SET = 'there is no dispatcher set for it'
 
 function setRoute(
-  setId: number,
+  { setId, nodeId }: { readonly setId: number; readonly nodeId?: number },
   { callId, calledNumber }: RouteQuestion,
   tenant: number | null,
   direction: CallRecord['direction'],
@@ -507,9 +560,10 @@ function setRoute(
 ): Route {
   if (isForeign(ownerOf(setId, deps), tenant))
     return { kind: 'refused', direction, end: asUnknown(direction, calledNumber) }
-  const candidates = deps.dispatcher.candidates(setId, callId)
+  const ofSet = deps.dispatcher.candidates(setId, callId)
+  const candidates = nodeId === undefined ? ofSet : ofSet.filter((each) => each.nodeId === nodeId)
   if (candidates.length > 0) return { kind: 'candidates', direction, candidates }
-  const detail = `dispatcher set ${setId}`
+  const detail = `dispatcher set ${setId}${nodeId === undefined ? '' : `, node ${nodeId}`}`
   const { status, reason } = noCandidate
   const end = deps.dispatcher.isAtCapacity(setId)
     ? { ...refusal(status, reason, 'node_limit', retryAfter(deps), detail), setId }

@@ -89,6 +89,18 @@ function readNote(note: Note): TraceEntry {
       const detail = { hook, by, decision, failed, fallback, ...owner }
       return { kind: 'decision', at, what, detail }
     }
+    case 'ruled': {
+      const { direction, carrier, rules } = note
+      return { kind: 'decision', at, what, detail: { direction, carrier, rules } }
+    }
+    case 'verified': {
+      const { verification, attestation, why } = note
+      return { kind: 'decision', at, what, detail: { verification, attestation, why } }
+    }
+    case 'signed': {
+      const { carrier, attestation, why } = note
+      return { kind: 'decision', at, what, detail: { carrier, attestation, why } }
+    }
     case 'routed':
     default: {
       const { direction, ...route } = note.route
@@ -121,12 +133,11 @@ const pricesOf = (candidates: readonly CallDestination[]) =>
     return [{ carrier, price: price && moneyToDecimal(price.minuteMicros) }]
   })
 
-const readAttempt = ({ endedAt: at, destination, status, reason }: Attempt): TraceEntry => ({
-  kind: 'decision',
-  at,
-  what: 'tried',
-  detail: { destination, status, reason },
-})
+const readAttempt = (attempt: Attempt): TraceEntry => {
+  const { endedAt: at, destination, status, reason, presented } = attempt
+  const detail = { destination, status, reason, ...(presented && { presented }) }
+  return { kind: 'decision', at, what: 'tried', detail }
+}
 
 function endOf(record: CallRecord): TraceEntry {
   const { endedAt: at, disposition, sipCode, hangupBy, hangupCause, denialCode, billsec } = record

@@ -109,7 +109,7 @@ export class TransferInstances {
   #isFresh({ issuer, issuedAt }: { readonly issuer: string; readonly issuedAt: number }) {
     const ageMs = this.#deps.wallNow() - issuedAt
     if (ageMs >= -MAX_SKEW_MS && ageMs <= LIFETIME_MS + MAX_SKEW_MS) return true
-    const message = 'the token of another node is too old: compare the clocks'
+    const message = 'the token of another instance is too old: compare the clocks'
     this.#deps.log('warn', message, { node: issuer, ageMs })
     return false
   }

@@ -2,7 +2,7 @@
 import type { CallDeps } from '../call-deps.ts'
 import type { CallCommand, MachineEvent } from '../call-machine/protocol.ts'
 import type { LiveCall, LiveLeg } from '../call-machine/state.ts'
-import { wantsPrivacy } from '../dialing/outgoing-invite.ts'
+import { wantsPrivacy } from '../identity/privacy.ts'
 import { admitFree, closedRefusal, dial, refuse } from '../inbound/admission.ts'
 import { canBeOffered } from '../sdp.ts'
 import { answerToIrregular, calledOf, domainOf, partyOf } from '../sip-headers.ts'

@@ -12,6 +12,7 @@ import { type End, refused } from '../cdr/end-reason.ts'
 import { admitAndDial, onFault, planCall, refuse, type RoutePlan } from '../inbound/admission.ts'
 import { type IncomingInvite, startOf } from '../inbound/incoming-invite.ts'
 import { asOffer, canBeOffered } from '../sdp.ts'
+import { isNetwork, type KnownFirstCaller } from '../identity/first-caller.ts'
 import { type Party, partyOfNumber } from '../sip-headers.ts'
 import { type Identity, identityOf } from './identity.ts'
 import { escapeUser } from '../../../schema/sip/index.ts'
@@ -58,7 +59,11 @@ export async function transferToNewCall(
 ): Promise<TransferStart> {
   const plan = { ...requested, target: dialledBy(requested.target, deps) }
   const { transferor, transferee, target, isReferred } = plan
-  const dialled = { ...transferInvite(plan, deps.newUuid()), referredBy: referredBy(plan, deps) }
+  const dialled = {
+    ...transferInvite(plan, deps.newUuid()),
+    referredBy: referredBy(plan, deps),
+    firstCaller: transferredCaller(plan, deps),
+  }
   const call = begin(plan, dialled, deps)
   const { callUuid } = dialled
   deps.dispatch({
@@ -153,6 +158,18 @@ function referredBy({ referrer }: TransferPlan, { client }: CallDeps): Party | u
   const { origin, name, number } = referrer
   const host = origin.kind === 'extension' ? origin.domain : client.ownHost
   return partyOfNumber(number, host, name)
+}
+
+/** A party that was called is known by what was dialled: only who has called is a first caller. */
+function transferredCaller(
+  { transferee: { callUuid, side }, payer }: TransferPlan,
+  { calls }: CallDeps,
+): KnownFirstCaller | undefined {
+  const { start, origin } = calls.call(callUuid) ?? {}
+  if (start === undefined || side !== 'caller') return undefined
+  const { callerNumber: number, callerName, isPrivate = false } = start
+  const sentAs = payer.number
+  return { number, name: callerName ?? '', isPrivate, isVouched: isNetwork(origin), sentAs }
 }
 
 /**

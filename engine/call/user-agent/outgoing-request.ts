@@ -24,6 +24,8 @@ export interface RequestParts extends RequestWay {
   readonly headers: Headers
   readonly body: string
   readonly credentials: DigestLogin | undefined
+  /** Headers that the request which answers a challenge has anew; absent: it is the same. */
+  readonly renewed?: (() => Headers | Promise<Headers>) | undefined
 }
 
 export interface RequestListener {
@@ -131,7 +133,18 @@ export class OutgoingRequest implements SipSender {
       return this.#listener.onResponse(response, event)
     }
     this.#transactionId = ''
-    return this.#link.sendRequest(this, again)
+    const renewed = this.parts.renewed?.()
+    if (!(renewed instanceof Promise)) return this.#sendAgain(again, renewed)
+    return void renewed.then((headers) =>
+      // Nobody has got it yet.
+      this.#heldCancel ? this.refused('given up') : this.#sendAgain(again, headers),
+    )
+  }
+
+  #sendAgain(parts: RequestParts, renewed: Headers | undefined): void {
+    const { headers } = parts
+    const again = renewed ? { ...parts, headers: { ...headers, ...renewed } } : parts
+    this.#link.sendRequest(this, again)
   }
 
   /** CANCEL; while a challenge is being answered, of the request that answers it. */

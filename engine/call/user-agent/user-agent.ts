@@ -613,7 +613,7 @@ function sendRequest(
 function sendInvite(
   userAgent: UserAgent,
   server: string,
-  { uri, nextHop = '', body = '', credentials }: InviteToSend,
+  { uri, nextHop = '', body = '', credentials, renewed }: InviteToSend,
   headers: Headers,
   handlers: UacHandlers,
 ): void {
@@ -628,7 +628,8 @@ function sendInvite(
     sent = request
     handlers.onSent(request)
   }
-  const parts = { method: 'INVITE', uri, nextHop, headers, body, credentials, dialogId: '', server }
+  const way = { uri, nextHop, dialogId: '', server }
+  const parts = { method: 'INVITE', ...way, headers, body, credentials, renewed }
   userAgent.request(parts, {
     onSent,
     ...(handlers.onUpdate && { onUpdate: handlers.onUpdate }),

@@ -266,19 +266,29 @@ function decidePayer(
 
 /**
  * The payer's rate for a call: of the numbers that gateways may get the most expensive, as it may
- * be sent to each of them. A block of the number that was dialled holds, too. Undefined: one of
- * them has no price, and neither has the dialled one.
+ * be sent to each of them. A block of the number that was dialled holds, too, and so does one of
+ * the routing number; a plan may price by the latter alone. Undefined: one of them has no price,
+ * and neither has the dialled one.
  */
 export function rateOfCall(
   payer: Customer,
-  { callee, startedAt, sentAs, isName = false }: Question,
+  { callee, startedAt, sentAs, routingNumber, isName = false }: Question,
   rates: RateDeck,
 ): Rate | undefined {
   if (isName) return rateOf(payer, '', startedAt, rates)
-  const { customerId, tenantId } = payer.terms
+  const { customerId, tenantId, planId } = payer.terms
   const dialled = rateOf(payer, callee, startedAt, rates)
   const sent = sentAs?.(customerId, tenantId) ?? []
-  if (sent.length === 0 || dialled?.isBlocked) return dialled
+  if (dialled?.isBlocked) return dialled
+  if (routingNumber !== undefined) {
+    const routed = rateOf(payer, routingNumber, startedAt, rates)
+    if (routed?.isBlocked) return routed
+    if (planId !== null && rates.isByRoutingNumber(planId)) {
+      const others = sent.map((number) => rateOf(payer, number, startedAt, rates))
+      return others.find((rate) => rate?.isBlocked) ?? routed
+    }
+  }
+  if (sent.length === 0) return dialled
   const found = sent.map((number) => rateOf(payer, number, startedAt, rates) ?? dialled)
   return found.includes(undefined)
     ? undefined

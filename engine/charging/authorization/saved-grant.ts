@@ -29,9 +29,13 @@ export function toSavedGrant(reservation: Reservation): SavedGrant {
 /** The state of a call has a bound. */
 const MAX_SENT = 4
 
-function sentOf({ sentAs }: Cappable, payer: Customer | undefined): readonly string[] | undefined {
+function sentOf(
+  { sentAs, routingNumber }: Cappable,
+  payer: Customer | undefined,
+): readonly string[] | undefined {
   const { customerId = null, tenantId = null } = payer?.terms ?? {}
-  const numbers = sentAs?.(customerId, tenantId) ?? []
+  const sent = sentAs?.(customerId, tenantId) ?? []
+  const numbers = routingNumber === undefined ? sent : [routingNumber, ...sent]
   return numbers.length === 0 ? undefined : numbers.slice(0, MAX_SENT)
 }
 

@@ -6,7 +6,7 @@ import type { Store } from '../../../schema/storage/store.ts'
 import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
 import { Customer, type SharedWith, startOfDay, type Terms } from './customer.ts'
 import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
-import { numberOrText } from '../../../schema/rules/numbers.ts'
+import { NumberTable } from '../../../schema/rules/number-table.ts'
 
 /** One tenant, several, or (null) all. */
 type Tenants = number | readonly number[] | null
@@ -23,10 +23,6 @@ interface CustomersDeps {
   /** Present where other instances draw from the same wallets and limits. */
   readonly shared?: SharedWith | undefined
 }
-
-/** `++1` is no spelling of `+1`. */
-const otherSpelling = (number: string): string =>
-  number.startsWith('+') ? number.replace(/^\+(?!\+)/, '') : `+${number}`
 
 export class Customers {
   readonly #deps: CustomersDeps
@@ -46,8 +42,7 @@ export class Customers {
    * extension in one of `tenants`. A customer found by number may belong to another tenant.
    */
   byNumber(caller: string, tenants: Tenants = null): Customer | undefined {
-    const numbers = this.#numbers
-    const owner = this.byId(numbers.ownerOf(caller) ?? numbers.ownerOf(otherSpelling(caller)))
+    const owner = this.byId(this.#numbers.ownerOf(caller))
     if (owner !== undefined && isAmong(owner.terms.tenantId, tenants)) return owner
     return this.byId(this.#ownerOfExtension(caller, tenants)) ?? owner
   }
@@ -121,7 +116,7 @@ export class Customers {
     for (const id of ids) this.#customers.get(id)?.beginLoad()
     const customers = await loadCustomers(store, ids)
     const numbers = new Buckets<number, OwnedNumber>()
-    for (const row of await numbersOf(store, ids)) numbers.add(row.customer_id, row)
+    for (const row of await numbersOf(store, ids)) numbers.add(row.customerId, row)
     const spendings = new Map<number, Spending>()
     for (const { terms } of customers)
       if (shared?.money === undefined && this.#isNewlyLimited(terms))
@@ -253,15 +248,20 @@ async function loadCustomers(
   }))
 }
 
-/** The rows of their calling numbers and user names. */
-const numbersOf = (
-  store: Store,
-  customerIds: readonly number[],
-): Promise<{ number: string; customer_id: number }[]> =>
-  all(
-    store,
-    store.db.selectFrom('customer_number').selectAll().where('customer_id', 'in', customerIds),
-  )
+/** Reads their calling numbers and user names. */
+async function numbersOf(store: Store, customerIds: readonly number[]): Promise<OwnedNumber[]> {
+  const query = store.db
+    .selectFrom('phone_number')
+    .select(['number', 'first_number', 'last_number', 'customer_id'])
+    .where('customer_id', 'in', customerIds)
+    .orderBy('id')
+  const rows = await all(store, query)
+  return rows.flatMap(({ number, first_number, last_number, customer_id: customerId }) => {
+    if (customerId === null) return []
+    const last = first_number === last_number ? number : last_number
+    return [{ first: number, last, customerId }]
+  })
+}
 
 /** Returns at most `SLICE` ids of customers after this one. */
 const customerIdsAfter = (store: Store, after: number): Promise<{ id: number }[]> =>
@@ -324,31 +324,28 @@ async function loadSpending(store: Store, walletId: number, now: number): Promis
  * Who pays for calls of which number: the calling numbers of customers, and the extensions of
  * tenants.
  */
-export interface OwnedNumber {
-  /** The stored number: rows of earlier versions may not have the normal form. */
-  readonly number: string
-  readonly customer_id: number
+interface OwnedNumber {
+  /** The stored numbers: rows of earlier versions may not have the normal form. */
+  readonly first: string
+  readonly last: string
+  readonly customerId: number
 }
 
-/** Calling numbers in their normal form, and user names. */
+/** Calling numbers and blocks of them, and user names. */
 class OwnedNumbers {
-  readonly #byNumber = new Buckets<string, OwnedNumber>()
+  readonly #table = new NumberTable<OwnedNumber>()
   readonly #ofCustomer = new Map<number, readonly OwnedNumber[]>()
 
   ownerOf(number: string): number | undefined {
-    const owners = this.#byNumber.of(number)
-    // The normal form counts before another spelling, and of two owners the one that was stored
-    // last.
-    return (owners.findLast((each) => each.number === number) ?? owners[0])?.customer_id
+    return this.#table.find(number)?.customerId
   }
 
   /** All numbers of a customer, instead of those before. */
   set(customerId: number, numbers: readonly OwnedNumber[]): void {
-    for (const before of this.#ofCustomer.get(customerId) ?? [])
-      this.#byNumber.delete(numberOrText(before.number), before)
+    for (const before of this.#ofCustomer.get(customerId) ?? []) this.#table.delete(before)
     if (numbers.length === 0) this.#ofCustomer.delete(customerId)
     else this.#ofCustomer.set(customerId, numbers)
-    for (const each of numbers) this.#byNumber.add(numberOrText(each.number), each)
+    for (const each of numbers) this.#table.add(each)
   }
 }
 

@@ -7,7 +7,7 @@ export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
 
 /**
  * The price of `seconds` of talk: connect fee + first increment + each further increment begun.
- * Their sum is exact, and is rounded up once, to the plan's decimals. 0 seconds cost nothing.
+ * Their sum is exact, and is rounded once, to the plan's decimals. 0 seconds cost nothing.
  *
  * @param seconds whole seconds from answer to end, 0 and up.
  */
@@ -16,7 +16,7 @@ export function costMicros(tariff: Tariff, seconds: number): number {
   const sixtieths = baseSixtieths(tariff) + furtherSixtieths(tariff, seconds)
   const quantum = quantumMicros(tariff)
   if (sixtieths > Number.MAX_SAFE_INTEGER) return largeCost(tariff, seconds, quantum)
-  return Math.min(divideUp(sixtieths, 60 * quantum) * quantum, MAX_COST_MICROS)
+  return Math.min(divided(sixtieths, 60 * quantum, tariff) * quantum, MAX_COST_MICROS)
 }
 
 /**
@@ -42,7 +42,7 @@ function furtherSeconds(
 function largeCost(tariff: Tariff, seconds: number, quantum: number): number {
   const further = BigInt(furtherSeconds(tariff, seconds)) * BigInt(tariff.ratePerMinuteMicros)
   const divisor = BigInt(60 * quantum)
-  const price = (largeBase(tariff) + further + divisor - 1n) / divisor
+  const price = (largeBase(tariff) + further + BigInt(added(tariff, 60 * quantum))) / divisor
   return Math.min(Number(price) * quantum, MAX_COST_MICROS)
 }
 
@@ -51,21 +51,33 @@ const largeBase = (tariff: Tariff): bigint =>
   BigInt(tariff.firstIncrementSeconds) * BigInt(tariff.firstRatePerMinuteMicros)
 
 /** Both are safe integers, and so is the result. */
-function divideUp(dividend: number, divisor: number): number {
+function divided(dividend: number, divisor: number, tariff: Tariff): number {
   const rest = dividend % divisor
-  return (dividend - rest) / divisor + (rest > 0 ? 1 : 0)
+  return (dividend - rest) / divisor + (rest + added(tariff, divisor) >= divisor ? 1 : 0)
+}
+
+/** Returns what is added to a sum before the part that is less than the divisor is cut off. */
+function added({ rounding }: Tariff, divisor: number): number {
+  if (rounding === undefined || rounding === 'up') return divisor - 1
+  return rounding === 'half_up' ? divisor / 2 : 0
 }
 
 /**
  * The parts of a price before it is rounded to the plan's decimals; their seconds are those that
- * are charged. A part may end within a micro-unit: what is rounded up there is taken off the next
- * one, so their sum is that of the exact parts.
+ * are charged. A part may end within a micro-unit: what is rounded there is taken off the next one,
+ * so their sum is that of the exact parts. A half is not rounded twice: parts of a price with fewer
+ * decimals are cut off, so that their sum is on the same side of it.
  */
 function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
   if (seconds <= 0) return []
   const { firstIncrementSeconds } = tariff
   const connectFee = tariff.connectFeeMicros
-  const micros = { ...tariff, decimals: 6 }
+  const isCut = tariff.rounding === 'half_up' && tariff.decimals < 6
+  const micros: Tariff = {
+    ...tariff,
+    decimals: 6,
+    rounding: isCut ? 'down' : tariff.rounding,
+  }
   const base = firstIncrementSeconds === 0 ? connectFee : costMicros(micros, firstIncrementSeconds)
   const whole = costMicros(micros, seconds)
   const further = furtherSeconds(tariff, seconds)
@@ -88,19 +100,25 @@ export function affordableSeconds(tariff: Tariff, budgetMicros: number): number 
   const quantum = quantumMicros(tariff)
   // Prices are multiples of the quantum: the rest above the last multiple buys nothing.
   const payableMicros = budgetMicros - (budgetMicros % quantum)
-  const increments = affordableIncrements(tariff, payableMicros)
+  // The largest sum that is rounded to what is payable is above it by what rounding takes away.
+  const givenAway = 60 * quantum - 1 - added(tariff, 60 * quantum)
+  const increments = affordableIncrements(tariff, payableMicros, givenAway)
   if (increments < 0) return 0
   if (tariff.ratePerMinuteMicros === 0) return Infinity
   return tariff.firstIncrementSeconds + increments * tariff.incrementSeconds
 }
 
-/** How many increments `micros` buy after the base; below 0: not even the base. */
-function affordableIncrements(tariff: Tariff, micros: number): number {
+/**
+ * How many increments `micros` buy after the base; below 0: not even the base.
+ *
+ * @param givenAway further sixtieths of a micro-unit that rounding does not charge.
+ */
+function affordableIncrements(tariff: Tariff, micros: number, givenAway: number): number {
   const { incrementSeconds, ratePerMinuteMicros } = tariff
   const [base, step] = [baseSixtieths(tariff), incrementSeconds * ratePerMinuteMicros]
-  const budget = 60 * micros
+  const budget = 60 * micros + givenAway
   if (Math.max(budget, base, step) > Number.MAX_SAFE_INTEGER) {
-    const left = 60n * BigInt(micros) - largeBase(tariff)
+    const left = 60n * BigInt(micros) + BigInt(givenAway) - largeBase(tariff)
     if (left < 0n) return -1
     const largeStep = BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)
     return largeStep === 0n ? 0 : Number(left / largeStep)

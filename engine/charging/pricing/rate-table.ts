@@ -16,6 +16,8 @@ import { costMicros } from './price.ts'
 export class RateDeck {
   readonly #plans = new Map<number, Plan>()
   readonly #exitCodes: ExitCodes | undefined
+  /** Plans that price by routing numbers. */
+  readonly #byRoutingNumber = new Set<number>()
 
   /**
    * @param rates of any number of plans, in any order. `exitCodes`: a prefix may begin with one of
@@ -31,6 +33,7 @@ export class RateDeck {
     for (const rate of rates) {
       const plan = this.#plans.get(rate.planId) ?? new Plan()
       this.#plans.set(rate.planId, plan)
+      this.#noteWay(rate.planId, rate)
       touched.add(plan.add(this.#keyOf(rate.tariff.prefix), rate))
     }
     for (const prices of touched) prices.sort()
@@ -51,6 +54,8 @@ export class RateDeck {
     const plan = this.#plans.get(planId) ?? new Plan()
     this.#plans.set(planId, plan)
     plan.replace(this.#keyOf(prefix), prefix, rates)
+    const [rate] = rates
+    if (rate !== undefined) this.#noteWay(planId, rate)
   }
 
   /** Takes over a plan as it is in another table. */
@@ -58,6 +63,18 @@ export class RateDeck {
     const plan = other.#plans.get(planId)
     if (plan === undefined) this.#plans.delete(planId)
     else this.#plans.set(planId, plan)
+    if (other.#byRoutingNumber.has(planId)) this.#byRoutingNumber.add(planId)
+    else this.#byRoutingNumber.delete(planId)
+  }
+
+  /** Whether calls of this plan to ported numbers are priced by the routing number. */
+  isByRoutingNumber(planId: number): boolean {
+    return this.#byRoutingNumber.has(planId)
+  }
+
+  #noteWay(planId: number, { isByRoutingNumber }: Rate): void {
+    if (isByRoutingNumber === true) this.#byRoutingNumber.add(planId)
+    else if (this.#byRoutingNumber.size > 0) this.#byRoutingNumber.delete(planId)
   }
 
   #keyOf(prefix: string): string {

@@ -9,7 +9,8 @@ import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
 import { RateDeck } from './rate-table.ts'
-import type { Rate, ExitCodes } from '../../../schema/contracts/charging.ts'
+import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
+import type { Rounding } from '../../../schema/contracts/tariff.ts'
 
 type Change = (table: RateDeck) => void
 
@@ -113,6 +114,8 @@ export class Rates {
 interface RateRow extends Selectable<RateColumns> {
   readonly currency: string
   readonly decimals: number
+  readonly priced_by: 'number' | 'rn'
+  readonly rounding: Rounding
 }
 
 /** Rates per slice: about 1 ms, because calls are set up between two of them. */
@@ -148,6 +151,7 @@ const rateRows = (store: Store) =>
     .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
     .selectAll('rate')
     .select(['rate_plan.currency', 'rate_plan.decimals'])
+    .select(['rate_plan.rounding', 'rate_plan.priced_by'])
 
 const rateOf = (row: RateRow): Rate => ({
   planId: row.rate_plan_id,
@@ -160,8 +164,10 @@ const rateOf = (row: RateRow): Rate => ({
     incrementSeconds: row.increment_seconds,
     ratePerMinuteMicros: row.rate_per_minute_micros,
     decimals: row.decimals,
+    rounding: row.rounding,
   },
   isBlocked: fromFlag(row.is_blocked),
+  ...(row.priced_by === 'rn' && { isByRoutingNumber: true }),
   effectiveFrom: row.effective_from_at,
   effectiveTo: row.effective_to_at,
 })

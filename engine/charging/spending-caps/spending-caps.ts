@@ -137,7 +137,8 @@ function facts(call: Cappable, payer: Payer | undefined): CappedCall {
   const tenantIds = [tenantId, sourceTenantId === tenantId ? null : sourceTenantId].filter(
     (id) => id !== null,
   )
-  const sentAs = call.sentAs && (() => call.sentAs?.(customerId, tenantId) ?? [])
+  const routed = call.routingNumber === undefined ? [] : [call.routingNumber]
+  const sentAs = () => [...(call.sentAs?.(customerId, tenantId) ?? []), ...routed]
   const source = { extensionId, caller: mayNamePayer ? caller : null }
   return { customerId, ...source, tenantIds, callee, sentAs }
 }

@@ -3,6 +3,7 @@
  * dialogs of a call end in the same process under the same Call-ID and tags, so the call is bridged
  * instead: its caller and its destinations see the same.
  */
+import { readUri } from '../../../schema/sip/index.ts'
 import type { ApplicationSrf, LibraryAgent, LibraryRequest } from './library.ts'
 
 /** Makes `agent` bridge the calls that it is told to forward, one destination after the other. */
@@ -23,8 +24,9 @@ export function bridgeForwarded(srf: ApplicationSrf, agent: LibraryAgent): void 
 async function forward(
   srf: ApplicationSrf,
   request: LibraryRequest,
-  [uri = '', ...others]: readonly string[],
+  [destination = '', ...others]: readonly string[],
 ): Promise<number> {
+  const uri = withUser(destination, request.uri)
   const all = { proxyRequestHeaders: ['all'], proxyResponseHeaders: ['all'] }
   const options = { ...all, passFailure: others.length === 0 }
   try {
@@ -39,6 +41,17 @@ async function forward(
     if (others.length > 0 && status !== 487) request.res.send(status)
     return status
   }
+}
+
+/** `sip.example.com` alone is a place for the number that is called. */
+function withUser(destination: string, called: string): string {
+  const { scheme, user, hostPort, params } = readUri(
+    /^(sips?|tel):/i.test(destination) ? destination : `sip:${destination}`,
+  )
+  const { user: number } = readUri(called)
+  return user === '' && number !== '' && hostPort !== ''
+    ? `${scheme}:${number}@${hostPort}${params}`
+    : destination
 }
 
 const statusOf = (error: unknown): number =>

@@ -3,6 +3,7 @@ import type { EventEmitter } from 'node:events'
 
 export interface LibraryRequest {
   readonly method: string
+  readonly uri: string
   readonly res: LibraryResponse
   readonly isNewInvite: boolean
   get(name: string): string | undefined

@@ -58,8 +58,18 @@ export function ownSrf(Library: SrfLibrary, world: SrfWorld): SrfLibrary {
 
 const noPlace: ConnectOptions = { host: '', port: 0, secret: '' }
 
+/** README and API of drachtio-srf write the URI first, where its code has it third. */
+function bridgeInAnyOrder(srf: ApplicationSrf) {
+  const bridge = srf.createB2BUA.bind(srf) as (...parameters: unknown[]) => unknown
+  return (...parameters: unknown[]): unknown => {
+    const [uri, request, response, ...more] = parameters
+    return typeof uri === 'string' ? bridge(request, response, uri, ...more) : bridge(...parameters)
+  }
+}
+
 function adopt(srf: ApplicationSrf, world: SrfWorld): void {
   const { app } = srf
+  Object.assign(srf, { createB2BUA: bridgeInAnyOrder(srf) })
   const calls = new CallsOfRequests()
   const guarded = new WeakSet<object>()
   const handle = app.handle.bind(app)

@@ -42,10 +42,14 @@ export class AnswerCache {
 
 /**
  * The key of a call. The tenant and the called domain are always part of it: the same numbers may
- * be of other people there.
+ * be of other people there. So is what is proved of the caller: an answer for a call that is signed
+ * is none for one that only says so.
  */
-export const cacheKeyOf = (parts: readonly CacheKeyPart[], call: HookCall): string =>
-  JSON.stringify([call.tenantId, call.domain, ...parts.map((part) => partOf(part, call))])
+export function cacheKeyOf(parts: readonly CacheKeyPart[], call: HookCall): string {
+  const { tenantId, domain, verification, attestation } = call
+  const proved = verification === undefined ? [] : [verification, attestation ?? null]
+  return JSON.stringify([tenantId, domain, ...parts.map((part) => partOf(part, call)), ...proved])
+}
 
 function partOf(part: CacheKeyPart, { source, ...call }: HookCall): unknown {
   switch (part) {

@@ -109,6 +109,12 @@ export class AskedWebhook {
     return this.#given(outcome.answer)
   }
 
+  /** A call could not use its decision. It has answered, so it does not rest. */
+  unusable(why: string): void {
+    this.#figures.failed += 1
+    this.#note(`its answer cannot be used: ${why}`.slice(0, MAX_REASON_LENGTH))
+  }
+
   /** Asks now; nothing is counted or kept. */
   async test(call: HookCall): Promise<RoutingWebhookTest> {
     const { steadyNow, atOnce } = this.#deps

@@ -70,6 +70,11 @@ export class RoutingWebhooks implements HookPort, RoutingWebhooksPort {
     return call === undefined || webhook === undefined ? { kind: 'nothing' } : webhook.ask(call)
   }
 
+  unusable(_hook: DecidingHook, by: string, why: string): void {
+    const webhook = [...this.#all.values()].find(({ name }) => name === by)
+    webhook?.unusable(why)
+  }
+
   tell(): void {
     // A webhook of events tells what has happened.
   }

@@ -151,7 +151,7 @@ export class PeerInstances {
     const known = instances().find((instance) => instance.name === name)
     if (known === undefined) return
     if (!this.#suspects.has(name))
-      log('warn', 'a node does not answer: its phones are not called until it answers again', {
+      log('warn', 'an instance does not answer: its phones are not called until it answers again', {
         node: name,
       })
     const { heartbeatAt } = known

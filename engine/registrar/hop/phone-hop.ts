@@ -179,7 +179,7 @@ export class PhoneHop {
     if (request.isInDialog || !methods.has(request.method)) return undefined
     if (!this.#isFrom(issuer, request)) return undefined
     if (age < -MAX_SKEW_MS || age > LIFETIME_MS + MAX_SKEW_MS) {
-      this.#deps.log('warn', 'the token of another node is too old: compare the clocks', {
+      this.#deps.log('warn', 'the token of another instance is too old: compare the clocks', {
         node: issuer,
         ageMs: age,
       })

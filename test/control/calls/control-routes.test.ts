@@ -138,6 +138,25 @@ test.each(['/api/v1/pbx/calls/originate', '/api/v1/telephony/originate', '/telep
   },
 )
 
+test('the caller id is a number of who pays for the extension, or one that nobody owns', async () => {
+  await make('/customers', { name: 'other', tenant: 'acme', numbers: ['15550300'] })
+  await make('/numbers', { number: '+15550400', last_number: '+15550499', tenant: 'acme' })
+  await make('/numbers', { number: '+15550500', tenant: 'acme', is_active: false })
+  await make('/numbers', { number: '+15550600', tenant: 'beta' })
+  const extension = '103'
+  const body = { extension, domain: 'acme.example', password: 'long enough', display_name: 'Phone' }
+  await make('/pbx/extensions', { ...body, customer: 'acme' })
+  const shows = async (caller_id_number: string, source_extension = extension) =>
+    (await originate({ caller_id_number, source_extension })).status
+  expect(await shows('+15550100')).toBe(201)
+  expect(await shows('15550300')).toBe(400)
+  // An extension without a customer is the tenant's.
+  expect(await shows('15550300', '101')).toBe(201)
+  expect(await shows('15550450')).toBe(201)
+  expect(await shows('15550500')).toBe(400)
+  expect(await shows('15550600')).toBe(400)
+})
+
 test('the caller id is one of the numbers of the tenant; numbers are read in any spelling', async () => {
   for (const caller_id_number of ['15550200', '15550000'])
     expect((await originate({ caller_id_number })).status).toBe(400)

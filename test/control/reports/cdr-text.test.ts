@@ -66,6 +66,7 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
       tenantId: 1,
       isRecovered: true,
       isUnauthorizedByOcs: true,
+      carrierCost: { costMicros: 700_001, prefix: '+44', currency: 'EUR', tenantId: null },
       attempts: [attempt('OK', startOfTime), attempt('Busy', startOfTime + 999)],
     },
     641_700,
@@ -87,6 +88,11 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
   ],
   ['with the quality of its media', { quality }, 0],
   ['with tags of a hook', { tags: { crm: '42', odd } }, 0],
+  [
+    'with a verified caller',
+    { verification: 'passed', verstat: 'TN-Validation-Passed', attestation: 'A' },
+    0,
+  ],
   ['with a recording', { callUuid: recorded }, 0],
 ]
 
@@ -144,14 +150,14 @@ test.each(records.slice(0, 2))(
 test('a recording is JSON in its cell', async () => {
   const { row, text, view } = await stored({ callUuid: recorded }, 0)
   expect(view.recording).toEqual({ duration: 2, bytes: 44, sha256: 'ab' })
-  expect(text.csv(row)).toContain('"{""duration"":2,""bytes"":44,""sha256"":""ab""}",,,[]')
+  expect(text.csv(row)).toContain('"{""duration"":2,""bytes"":44,""sha256"":""ab""}",,,,,,,,,,,,[]')
 })
 
 test('the quality of each direction is JSON in its cell', async () => {
   const { row, text, view } = await stored({ quality }, 0)
   const json = JSON.stringify(view.media_quality).replaceAll('"', '""')
   expect(text.csv(row)).toContain(`,3.4,12,9.8,c,`)
-  expect(text.csv(row)).toContain(`,computed,"${json}",,,,[]`)
+  expect(text.csv(row)).toContain(`,computed,"${json}",,,,,,,,,,,,,[]`)
 })
 
 test.each([

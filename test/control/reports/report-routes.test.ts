@@ -65,6 +65,15 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         recording_error: null,
         denial_text: null,
         tags: null,
+        verification: null,
+        verstat: null,
+        attestation: null,
+        carrier_cost: null,
+        carrier_cost_exact: null,
+        carrier_currency: null,
+        carrier_prefix: null,
+        margin: null,
+        margin_exact: null,
       },
     ],
   })
@@ -371,6 +380,28 @@ test('one tenant takes no room of another', async () => {
   expect(await begin()).toBeDefined()
   wait(60_001)
   expect(await begin(1)).toBeDefined()
+})
+
+test('what signatures have proved is shown, searched, and stands in CSV', async () => {
+  const { store, get, day } = await openReportRig()
+  await store({ verification: 'passed', verstat: 'TN-Validation-Passed', attestation: 'A' })
+  await store({ verification: 'failed', verstat: 'TN-Validation-Failed' })
+  await store({ attestation: 'B' })
+  await store()
+  const found = async (query: string) => {
+    const { body } = await get(`${day}&${query}`)
+    const { records } = body as {
+      readonly records: readonly Readonly<Record<'verification' | 'attestation', unknown>>[]
+    }
+    return records.map(({ verification, attestation }) => [verification, attestation])
+  }
+  expect(await found('verification=passed')).toEqual([['passed', 'A']])
+  expect(await found('verification=failed')).toEqual([['failed', null]])
+  expect(await found('attestation=B')).toEqual([[null, 'B']])
+  expect((await get(`${day}&verification=maybe`)).status).toBe(400)
+  const { text } = await get(`${day}&format=csv&verification=passed`)
+  expect(text).toContain('verification,verstat,attestation,attempts')
+  expect(text).toContain(',passed,TN-Validation-Passed,A,')
 })
 
 test('tags of a hook are shown, searched by name and value, and stand in CSV', async () => {

@@ -8,6 +8,13 @@ import { documentOf } from '../../support/documented.ts'
 import { bodiesOf } from '../../support/owned-world.ts'
 import '../../support/property-seed.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
+import {
+  authorityPem,
+  otherAuthorityPem,
+  rfcCertificate,
+  rfcKey,
+  rfcKeyAsPkcs8,
+} from '../../support/stir-fixtures.ts'
 import { readRow } from '../../support/stored.ts'
 
 type Json = Readonly<Record<string, unknown>>
@@ -27,6 +34,12 @@ interface Patched {
 
 const voice = { media: 'bypass', media_profile: 'auto', codecs: ['PCMA'], dtmf: 'auto' }
 const url = 'https://hooks.example/a'
+
+/** Rules about the caller, each as it is not by default. */
+const callerRules = {
+  ...{ present: 'default', allowed: 'list', numbers: ['4930'], otherwise: 'refuse' },
+  ...{ forwarded: 'original', emergency_number: '+4930112' },
+}
 
 /** The patched resources, by the path of the collection. */
 const resources: Readonly<Record<string, Patched>> = {
@@ -53,6 +66,7 @@ const resources: Readonly<Record<string, Patched>> = {
         ...{ interval_ms: 3_000, timeout_ms: 2_000, fail_threshold: 4, recover_threshold: 5 },
         ok_codes: ['200', '4xx'],
       },
+      caller_identity: callerRules,
       ...voice,
     },
     following: ['set_id'],
@@ -109,8 +123,17 @@ const resources: Readonly<Record<string, Patched>> = {
       },
       caller_id: { mode: 'pai', value: '4940' },
       number_rules: { in: [], out: [{ match: '^1', replace: '' }] },
+      header_rules: [
+        {
+          ...{ direction: 'in', do: 'set', header: 'To', part: 'uri_parameter' },
+          ...{ parameter: 'user', value: 'phone' },
+        },
+        { direction: 'out', do: 'copy', header: 'X-A', part: 'value', source: 'X-B' },
+        { do: 'rewrite', header: 'From', part: 'user', pattern: '^00', replacement: '+' },
+      ],
       ...{ payer: 'from_number', direction: 'out', strip_headers: ['Diversion'], ...voice },
       ...{ customer: 'nova', rate_plan: 'plan', inbound_set: 900, max_calls: 7, max_cps: 8 },
+      caller_identity: callerRules,
     },
     secret: { table: 'carrier', column: 'auth_password' },
   },
@@ -138,6 +161,21 @@ const resources: Readonly<Record<string, Patched>> = {
     },
     secret: { table: 'routing_webhook', column: 'secret' },
   },
+  '/api/v1/stir/keys': {
+    least: { name: 'shaken', private_key: rfcKey, x5u: 'https://certificates.example/a.pem' },
+    other: {
+      ...{ name: 'shaken 2', private_key: rfcKeyAsPkcs8, certificate: rfcCertificate },
+      ...{ x5u: 'https://certificates.example/b.pem', is_active: false },
+      ...{ valid_from: '2026-02-01T00:00:00.000Z', valid_until: '2026-03-01T00:00:00.000Z' },
+    },
+    following: ['subject', 'expires_at'],
+    secret: { table: 'stir_key', column: 'private_key' },
+  },
+  '/api/v1/stir/authorities': {
+    least: { name: 'root', certificate: authorityPem },
+    other: { name: 'root 2', certificate: otherAuthorityPem, is_active: false },
+    following: ['subject', 'expires_at'],
+  },
   '/api/v1/pbx/extensions': {
     least: {
       ...{ extension: '101', domain: 'acme.example', display_name: 'One' },
@@ -147,6 +185,7 @@ const resources: Readonly<Record<string, Patched>> = {
       ...{ extension: '102', domain: 'acme.example', display_name: 'Two', password: 'y9Kd72hQw1' },
       ...{ voicemail_enabled: false, call_recording: 'never', email: 'two@acme.example' },
       ...{ customer: 'nova', ...voice },
+      ...{ caller_number: '+4930101', caller_identity: callerRules },
     },
     secret: { table: 'extension', column: 'ha1_sha256' },
   },
@@ -156,6 +195,7 @@ const resources: Readonly<Record<string, Patched>> = {
     least: { name: 'luna', email: 'luna@luna.example', password: 'a secret word' },
     other: {
       ...{ name: 'luna 2', email: 'two@luna.example', password: 'another word', is_active: false },
+      ...{ default_number: '+4931', caller_identity: callerRules },
       ...{ rate_plan: 'plan', numbers: ['4931'], credit_limit: 5, max_concurrent_calls: 6 },
       ...{
         currency: 'EUR',
@@ -169,7 +209,7 @@ const resources: Readonly<Record<string, Patched>> = {
   },
   '/api/v1/rate-plans': {
     least: { name: 'gold' },
-    other: { name: 'silver', currency: 'EUR', decimals: 2 },
+    other: { name: 'silver', currency: 'EUR', decimals: 2, priced_by: 'rn' },
   },
   '/api/v1/rates': {
     least: { rate_plan: 'plan', prefix: '49', rate_per_minute: 0.5 },
@@ -206,7 +246,7 @@ beforeAll(async () => {
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-const withoutSecret = ({ password: _, ...patch }: Json): Json =>
+const withoutSecret = ({ password: _, private_key: __, ...patch }: Json): Json =>
   Object.fromEntries(
     Object.entries(patch).map(([name, value]) => [
       name,
@@ -282,7 +322,7 @@ const lasting = (view: Json): Json =>
 
 const isSecretIn = (patch: unknown): boolean =>
   isObject(patch) &&
-  (['password', 'secret'].some((name) => Object.hasOwn(patch, name)) ||
+  (['password', 'secret', 'private_key'].some((name) => Object.hasOwn(patch, name)) ||
     Object.values(patch).some(isSecretIn))
 
 const rowOf = ({ body }: { readonly body: unknown }): Json => {

@@ -1,7 +1,7 @@
 /** Imports in their thread, on a file and on a server. */
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import type { ImportWork } from '../../../control/resources/import-rates.ts'
+import type { ImportWork } from '../../../control/resources/import-table.ts'
 import { openRateImports, type RateImportsDeps } from '../../../control/resources/rate-imports.ts'
 import { FileChanges } from '../../../schema/changes/file-changes.ts'
 import { migrate } from '../../../schema/migrations/migrate.ts'
@@ -55,6 +55,7 @@ const ratesIn = async (store: Store): Promise<number> => {
 }
 
 const workOf = (table: string, isDryRun = false): ImportWork => ({
+  kind: 'rates',
   table: new TextEncoder().encode(table),
   plan: { rate_plan: 'retail' },
   order: { mode: 'merge', isDryRun, allowsDefault: false },

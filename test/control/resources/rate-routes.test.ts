@@ -4,7 +4,8 @@ import { seedFile } from '../../../engine/commands/seed.ts'
 import { runSql } from '../../support/stored.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import { csvRecords } from '../../../control/resources/csv-records.ts'
-import { csvLine, readRates } from '../../../control/resources/rate-import.ts'
+import { csvLine } from '../../../control/resources/csv-table.ts'
+import { readRates } from '../../../control/resources/rate-import.ts'
 
 async function withPlan() {
   const control = await openResources()

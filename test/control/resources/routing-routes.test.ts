@@ -339,3 +339,31 @@ test('registration and gateways are shown as the engine sees them', async () => 
     },
   })
 })
+
+test('a carrier signs and verifies nothing until it says so, and a change of one leaves the other', async () => {
+  const { call } = await openResources()
+  const path = '/routing/carriers'
+  const created = await call('POST', path, carrier)
+  expect(created.data()).toMatchObject({ stir: { sign: false, verify: 'off' } })
+  const { id } = created.data<{ id: number }>()
+  await call('PATCH', `${path}/${id}`, { stir: { verify: 'refuse' } })
+  const changed = await call('PATCH', `${path}/${id}`, { stir: { sign: true } })
+  expect(changed.data()).toMatchObject({ stir: { sign: true, verify: 'refuse' } })
+  const wrong = await call('PATCH', `${path}/${id}`, { stir: { verify: 'maybe' } })
+  expect(wrong.body).toMatchObject({ statusCode: 400, details: [{ path: 'stir.verify' }] })
+})
+
+test('an inbound route may be for calls with a certain verification', async () => {
+  const { call } = await openResources()
+  await call('POST', '/telephony/ai-agents', {
+    name: 'doorman',
+    extension: '900',
+    sip_uri: 'sip:900@192.0.2.9',
+  })
+  const route = { name: 'forged', verification: 'failed', agent: 'doorman' }
+  const created = await call('POST', '/inbound-routes', route)
+  expect(created.data()).toMatchObject({ verification: 'failed' })
+  const { id } = created.data<{ id: number }>()
+  const any = await call('PATCH', `/inbound-routes/${id}`, { verification: null })
+  expect(any.data()).toMatchObject({ verification: null })
+})

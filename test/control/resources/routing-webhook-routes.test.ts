@@ -216,6 +216,27 @@ test('who may not write routes, or read calls, has no calls decided', async () =
   expect(await tryWith('webhooks:*', 'routes:write', 'cdrs:read')).toBe(201)
 })
 
+test.each([{ carrier: 'acme' }, { set: 1 }])(
+  'who may not write routes moves no webhook to %j, nor back by an undo',
+  async (target) => {
+    const { make, key, request } = await openWebhooks()
+    await make({ tenant: 'acme' })
+    const tryWith = async (method: string, at: string, body: object, scopes: readonly string[]) => {
+      const token = await key({ name: scopes.join(), scopes })
+      return request(at, { token, method, body })
+    }
+    const move = (...scopes: readonly string[]) =>
+      tryWith('PATCH', `${path}/1`, target, ['webhooks:*', 'carriers:read', ...scopes])
+    expect((await move('dispatcher:read', 'cdrs:read')).status).toBe(403)
+    expect((await move('dispatcher:read', 'routes:write')).status).toBe(403)
+    const moved = await move('dispatcher:read', 'routes:write', 'cdrs:read')
+    expect(moved.status).toBe(200)
+    const undo = `/api/v1/changes/${moved.headers.get('x-change-id') ?? ''}/undo`
+    const undone = await tryWith('POST', undo, { reason: 'a mistake' }, ['webhooks:*', 'audit:*'])
+    expect(undone.status).toBe(403)
+  },
+)
+
 test('a carrier stays while a webhook is for its calls', async () => {
   const { make, call } = await openWebhooks()
   await make({ carrier: 'transit' })

@@ -43,10 +43,12 @@ const complete = {
       tenant: 'acme',
       inbound_set: 'pbx',
       number_rules: { in: [{ match: '^00', replace: '+' }], out: [] },
+      header_rules: [{ do: 'set', header: 'X-Account', value: '{carrier}' }],
     },
   ],
   outbound_routes: [{ name: 'world', prefix: '+', carrier: 'loop', tenant: 'acme' }],
   inbound_routes: [{ name: 'in', prefix: '4930', set: 'pbx' }],
+  numbers: [{ number: '+4930200', last_number: '+4930299', tenant: 'acme', extension: '101' }],
   extensions: [
     {
       tenant: 'acme',
@@ -64,7 +66,7 @@ const tables = [
   'rate_plan',
   'rate',
   'customer',
-  'customer_number',
+  'phone_number',
   'wallet',
   'ledger_entry',
   'dispatcher_set',
@@ -100,7 +102,10 @@ test('a seed file brings every kind of resource, with references by name', async
     inbound_routes: once,
     extensions: once,
     ai_agents: { created: 0, updated: 0, unchanged: 0 },
+    numbers: once,
     routing_webhooks: { created: 0, updated: 0, unchanged: 0 },
+    stir_keys: { created: 0, updated: 0, unchanged: 0 },
+    stir_authorities: { created: 0, updated: 0, unchanged: 0 },
   })
   const { db } = store
   const carrier = await first(store, db.selectFrom('carrier').selectAll())

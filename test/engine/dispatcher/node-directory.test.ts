@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { HostAddresses } from '../../../engine/dispatcher/host-addresses.ts'
+import { sipTarget } from '../../../schema/net/sip-target.ts'
 import { sampleNode, sampleSet } from './samples.ts'
 import { VirtualClock } from './virtual-clock.ts'
 import { NodeDirectory } from '../../../engine/dispatcher/node-directory.ts'
@@ -18,6 +19,27 @@ test('a node is recognized by its address with its internal or external port', (
   expect(nodes.nodeAt('::ffff:192.0.2.1', 5060)).toMatchObject({ nodeId: 1, setId: 4 })
   expect(nodes.nodeAt('192.0.2.1', 40_000)).toBeUndefined()
   expect(nodes.nodeAt('192.0.2.2', 5060)).toBeUndefined()
+})
+
+test('a program calls a node by its name or address, of the platform or its own tenant alone', async () => {
+  const { nodes, clock } = directory(() => ['198.51.100.7'])
+  nodes.replace([
+    sampleSet([sampleNode(1)], { setId: 4, tenantId: 8 }),
+    sampleSet([sampleNode(2, { host: 'pbx.example', port: 5061, transport: 'tls' })], { setId: 5 }),
+    sampleSet([sampleNode(3, { host: '192.0.2.1' })], { setId: 6, tenantId: 9 }),
+  ])
+  await clock.advance(0)
+  const called = (uri: string, tenantId: number | null) => {
+    const target = sipTarget(uri)
+    return target && nodes.nodeCalled(target, tenantId)?.nodeId
+  }
+  expect(called('sip:1@192.0.2.1', 8)).toBe(1)
+  expect(called('sip:1@192.0.2.1:5080;transport=udp', 9)).toBe(3)
+  expect(called('sip:1@192.0.2.1', 7)).toBeUndefined()
+  expect(called('sip:1@192.0.2.1:5090', 8)).toBeUndefined()
+  expect(called('sip:1@192.0.2.1;transport=tcp', 8)).toBeUndefined()
+  expect(called('sips:1@PBX.example.', 7)).toBe(2)
+  expect(called('sip:1@198.51.100.7:5061', null)).toBe(2)
 })
 
 test('a node on TCP is recognized from any port, but not on loopback', () => {

@@ -12,18 +12,22 @@ import { hookCall } from '../../support/routing-receiver.ts'
 
 interface ScriptedHooks extends HookPort {
   readonly asked: HookName[]
+  readonly useless: string[]
 }
 
 /** Code that answers onInvite, and whatever else is asked, so; undefined: there is none. */
 function scripted(answer: HookAnswer<InviteDecision> | undefined): ScriptedHooks {
   const asked: HookName[] = []
+  const useless: string[] = []
   return {
     asked,
+    useless,
     has: (hook) => answer !== undefined && (hook === 'onInvite' || hook === 'onEnd'),
     ask<H extends DecidingHook>(hook: H) {
       asked.push(hook)
       return Promise.resolve((answer ?? { kind: 'nothing' }) as HookAnswer<HookDecisions[H]>)
     },
+    unusable: (_hook, by, why) => void useless.push(`${by}: ${why}`),
     tell: (hook) => void asked.push(hook),
   }
 }
@@ -66,9 +70,19 @@ test('fields of the file win, and what comes of both holds within the tenant of 
     kind: 'decided',
     decision: { to: '1', set: 9, tags: { by: 'file' } },
     by: 'file, webhook',
+    byField: { to: 'file', set: 'webhook', tags: 'file' },
     tenantId: 7,
     fallback: 'continue',
   })
+})
+
+test('what of an answer cannot be used is told to both: each knows its own', () => {
+  const [file, webhook] = [scripted(undefined), scripted(undefined)]
+  new ChainedHooks(file, webhook).unusable('onInvite', 'webhook', 'there is no set 9')
+  expect([file.useless, webhook.useless]).toEqual([
+    ['webhook: there is no set 9'],
+    ['webhook: there is no set 9'],
+  ])
 })
 
 test('a refusal of the webhook stands alone', async () => {

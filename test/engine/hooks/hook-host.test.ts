@@ -203,6 +203,24 @@ test('ten failures in a row leave a hook out for 5 s; then one question is a tri
   expect(host.telemetry()).toMatchObject({ hook_on_invite_open: 0 })
 })
 
+test('an answer that its call cannot use is a failure of its file, and no other one is', async () => {
+  const { host, thread, lines } = await startLoaded()
+  const asked = host.ask('onInvite', call)
+  thread(0).answer({ set: 9 })
+  expect((await asked).kind).toBe('decided')
+  host.unusable('onInvite', 'routing webhook 4', 'there is no set 9')
+  for (let count = 0; count < 20; count++)
+    host.unusable('onInvite', 'hooks.ts', 'there is no set 9')
+  const message = 'hooks.ts: the answer of onInvite cannot be used: there is no set 9'
+  expect(host.troubles()).toMatchObject([{ hook: 'onInvite', message, count: 20 }])
+  expect(lines).toEqual([`error hooks: ${message}`])
+  expect(host.telemetry()).toMatchObject({
+    hook_on_invite_failures_total: 20,
+    hook_on_invite_unusable_total: 20,
+    hook_on_invite_open: 0,
+  })
+})
+
 test('failures are told in one entry, and fill no log', async () => {
   const { host, thread, lines, time } = await startLoaded()
   for (let count = 0; count < 9; count++) {

@@ -47,6 +47,13 @@ describe.each(eachDatabase)('the directory on $database', ({ open }) => {
     expect(find()?.displayName).toBe('101')
   })
 
+  test('a number is found without its domain, where it is reached', async () => {
+    const { directory, find } = await start()
+    expect(directory.named('101', () => true)).toEqual([find()])
+    expect(directory.named('101', ({ tenantId }) => tenantId !== find()?.tenantId)).toEqual([])
+    expect(directory.named('999', () => true)).toEqual([])
+  })
+
   test('what is deleted is gone, and what is made is found', async () => {
     const { store, directory, find, idOf, set } = await start()
     const [first, second] = [idOf('101'), idOf('102')]

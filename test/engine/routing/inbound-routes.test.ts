@@ -90,3 +90,16 @@ test("a platform's route comes before a tenant's of the same prefix, whatever th
 test('an inactive route does not exist', () => {
   expect(chosen([inboundRoute(1, { isActive: false })])).toBeUndefined()
 })
+
+test('of equal routes the one for the verification of the call wins, whatever the priorities', () => {
+  const routes = [
+    inboundRoute(1, { prefix: '49', priority: 1 }),
+    inboundRoute(2, { prefix: '49', priority: 99, verification: 'failed' }),
+    inboundRoute(3, { prefix: '4930', verification: 'none' }),
+  ]
+  const by = (verification?: 'passed' | 'failed' | 'none') => {
+    const target = new InboundRoutes(routes, tenancy).find(node, '4930', '', verification)
+    return target?.kind === 'set' ? target.setId : undefined
+  }
+  expect([by(), by('passed'), by('failed'), by('none')]).toEqual([1, 1, 2, 3])
+})

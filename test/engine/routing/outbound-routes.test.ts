@@ -157,7 +157,20 @@ test('among equals the first is drawn in proportion to the weights', () => {
     expect(Math.abs((counts.get(weight) ?? 0) - weight * 100)).toBeLessThan(200)
 })
 
-const costs = (minuteMicros: number): CarrierPrice => ({ minuteMicros, isBlocked: false })
+const costs = (minuteMicros: number, isBlocked = false): CarrierPrice => ({
+  minuteMicros,
+  isBlocked,
+  tariff: {
+    prefix: '4',
+    currency: 'EUR',
+    connectFeeMicros: 0,
+    firstIncrementSeconds: 1,
+    firstRatePerMinuteMicros: minuteMicros,
+    incrementSeconds: 1,
+    ratePerMinuteMicros: minuteMicros,
+    decimals: 6,
+  },
+})
 
 /** Route ids in their order, with the price of each. */
 const ordered = (
@@ -210,8 +223,67 @@ test('a call goes to the cheapest carrier, and on to the next', () => {
   expect(tried({ 10: costs(30), 20: costs(10), 30: costs(20) })).toEqual([2, 3, 1])
 })
 
+test('the price of a carrier is looked up once for a call, however many routes compare it', () => {
+  const asked: number[] = []
+  const { routing } = routingOver(
+    { carriers, outboundRoutes: lcrRoutes },
+    {
+      carrierPrice: (planId) => {
+        asked.push(planId)
+        return costs(planId)
+      },
+    },
+  )
+  routing.outboundCandidates(3, '4930')
+  expect(asked.toSorted((one, other) => one - other)).toEqual([10, 20, 30])
+})
+
+test('what is bought is the number that is sent, by the list of the carrier, at the time of answer', () => {
+  const asked: unknown[] = []
+  const carrier = sampleCarrier(1, { ratePlanId: 10, tenantId: 5 })
+  const route = outboundRoute(1, { carrierId: 1, strip: 2, prepend: '0049' })
+  const { routing } = routingOver(
+    { carriers: [carrier], outboundRoutes: [route] },
+    {
+      carrierPrice: (...each) => {
+        asked.push(each)
+        return costs(7)
+      },
+    },
+  )
+  const decision = routing.outboundCandidates(3, '4930')
+  expect(asked).toEqual([])
+  const [gateway] = decision.kind === 'gateways' ? decision.gateways : []
+  expect(gateway?.bought).toEqual({
+    number: '004930',
+    dialled: '4930',
+    ratePlanId: 10,
+    tenantId: 5,
+  })
+  expect(gateway && routing.boughtPrice(gateway.bought, 1_000)).toEqual({
+    tariff: costs(7).tariff,
+    tenantId: 5,
+  })
+  expect(asked).toEqual([
+    [10, '004930', 1_000],
+    [10, '4930', 1_000],
+  ])
+})
+
+test('a list that blocks the number has no price for a call that its carrier has answered', () => {
+  const { routing } = routingOver(
+    { carriers, outboundRoutes: lcrRoutes },
+    {
+      carrierPrice: () => costs(0, true),
+    },
+  )
+  const bought = { number: '4930', dialled: '4930', tenantId: null }
+  expect(routing.boughtPrice({ ...bought, ratePlanId: 10 }, 0)).toBeUndefined()
+  expect(routing.boughtPrice({ ...bought, ratePlanId: null }, 0)).toBeUndefined()
+})
+
 test('a carrier whose list blocks the number is not asked; with no other the call is refused', () => {
-  const blocked = { minuteMicros: 0, isBlocked: true }
+  const blocked = costs(0, true)
   expect(tried({ 10: costs(5), 20: blocked })).toEqual([1, 3])
   expect(tried({ 10: blocked, 20: blocked, 30: blocked })).toBe('unavailable')
 })

@@ -15,7 +15,14 @@ const stamps = { created_at: 0, updated_at: 0 }
 
 function insertCarrier(
   name: string,
-  fields: { number_rules?: string; codecs?: string; media?: 'anchor'; strip_headers?: string } = {},
+  fields: {
+    number_rules?: string
+    codecs?: string
+    media?: 'anchor'
+    strip_headers?: string
+    stir_sign?: 0 | 1
+    stir_verify?: 'mark' | 'refuse'
+  } = {},
 ): Promise<unknown> {
   return execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
 }
@@ -54,12 +61,28 @@ test('a carrier is read with its gateways and working number rules', async () =>
   })
 })
 
+const forbiddenRule = { direction: 'out', do: 'set', header: 'Date', part: 'value', value: 'now' }
+
+test('a carrier that signs or verifies says so; others have nothing of it', async () => {
+  await insertCarrier('plain')
+  await insertCarrier('out', { stir_sign: 1 })
+  await insertCarrier('in', { stir_verify: 'refuse' })
+  const { carriers } = await loadRouting(store)
+  expect(carriers.map(({ stir }) => stir)).toEqual([
+    undefined,
+    { isSigned: true, verify: 'off' },
+    { isSigned: false, verify: 'refuse' },
+  ])
+})
+
 test.each([
   ['not JSON', {}],
   ['[]', {}],
   ['{"in":[{"match":"("}]}', {}],
   ['{"in":[],"out":[{"match":"(a+)+","replace":""}]}', {}],
   ['{"in":[],"out":[]}', { codecs: '"PCMA"' }],
+  ['{"in":[],"out":[]}', { header_rules: '[{"do":"set"}]' }],
+  ['{"in":[],"out":[]}', { header_rules: JSON.stringify([forbiddenRule]) }],
 ])('a carrier with number rules %s and %o is left out and told', async (number_rules, fields) => {
   await insertCarrier('broken', { number_rules, ...fields })
   await insertCarrier('whole')

@@ -46,7 +46,7 @@ function watched() {
   return { world, instances, logged, told, pass }
 }
 
-const gone = 'error another node sends no heartbeat'
+const gone = 'error another instance sends no heartbeat'
 
 test('that an instance is lost, then fenced, then back is told once each, with the run that it is about', () => {
   const { world, told, pass } = watched()

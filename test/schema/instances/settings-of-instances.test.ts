@@ -66,7 +66,7 @@ describe.runIf(hasPostgres)('settings of instances that share a database', () =>
     await b.settings.poll()
     const told = {
       level: 'warn',
-      message: expect.stringContaining('must be the same on all nodes'),
+      message: expect.stringContaining('must be the same on all instances'),
       fields: { EXIT_CODES: { 'sbc-1': '00', 'sbc-2': '00,011' } },
     }
     expect(b.log).toEqual([told])

@@ -24,7 +24,8 @@ describe.runIf(hasPostgres)('a migrated database', () => {
 
   const here = (sql: string) => sqlite.prepare(sql).raw().all()
   const there = (sql: string) => statements.prepare(sql).arrays([])
-  const tables = "FROM sqlite_schema AS t WHERE t.type = 'table' AND t.name NOT LIKE 'sqlite_%'"
+  const tables =
+    "FROM sqlite_schema AS t WHERE t.type IN ('table', 'view') AND t.name NOT LIKE 'sqlite_%'"
 
   test('has the tables and columns of SQLite, with their types, defaults and obligations', async () => {
     const types = { INTEGER: 'bigint', REAL: 'double precision', BLOB: 'bytea', TEXT: 'text' }

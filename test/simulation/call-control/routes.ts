@@ -38,6 +38,7 @@ export class Routes {
           carrierId: id,
           carrierName: 'c',
           routeName: 'r',
+          bought: { number: '1', dialled: '1', ratePlanId: null, tenantId: null },
           uri,
           ...address,
           number: '49',

@@ -1,5 +1,5 @@
 /** Requests to the API. The session is a cookie that the browser attaches. */
-import type { ErrorBody, ImportReport, PageMeta } from './views.ts'
+import type { ErrorBody, ImportReport, NumberReport, PageMeta } from './views.ts'
 import { noteAnswer } from './live.ts'
 
 export type ConsoleAnswer<T> =
@@ -96,6 +96,16 @@ export async function importRates(
   })
   const type = { 'Content-Type': 'text/csv' }
   return enveloped(await ask<Envelope<ImportReport>>('POST', `/rates/import?${words}`, table, type))
+}
+
+/** Imports a table of numbers; a dry run only checks it. */
+export async function importNumbers(
+  table: string,
+  isDryRun: boolean,
+): Promise<ConsoleAnswer<NumberReport>> {
+  const path = `/numbers/import?dry_run=${isDryRun}`
+  const type = { 'Content-Type': 'text/csv' }
+  return enveloped(await ask<Envelope<NumberReport>>('POST', path, table, type))
 }
 
 export interface SentDeck {

@@ -28,10 +28,12 @@ export type {
 export type { AnomaliesView as Anomalies } from '../../../observe/causes/find-anomalies.ts'
 export type { FindingView as Finding } from '../../../observe/causes/finding.ts'
 export type { Summary as CallSummary } from '../../../reports/summary.ts'
+export type { MarginReport } from '../../../reports/margins.ts'
 export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
 export type { LiveAgent as AiAgent } from '../../../resources/ai-agents.ts'
 export type { LiveRoutingWebhook as RoutingWebhook } from '../../../resources/routing-webhooks.ts'
+export type { LiveStirKey as StirKey } from '../../../resources/stir-keys.ts'
 export type { WebhookTest } from '../../../resources/routing-webhook-routes.ts'
 export type { LiveCarrier as Carrier } from '../../../resources/carriers.ts'
 export type { ExtensionDetails } from '../../../resources/extensions.ts'
@@ -43,6 +45,8 @@ export type {
 export type { InboundRouteView as InboundRoute } from '../../../resources/inbound-routes.ts'
 export type { OutboundRouteView as OutboundRoute } from '../../../resources/outbound-routes.ts'
 export type { GeneralScreen } from '../../../resources/general-screens.ts'
+export type { NumberReport } from '../../../resources/number-import.ts'
+export type { NumberView as PhoneNumber } from '../../../resources/numbers.ts'
 export type { ImportReport } from '../../../resources/rate-import.ts'
 export type {
   DeckDiffView as DeckDiff,

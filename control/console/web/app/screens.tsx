@@ -6,11 +6,14 @@ import { BansScreen } from '../screens/bans.tsx'
 import { CarrierScreen, CarriersScreen } from '../screens/carriers.tsx'
 import { DispatcherSetsScreen } from '../screens/dispatcher-sets.tsx'
 import { KeyScreen, KeysScreen } from '../screens/keys.tsx'
+import { NumbersScreen } from '../screens/numbers.tsx'
 import { PhonesScreen } from '../screens/phones.tsx'
 import { RatePlanScreen, RatePlansScreen } from '../screens/rate-plans.tsx'
 import { InboundRoutesScreen, OutboundRoutesScreen } from '../screens/routes.tsx'
 import { RoutingWebhooksScreen } from '../screens/routing-webhooks.tsx'
 import { SettingsScreen } from '../screens/settings.tsx'
+import { StirAuthoritiesScreen } from '../screens/stir-authorities.tsx'
+import { StirKeysScreen } from '../screens/stir-keys.tsx'
 import { TenantsScreen } from '../screens/tenants.tsx'
 import { UsersScreen } from '../screens/users.tsx'
 import { WebhookScreen, WebhooksScreen } from '../screens/webhooks.tsx'
@@ -24,6 +27,7 @@ import { CustomerScreen } from '../screens/customer.tsx'
 import { CustomersScreen } from '../screens/customers.tsx'
 import { GeneralNounScreen, generalScreens, titleOf } from '../screens/general.tsx'
 import { HistoryScreen } from '../screens/history.tsx'
+import { MarginsScreen } from '../screens/margins.tsx'
 import { NodesScreen } from '../screens/nodes.tsx'
 import { NowScreen } from '../screens/now.tsx'
 import { PaymentsScreen } from '../screens/payments.tsx'
@@ -142,11 +146,32 @@ const screens: readonly Screen[] = [
     all: () => <AiAgentsScreen />,
   },
   {
+    name: 'numbers',
+    title: 'Numbers',
+    group: 'Routing',
+    scope: 'customers:read',
+    all: () => <NumbersScreen />,
+  },
+  {
     name: 'routing-webhooks',
     title: 'Routing webhooks',
     group: 'Routing',
     scope: 'webhooks:read',
     all: () => <RoutingWebhooksScreen />,
+  },
+  {
+    name: 'stir-keys',
+    title: 'Signing keys',
+    group: 'Routing',
+    scope: 'carriers:read',
+    all: () => <StirKeysScreen />,
+  },
+  {
+    name: 'stir-authorities',
+    title: 'Signing authorities',
+    group: 'Routing',
+    scope: 'carriers:read',
+    all: () => <StirAuthoritiesScreen />,
   },
   {
     name: 'customers',
@@ -165,6 +190,13 @@ const screens: readonly Screen[] = [
     all: () => <RatePlansScreen />,
     oneTitle: 'Rate plan',
     one: (id) => <RatePlanScreen id={id} />,
+  },
+  {
+    name: 'margins',
+    title: 'Margins',
+    group: 'Billing',
+    scope: 'cdrs:read',
+    all: () => <MarginsScreen />,
   },
   {
     name: 'spend-guards',

@@ -61,3 +61,9 @@ export const moneyText = (exact: string | null, currency: string | null): string
 /** `12 ms`; nothing where there is no figure. */
 export const unitText = (value: number | null | undefined, unit: string, digits = 1): string =>
   value === null || value === undefined ? absent : `${figureText(value, digits)} ${unit}`
+
+/** The tags that a hook has given to a call. */
+export const tagsText = (tags: Readonly<Record<string, string>>): string =>
+  Object.entries(tags)
+    .map(([name, value]) => `${name}: ${value}`)
+    .join(', ')

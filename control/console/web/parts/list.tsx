@@ -8,7 +8,7 @@ import type { ConsoleAnswer } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
 import { useView, type Resource } from './resource.ts'
 import { Table, type ShownColumn, type TableProps } from './table.tsx'
-import { CopyButton, Problem } from './text.tsx'
+import { CopyButton, Problem, Text } from './text.tsx'
 import { visibleText } from './visible-text.ts'
 
 export interface Action {
@@ -24,11 +24,12 @@ export interface Action {
   readonly isDangerous?: boolean
   /** The content of the dialog: words and fields. */
   readonly ask: ComponentChildren
-  /** `onSecret`: shows what the server tells only now. */
+  /** `onSecret`: shows what the server tells only now. `onAnswer`: shows what it has found out. */
   readonly onConfirm: (
     form: FormData,
     /** `more`: what belongs to it. */
     onSecret: (secret: string, more?: ComponentChildren) => void,
+    onAnswer: (text: string) => void,
   ) => Promise<ConsoleAnswer<unknown>>
   /** A notice of the completed action. */
   readonly done?: string
@@ -69,8 +70,12 @@ export function List<Row>({
 }: ListProps<Row>) {
   const asked = useSignal<Action | undefined>(undefined)
   const secret = useSignal<Secret | undefined>(undefined)
+  const answer = useSignal<string | undefined>(undefined)
   const done = useSignal('')
-  const ask = (action: Action) => () => (asked.value = action)
+  const ask = (action: Action) => () => {
+    asked.value = action
+    answer.value = undefined
+  }
   const close = (action: Action, isDone: boolean): void => {
     asked.value = undefined
     done.value = isDone ? (action.done ?? '') : ''
@@ -109,6 +114,9 @@ export function List<Row>({
           onDone={() => (secret.value = undefined)}
         />
       )}
+      {answer.value !== undefined && (
+        <AnswerNotice text={answer.value} onDone={() => (answer.value = undefined)} />
+      )}
       <p role="status" class="done">
         {done.value}
       </p>
@@ -121,7 +129,11 @@ export function List<Row>({
           action={open.confirm ?? open.text}
           isDangerous={open.isDangerous === true}
           onConfirm={(form) =>
-            open.onConfirm(form, (text, more) => (secret.value = { text, more }))
+            open.onConfirm(
+              form,
+              (text, more) => (secret.value = { text, more }),
+              (text) => (answer.value = text),
+            )
           }
           onClose={(isDone) => close(open, isDone)}
         >
@@ -155,6 +167,18 @@ const SecretNotice = ({ name, secret: { text, more }, onDone }: SecretNoticeProp
     {more}
   </div>
 )
+
+const AnswerNotice = ({ text, onDone }: { text: string; onDone: () => void }) => (
+  <div class="notice" role="status">
+    <Text value={text} max={MAX_ANSWER} />{' '}
+    <button type="button" onClick={onDone}>
+      Done
+    </button>
+  </div>
+)
+
+/** Characters of an answer; the API has all of it. */
+const MAX_ANSWER = 2_000
 
 const REFRESH_MS = 10_000
 

@@ -201,7 +201,7 @@ export function RowButtons<Of extends { readonly id: number }>({
           title={action.title}
           action={action.confirm ?? action.text}
           isDangerous={isRemoval}
-          onConfirm={(form) => action.onConfirm(form, () => undefined)}
+          onConfirm={(form) => action.onConfirm(form, nowhere, nowhere)}
           onClose={(isDone) => {
             asked.value = undefined
             if (isDone) (isRemoval ? onRemove : onChange)()
@@ -213,3 +213,6 @@ export function RowButtons<Of extends { readonly id: number }>({
     </>
   )
 }
+
+/** Changes and removals show no secret and no answer. */
+const nowhere = (): void => undefined

@@ -40,6 +40,8 @@ const nouns: Readonly<Record<string, string>> = {
   'spend-guards': 'spend guard',
   'ai-agents': 'AI agent',
   'routing-webhooks': 'routing webhook',
+  'stir/keys': 'signing key',
+  'stir/authorities': 'signing authority',
 }
 
 /** `night-shift`, and `The node … goes from active to inactive`, are two sentences of one. */

@@ -6,6 +6,7 @@ import {
   durationText,
   momentText,
   moneyText,
+  tagsText,
   unitText,
   clockText,
   figureText,
@@ -103,10 +104,19 @@ function Told({ call: { status, record }, ...names }: { call: Call } & Names) {
 const nodeOf = ({ node }: CallRecordView, nodes: Names['nodes']): NodeName | undefined =>
   node === null ? undefined : nameOfNode(nodes, node)
 
-const tagsText = (tags: Readonly<Record<string, string>>): string =>
-  Object.entries(tags)
-    .map(([name, value]) => `${name}: ${value}`)
-    .join(', ')
+/** Undefined: the call was neither verified nor signed. */
+function signatureText({ verification, attestation }: CallRecordView): string | undefined {
+  const grade = attestation === null ? '' : `, attestation ${attestation}`
+  if (verification === null) return attestation === null ? undefined : `signed${grade}`
+  return `${{ passed: 'caller proved', failed: 'wrong', none: 'none' }[verification]}${grade}`
+}
+
+/** Facts for the owner of the carrier. */
+const boughtFacts = (record: CallRecordView) => ({
+  'Carrier cost': moneyText(record.carrier_cost_exact, record.carrier_currency),
+  'Carrier prefix': record.carrier_prefix === '' ? 'all others' : record.carrier_prefix,
+  Margin: moneyText(record.margin_exact, record.currency),
+})
 
 function CallFacts({ status, record, customers, nodes }: Call & Names) {
   const hasEnded = status.disposition !== null
@@ -125,6 +135,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
         'Talk time': hasEnded && durationText(status.billsec),
         ...(record !== undefined && {
           Cost: moneyText(record.cost_exact, record.currency),
+          ...(record.carrier_cost_exact !== null && boughtFacts(record)),
           'Post-dial delay': unitText(record.post_dial_delay_ms, 'ms'),
           Customer:
             payer === null ? (
@@ -139,6 +150,7 @@ function CallFacts({ status, record, customers, nodes }: Call & Names) {
           Through: <Text value={record.carrier ?? nodeOf(record, nodes)?.full} max={100} />,
           'Taken by': <Text value={record.instance} max={60} />,
           'Call-ID': <Text value={record.call_id} max={200} />,
+          Signature: signatureText(record),
           Tags: record.tags !== null && <Text value={tagsText(record.tags)} max={400} />,
         }),
         'Call UUID': <code>{visibleText(status.call_uuid)}</code>,
@@ -294,14 +306,27 @@ function Attempts({ attempts }: { attempts: CallRecordView['attempts'] }) {
     <>
       <h2>Attempts</h2>
       <ol>
-        {attempts.map(({ destination, status, reason, start_stamp: start, end_stamp: end }) => (
-          <li key={`${start} ${destination}`}>
-            <time dateTime={start}>{clockText(start)}</time> <Text value={destination} max={100} />
-            {': '}
-            {answerText(status, reason)}{' '}
-            <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>
-          </li>
-        ))}
+        {attempts.map((attempt) => {
+          const { destination, status, reason, start_stamp: start, end_stamp: end } = attempt
+          const { presented } = attempt
+          return (
+            <li key={`${start} ${destination}`}>
+              <time dateTime={start}>{clockText(start)}</time>{' '}
+              <Text value={destination} max={100} />
+              {': '}
+              {answerText(status, reason)}{' '}
+              <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>
+              {presented && (
+                <small>
+                  {', shown '}
+                  <Text value={presented.number || 'anonymous'} max={64} />
+                  {': '}
+                  <Text value={presented.why} max={200} />
+                </small>
+              )}
+            </li>
+          )
+        })}
       </ol>
     </>
   )

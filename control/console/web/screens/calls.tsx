@@ -8,7 +8,7 @@ import { pathOf } from '../parts/address.ts'
 import { may } from '../api/session.ts'
 import { every, now } from '../api/browser.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
-import { durationText, moneyText } from '../parts/format.ts'
+import { durationText, moneyText, tagsText } from '../parts/format.ts'
 import { List, type Action } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
@@ -33,8 +33,17 @@ function throughOf({ call: { carrier, node } }: CallNow, nodes: Nodes): NodeName
   return node === null ? undefined : nameOfNode(nodes, node)
 }
 
-/** Who has taken a call tells nothing where there is one process. */
-const columnsFor = (nodes: Nodes, hasSeveral: boolean): readonly ShownColumn<CallNow>[] => [
+interface Optional {
+  /** Who has taken a call tells nothing where there is one process. */
+  readonly hasSeveral: boolean
+  /** Without code of the operator no call has any. */
+  readonly hasTags: boolean
+}
+
+const columnsFor = (
+  nodes: Nodes,
+  { hasSeveral, hasTags }: Optional,
+): readonly ShownColumn<CallNow>[] => [
   textColumn('from', 'From', ({ call }) => call.caller_id_number, {
     show: ({ call }) => (
       <a href={pathOf('calls', call.call_uuid)}>
@@ -73,6 +82,14 @@ const columnsFor = (nodes: Nodes, hasSeveral: boolean): readonly ShownColumn<Cal
     isMinor: true,
     isToday: true,
   }),
+  ...(hasTags
+    ? [
+        textColumn<CallNow>('tags', 'Tags', ({ call: { tags } }) => tags && tagsText(tags), {
+          isMinor: true,
+          show: ({ call: { tags } }) => <Short value={tags && tagsText(tags)} />,
+        }),
+      ]
+    : []),
 ]
 
 function State({ call }: { call: ShownCall }) {
@@ -95,7 +112,11 @@ export function CallsScreen() {
   const { rows, problem, reload } = useLiveCalls()
   const nodes = useNodeNames()
   const hasSeveral = useMemo(() => hasSeveralInstances(rows), [rows])
-  const columns = useMemo(() => columnsFor(nodes, hasSeveral), [nodes, hasSeveral])
+  const hasTags = rows?.some(({ call }) => call.tags !== null) === true
+  const columns = useMemo(
+    () => columnsFor(nodes, { hasSeveral, hasTags }),
+    [nodes, hasSeveral, hasTags],
+  )
   return (
     <List
       label="Live calls"

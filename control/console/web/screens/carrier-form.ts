@@ -5,6 +5,7 @@
 import type { Carrier } from '../api/views.ts'
 import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
+import { callerForm } from './caller-form.ts'
 import { mediaForm } from './media-form.ts'
 
 const use = (path: string, one: string): Use<Carrier & { readonly id: number }> => ({
@@ -48,16 +49,21 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       'max_cps',
       'caller_id.mode',
       'caller_id.value',
+      ...callerForm.names,
+      'stir.sign',
+      'stir.verify',
       ...mediaForm.names,
       'strip_headers',
       'preset',
       'number_rules.in',
       'number_rules.out',
+      'header_rules',
     ],
     rows: {
       gateways: { one: 'gateway', names: ['host', 'port', 'transport'] },
       'number_rules.in': { one: 'rule', names: ['match', 'replace'] },
       'number_rules.out': { one: 'rule', names: ['match', 'replace'] },
+      header_rules: { one: 'rule', names: ['direction', 'do', 'header', 'part', 'value'] },
     },
     when: {
       'auth.username': ['auth.type', 'digest', 'register'],
@@ -67,10 +73,13 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       payer: ['direction', 'in', 'both'],
       customer: ['payer', 'customer'],
       inbound_set: ['direction', 'in', 'both'],
+      'stir.sign': ['direction', 'out', 'both'],
+      'stir.verify': ['direction', 'in', 'both'],
       'caller_id.value': ['caller_id.mode', 'fixed'],
     },
     labels: {
       ...mediaForm.labels,
+      ...callerForm.labels,
       direction: 'Calls',
       'auth.type': 'The carrier knows us',
       'auth.username': 'User name',
@@ -88,6 +97,8 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       max_cps: 'Calls per second, at most',
       'caller_id.mode': 'Caller number',
       'caller_id.value': 'This number',
+      'stir.sign': 'Sign calls to it (STIR/SHAKEN)',
+      'stir.verify': 'Signatures of calls from it',
       preset: 'Kind of service',
       'number_rules.in': 'Rewriting numbers of calls from it',
       'number_rules.out': 'Rewriting numbers of calls to it',
@@ -95,6 +106,16 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       'gateways.netmask': 'Network prefix length',
       'gateways.inbound': 'Takes calls from it',
       'gateways.outbound': 'Sends calls to it',
+      header_rules: 'Changing headers and URIs',
+      'header_rules.direction': 'Calls',
+      'header_rules.do': 'Do',
+      'header_rules.header': 'Header',
+      'header_rules.part': 'Part of it',
+      'header_rules.parameter': 'Name of the parameter',
+      'header_rules.value': 'Value',
+      'header_rules.source': 'Copied from the header',
+      'header_rules.pattern': 'Pattern',
+      'header_rules.replacement': 'Replacement',
       'number_rules.in.match': 'Pattern',
       'number_rules.in.replace': 'Replacement',
       'number_rules.out.match': 'Pattern',
@@ -102,6 +123,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
     },
     hints: {
       ...mediaForm.hints,
+      ...callerForm.hints,
       'auth.type': '',
       'auth.username': 'As the carrier gave it.',
       'auth.password': 'It is not shown again. In a change, empty leaves it as it is.',
@@ -118,15 +140,22 @@ export const carrierNoun: ScreenNoun<Carrier> = {
         'What the carrier charges: for the margin, and for routes to the cheapest carrier.',
       max_calls: '0: no limit.',
       max_cps: '0: no limit.',
+      'stir.sign': 'A call that cannot be signed goes on without.',
+      'stir.verify': 'They prove the number of the caller.',
       preset: 'Sets TLS, SRTP, codecs, digits and headers as such a service needs them.',
       'gateways.host': 'An IP address or a name.',
       'gateways.port': '0: as DNS says, else 5060.',
       'gateways.netmask': 'Of the network from which it calls. Empty: this address only.',
+      header_rules:
+        'In this order, after caller number and stripped headers. The simulator shows the result.',
+      'header_rules.header': 'Such as From, X-Account or Request-URI.',
+      'header_rules.value': 'May hold {call_uuid}, {caller}, {called}, {carrier}, {tag.NAME}.',
       'number_rules.in': 'A pattern such as ^00 finds a part of the number.',
       'number_rules.out': 'A pattern such as ^00 finds a part of the number.',
     },
     words: {
       ...mediaForm.words,
+      ...callerForm.words,
       direction: { both: 'from it and to it', in: 'only from it', out: 'only to it' },
       'auth.type': {
         ip: 'by our address',
@@ -137,10 +166,25 @@ export const carrierNoun: ScreenNoun<Carrier> = {
         customer: 'one customer',
         from_number: 'the customer who has the number of the caller',
       },
+      'header_rules.direction': { out: 'to it', in: 'from it' },
+      'header_rules.part': {
+        value: 'all of it',
+        display_name: 'the name',
+        user: 'the number',
+        host: 'the domain',
+        uri_parameter: 'a parameter of the URI',
+        parameter: 'a parameter of the header',
+      },
       'caller_id.mode': {
         pass: 'as the caller sends it',
         fixed: 'always the same',
         pai: 'in P-Asserted-Identity',
+        policy: 'as the rules below say',
+      },
+      'stir.verify': {
+        off: 'are not looked at',
+        mark: 'are noted in the record',
+        refuse: 'must be right: other calls are refused',
       },
       preset: {
         '': 'a usual carrier',

@@ -2,6 +2,7 @@
 import { may } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
 import type { Tone } from '../parts/format.ts'
+import { callerForm } from './caller-form.ts'
 import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
 import type { SchemaForm } from '../parts/schema-form.tsx'
 
@@ -9,6 +10,8 @@ const customerForm = (): SchemaForm => ({
   path: '/customers',
   names: ['name', 'rate_plan', 'numbers', ...(may('wallets:write') ? ['balance'] : []), 'tenant'],
   more: [
+    'default_number',
+    ...callerForm.names,
     'credit_limit',
     'low_balance_threshold',
     'max_daily_spend',
@@ -20,6 +23,8 @@ const customerForm = (): SchemaForm => ({
     'is_active',
   ],
   labels: {
+    ...callerForm.labels,
+    default_number: 'Number outside',
     email: 'E-mail',
     password: 'Password of its login',
     low_balance_threshold: 'Low balance below',
@@ -30,7 +35,10 @@ const customerForm = (): SchemaForm => ({
     is_active: 'May call',
     balance: 'Opening balance',
   },
+  words: callerForm.words,
   hints: {
+    ...callerForm.hints,
+    default_number: 'Its calls show it outside, unless an extension has its own.',
     rate_plan: 'None: no call has a price.',
     numbers: 'One a line: calls from these numbers are charged to it.',
     max_daily_spend: '0: no limit.',

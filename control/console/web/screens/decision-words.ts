@@ -25,6 +25,10 @@ export function decisionText({ what, detail }: Decision): string {
       return reportedText(detail)
     case 'hook':
       return hookText(detail)
+    case 'verified':
+      return verifiedText(detail)
+    case 'signed':
+      return signedText(detail)
     default:
       return `${what}: ${JSON.stringify(detail)}`
   }
@@ -128,6 +132,23 @@ export function hookText(detail: Detail): string {
     detail['fallback'] === 'refuse' ? 'The call is refused.' : 'The call goes on without it.'
   if (failed !== '') return `${name} has no effect: ${failed}. ${goesOn}`
   return `${name} has decided: ${JSON.stringify(detail['decision'])}.`
+}
+
+function verifiedText(detail: Detail): string {
+  const [why, grade] = [text(detail, 'why'), text(detail, 'attestation')]
+  const attested = grade === '' ? '' : `, with attestation ${grade}`
+  if (detail['verification'] === 'passed') return `The caller is proved by ${why}${attested}.`
+  const how = detail['verification'] === 'failed' ? 'wrong' : 'not proved'
+  return `The number of the caller is ${how}: ${why}.`
+}
+
+function signedText(detail: Detail): string {
+  const [carrier, grade] = [text(detail, 'carrier'), text(detail, 'attestation')]
+  const why = text(detail, 'why')
+  if (why !== '') return `The call goes to ${carrier} without a signature: ${why}.`
+  return grade === ''
+    ? `The call goes to ${carrier} with the signatures of its caller, and ours as who forwards.`
+    : `The call to ${carrier} is signed with attestation ${grade}.`
 }
 
 /** A phone's report, as in the record. */

@@ -3,6 +3,7 @@ import type { DispatcherSet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
+import { callerForm } from './caller-form.ts'
 import { mediaForm } from './media-form.ts'
 import { nodeState } from './node-state.ts'
 
@@ -59,6 +60,7 @@ const noun: ScreenNoun<DispatcherSet> = {
       'set_id',
       'voicemail_uri',
       'spy_uri',
+      ...callerForm.names,
       ...mediaForm.names,
       'probe.interval_ms',
       'probe.timeout_ms',
@@ -70,6 +72,7 @@ const noun: ScreenNoun<DispatcherSet> = {
     rows: { nodes: { one: 'node', names: ['host', 'internal_port', 'transport'] } },
     labels: {
       ...mediaForm.labels,
+      ...callerForm.labels,
       endpoint_name: 'Name',
       algorithm: 'Node for a call',
       set_id: 'Number of the set',
@@ -88,13 +91,14 @@ const noun: ScreenNoun<DispatcherSet> = {
     },
     hints: {
       ...mediaForm.hints,
+      ...callerForm.hints,
       set_id: 'Empty: the lowest free number.',
       'nodes.host': 'An IP address or a name.',
       'nodes.internal_port': '',
       'nodes.max_calls': '0: no limit.',
       'probe.ok_codes': 'One a line: 404, or 200-299. Empty: as in the settings.',
     },
-    words: { ...mediaForm.words, algorithm: algorithms },
+    words: { ...mediaForm.words, ...callerForm.words, algorithm: algorithms },
   },
 }
 

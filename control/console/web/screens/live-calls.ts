@@ -129,6 +129,7 @@ function fieldsOf(uuid: string, data: LiveEvent['data']): Partial<ShownCall> {
     'instance',
     'carrier',
     'customer_id',
+    'tags',
     'transfer',
     'price',
   ] as const
@@ -146,8 +147,8 @@ const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' ? value : undefined
 
 /**
- * Connect fee, first increment, each further increment begun: an exact sum, rounded up once to the
- * plan's decimals.
+ * Connect fee, first increment, each further increment begun: an exact sum, rounded once as the
+ * plan rounds.
  */
 export function costMicros(price: CallPrice, seconds: number): bigint {
   if (seconds <= 0) return 0n
@@ -159,7 +160,13 @@ export function costMicros(price: CallPrice, seconds: number): bigint {
     first * micros(price.first_rate_per_minute) +
     further * micros(price.rate_per_minute)
   const quantum = 10n ** BigInt(6 - price.decimals)
-  return ((sixtieths + 60n * quantum - 1n) / (60n * quantum)) * quantum
+  const divisor = 60n * quantum
+  return ((sixtieths + addedBy(price.rounding, divisor)) / divisor) * quantum
+}
+
+function addedBy(rounding: CallPrice['rounding'], divisor: bigint): bigint {
+  if (rounding === 'down') return 0n
+  return rounding === 'half_up' ? divisor / 2n : divisor - 1n
 }
 
 /** `0.6` → 600000n */

@@ -10,6 +10,7 @@ import { ListScreen, type Action } from '../parts/list.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Facts, Text } from '../parts/text.tsx'
+import { callerForm } from './caller-form.ts'
 import { mediaForm } from './media-form.ts'
 
 const contactsText = ({ contacts }: ExtensionDetails): string =>
@@ -37,9 +38,18 @@ const columns: readonly ShownColumn<ExtensionDetails>[] = [
 const extensionForm: SchemaForm = {
   path: '/pbx/extensions',
   names: ['display_name', 'customer'],
-  more: ['email', 'voicemail_enabled', 'call_recording', ...mediaForm.names],
+  more: [
+    'caller_number',
+    ...callerForm.names,
+    'email',
+    'voicemail_enabled',
+    'call_recording',
+    ...mediaForm.names,
+  ],
   labels: {
     ...mediaForm.labels,
+    ...callerForm.labels,
+    caller_number: 'Number outside',
     display_name: 'Name',
     email: 'E-mail',
     customer: 'Pays for its calls',
@@ -49,6 +59,8 @@ const extensionForm: SchemaForm = {
   },
   hints: {
     ...mediaForm.hints,
+    ...callerForm.hints,
+    caller_number: 'Its calls show it outside. Empty: that of the customer.',
     extension: 'Two digits or more.',
     customer:
       'The customer whose wallet is charged. None: it can make only calls that cost nothing.',
@@ -58,6 +70,7 @@ const extensionForm: SchemaForm = {
   },
   words: {
     ...mediaForm.words,
+    ...callerForm.words,
     call_recording: { always: 'always', never: 'never', on_demand: 'on demand' },
   },
 }

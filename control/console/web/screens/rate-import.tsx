@@ -5,6 +5,7 @@ import type { ImportReport } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice } from '../parts/form.tsx'
 import { figureText, plural } from '../parts/format.ts'
+import { FileInput, type LineProblem, LineProblems, problemsOf } from '../parts/table-import.tsx'
 import { visibleText } from '../parts/visible-text.ts'
 
 interface ImportProps {
@@ -44,13 +45,6 @@ const reportText = ({ created, updated, removed }: ImportReport): string =>
 
 const warned = ({ warnings = [] }: ImportReport): string =>
   warnings.map((warning) => ` ${warning}.`).join('')
-
-interface LineProblem {
-  readonly line: number
-  readonly column: string
-  readonly message: string
-  readonly text: string
-}
 
 const example = 'prefix,description,rate_per_minute\n49,Germany,0.02\n4915,Germany mobile,0.05\n'
 
@@ -141,17 +135,6 @@ function ImportDialog({ planId, onImport, onClose }: DialogProps) {
   )
 }
 
-const FileInput = ({ onFile }: { onFile: (file: File | undefined) => void }) => (
-  <label>
-    File{' '}
-    <input
-      type="file"
-      accept=".csv,.txt,text/csv,text/plain"
-      onChange={(event) => onFile(event.currentTarget.files?.[0])}
-    />
-  </label>
-)
-
 const ColumnsNote = () => (
   <p>
     The first line names the columns. <code>prefix</code> and <code>rate_per_minute</code> are
@@ -170,7 +153,7 @@ interface CheckedProps {
 /** Shows the findings of the check of the table. */
 const Checked = ({ problems, report }: CheckedProps) => (
   <>
-    {problems.length > 0 && <Problems of={problems} />}
+    {problems.length > 0 && <LineProblems of={problems} />}
     {report?.warnings?.map((warning) => (
       <p key={warning} role="alert">
         {visibleText(warning, 200)}.
@@ -181,43 +164,3 @@ const Checked = ({ problems, report }: CheckedProps) => (
     </p>
   </>
 )
-
-const Problems = ({ of }: { of: readonly LineProblem[] }) => (
-  <div class="wide" tabIndex={0} role="group" aria-label="What is wrong">
-    <table aria-label="What is wrong, by line">
-      <thead>
-        <tr>
-          <th scope="col">Line</th>
-          <th scope="col">Column</th>
-          <th scope="col">Problem</th>
-          <th scope="col">The line</th>
-        </tr>
-      </thead>
-      <tbody>
-        {of.map(({ line, column, message, text }, index) => (
-          <tr key={index}>
-            <td class="figure">{line}</td>
-            <td>{column}</td>
-            <td>{visibleText(message, 200)}</td>
-            <td>
-              <code>{visibleText(text, 60)}</code>
-            </td>
-          </tr>
-        ))}
-      </tbody>
-    </table>
-  </div>
-)
-
-/** `lines.3.rate_per_minute` is a problem of the third line. */
-function problemsOf(
-  details: readonly { readonly path: string; readonly message: string }[],
-  table: string,
-): readonly LineProblem[] {
-  const lines = table.split(/\r?\n/)
-  return details.flatMap(({ path, message }) => {
-    const [, line = '', column = ''] = /^lines\.(\d+)(?:\.(.*))?$/.exec(path) ?? []
-    if (line === '') return []
-    return [{ line: Number(line), column, message, text: lines[Number(line) - 1] ?? '' }]
-  })
-}

@@ -45,15 +45,17 @@ const plan: ScreenNoun<RatePlan> = {
     }),
     textColumn('currency', 'Currency', ({ currency }) => currency),
     figureColumn('decimals', 'Decimals', ({ decimals }) => decimals),
+    textColumn('rounding', 'Rounding', ({ rounding }) => rounding, { isMinor: true }),
     textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
     momentColumn('created', 'Since', ({ created_at }) => created_at, { isMinor: true }),
   ],
   form: {
     path: '/rate-plans',
-    names: ['name', 'currency', 'decimals', 'tenant'],
+    names: ['name', 'currency', 'decimals', 'rounding', 'tenant'],
     hints: {
       currency: 'Three capital letters, such as EUR.',
-      decimals: 'The price of a call is rounded up to this number of decimals.',
+      decimals: 'The price of a call is rounded to this number of decimals.',
+      rounding: 'Up: what is bought and sold as most carriers do. Half up: as invoices do.',
     },
   },
 }

@@ -111,7 +111,7 @@ const inbound: ScreenNoun<InboundRoute> = {
   form: {
     path: '/inbound-routes',
     names: ['name', 'prefix', 'carrier', 'set', 'extension', 'extension_domain', 'agent'],
-    more: ['tenant', 'domain', 'priority', 'is_active'],
+    more: ['tenant', 'domain', 'verification', 'priority', 'is_active'],
     choice: { name: 'target', label: 'Calls go to', options: targets, of: targetIn },
     labels: {
       prefix: 'Called number',
@@ -121,6 +121,7 @@ const inbound: ScreenNoun<InboundRoute> = {
       agent: 'AI agent',
       is_active: 'In use',
       domain: 'Only calls to the domain',
+      verification: 'Only calls whose caller is',
     },
     hints: {
       prefix: 'A number or the start of numbers, without +. Empty: every number.',
@@ -129,6 +130,15 @@ const inbound: ScreenNoun<InboundRoute> = {
       agent: '',
       extension_domain: 'Needed only where several domains have the extension.',
       domain: 'That of the Request-URI. Empty: every domain.',
+      verification: 'Only carriers whose signatures are looked at send such calls.',
+    },
+    words: {
+      verification: {
+        '': 'anybody',
+        passed: 'proved by a signature',
+        failed: 'wrong by a signature',
+        none: 'not signed',
+      },
     },
     when: {
       set: ['target', 'set'],

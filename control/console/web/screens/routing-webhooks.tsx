@@ -81,25 +81,33 @@ const actionsOf = ({ id }: RoutingWebhook): readonly Action[] => [
         <Field label="Number that is called" name="to" required maxLength={64} />
       </>
     ),
-    onConfirm: async (form, onSecret) => {
+    onConfirm: async (form, _, onAnswer) => {
       const numbers = { from: textIn(form, 'from'), to: textIn(form, 'to') }
       const path = `/routing-webhooks/${id}/test`
       const answer = await send<WebhookTest>('POST', path, numbers)
-      if (answer.kind === 'ok') onSecret(outcomeText(answer.data))
+      if (answer.kind === 'ok') onAnswer(outcomeText(answer.data))
       return answer
     },
   },
   rotation(`/routing-webhooks/${id}`),
 ]
 
-const outcomeText = ({ outcome, decision, reason, ms }: WebhookTest): string =>
-  `${outcome} after ${ms} ms: ${reason ?? JSON.stringify(decision ?? {})}`
+function outcomeText({ outcome, decision, reason, fallback, ms }: WebhookTest): string {
+  const when = `after ${ms} ms`
+  switch (outcome) {
+    case 'decided':
+      return `The webhook has decided ${when}: ${JSON.stringify(decision)}`
+    case 'nothing':
+      return `The webhook has answered ${when}: the call goes on as without it.`
+    case 'failed':
+    default: {
+      const goesOn = fallback === 'refuse' ? 'is refused' : 'goes on'
+      const why = reason ?? 'nothing says why'
+      return `The webhook has failed ${when}: ${why}. A call ${goesOn} then.`
+    }
+  }
+}
 
 export const RoutingWebhooksScreen = () => (
-  <ResourceScreen
-    noun={noun}
-    create={create}
-    actions={actionsOf}
-    secretName="The signing secret, or the answer to the test"
-  />
+  <ResourceScreen noun={noun} create={create} actions={actionsOf} secretName="The signing secret" />
 )

@@ -85,6 +85,12 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
 }
 
 /** A loss is marked. */
+/** Whether the candidate is tried, and how its INVITE is signed. */
+function signedText(signature: Simulation['candidates'][number]['signature']): string {
+  if (signature === null) return 'yes'
+  return signature === 'unsigned' ? 'yes, without a signature' : `yes, signed as ${signature}`
+}
+
 function Margin({ exact, currency }: { exact: string | null; currency: string | null }) {
   const text = moneyText(exact, currency)
   return exact?.startsWith('-') === true ? <Badge tone="bad">{text}, a loss</Badge> : <>{text}</>
@@ -241,7 +247,17 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                 )}
                 <td class="figure">{Math.round(each.share * 100)} %</td>
                 <td>
-                  {each.withheld === null ? 'yes' : `no: ${each.withheld_text ?? each.withheld}`}
+                  {each.withheld === null
+                    ? signedText(each.signature)
+                    : `no: ${each.withheld_text ?? each.withheld}`}
+                  {each.presented !== null && (
+                    <>
+                      {', shown '}
+                      <Text value={each.presented.number || 'anonymous'} />
+                      {': '}
+                      <Text value={each.presented.why} max={200} />
+                    </>
+                  )}
                 </td>
               </tr>
             ))}

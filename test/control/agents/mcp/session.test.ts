@@ -62,6 +62,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['list_bans', {}],
   ['add_rate', { customer: 1, prefix: '44', rate_per_minute: '0.10', reason: 'a test' }],
   ['add_number', { customer: 1, number: '+4930199', reason: 'a test' }],
+  ['list_phone_numbers', {}],
 ]
 
 test.each(eras)('the official client runs a whole %s session', { timeout: 30_000 }, async (era) => {

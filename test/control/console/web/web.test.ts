@@ -7,6 +7,7 @@ import {
   decimalText,
   LiveCalls,
 } from '../../../../control/console/web/screens/live-calls.ts'
+import { roundings } from '../../../../schema/contracts/tariff.ts'
 import { priceView } from '../../../../control/calls/active-call-view.ts'
 import { costMicros as charged } from '../../../../engine/charging/pricing/price.ts'
 import { moneyToDecimal } from '../../../../schema/columns.ts'
@@ -66,6 +67,7 @@ const tariff = fc.record({
   incrementSeconds: seconds,
   ratePerMinuteMicros: rate,
   decimals: fc.integer({ min: 0, max: 6 }),
+  rounding: fc.constantFrom(...roundings),
 })
 
 test('what the page shows is what the server would charge, for any price and duration', () => {
@@ -98,6 +100,7 @@ const price = {
   first_rate_per_minute: '0.60',
   rate_per_minute: '0.60',
   decimals: 4,
+  rounding: 'up' as const,
 }
 
 const told = { call_uuid: 'a', caller_id_number: '4930', destination_number: '4940' }

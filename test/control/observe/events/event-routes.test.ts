@@ -136,6 +136,7 @@ test('a call that is answered comes with its price, so that a reader can tell it
     first_rate_per_minute: '0.20',
     rate_per_minute: '0.10',
     decimals: 4,
+    rounding: 'up',
   })
 })
 

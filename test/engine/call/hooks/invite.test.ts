@@ -177,6 +177,28 @@ test('carriers are called in the order of a hook, at the price of the called num
   expect(rig.asked).toMatchObject([{ callee: '1555', sentAs: expect.any(Function) }])
 })
 
+test('carriers without a way for the number are noted, and are a finding where none is left', async () => {
+  hooks.carriers = [namedCarrier(5, 'south'), namedCarrier(9, 'north'), namedCarrier(6, 'east')]
+  hooks.answers.onInvite = decides({ carriers: ['south', 'north', 6] })
+  rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
+  const north = await rig.caller()
+  const uri = `sip:127.0.0.1:${north.port};transport=udp`
+  const gateways = [gateway({ carrierId: 9, gatewayId: 9, uri })]
+  rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
+  const { caller } = await calls()
+  await busy(north, caller)
+  const why =
+    'the carriers south, 6 are left out: ' +
+    'no outbound route leads the number to a gateway there that takes calls'
+  expect(hookNotes()).toMatchObject([{ decision: {} }, { failed: why, by: 'hooks.ts' }])
+  expect(hooks.useless).toEqual([])
+  rig.answers.outbound = { kind: 'none' }
+  await (await calls()).caller.next('404 INVITE')
+  expect(hooks.useless).toEqual([
+    'hooks.ts, onInvite: no outbound route leads the number to one of its carriers',
+  ])
+})
+
 test('an extension is called; for a phone of its tenant free, as if it had dialled it', async () => {
   addExtensions(rig, extensionRecord('101'), extensionRecord('102'))
   hooks.answers.onInvite = decides({ extension: '102' })

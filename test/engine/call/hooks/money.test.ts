@@ -27,6 +27,7 @@ let hooks: ScriptedHooks
 let node: SipPeer
 
 const others = 'other.example'
+const elsewhere = { tenantId: 4, domain: others, extensionId: 201 }
 
 beforeEach(async () => {
   hooks = new ScriptedHooks()
@@ -36,7 +37,7 @@ beforeEach(async () => {
     rig,
     extensionRecord('101'),
     extensionRecord('102'),
-    extensionRecord('201', { tenantId: 4, domain: others, extensionId: 201 }),
+    extensionRecord('201', elsewhere),
   )
   hooks.sets = [namedSet(4, 'sales', 4), namedSet(5, 'common')]
   hooks.carriers = [namedCarrier(5, 'south', 4), namedCarrier(9, 'north')]
@@ -104,13 +105,48 @@ test('what does not exist: the call goes on as without the hook, where that is i
   expect(whyFailed()).toEqual(['there is no set nowhere within reach of the call'])
 })
 
-test('an extension that is not found without a domain: the reason says how to name one', async () => {
-  hooks.answers.onInvite = refusing({ extension: '999' })
-  const caller = await calls('+4930100')
-  await caller.next('503 INVITE')
-  expect(whyFailed()).toEqual([
-    expect.stringMatching(/^there is no extension 999 within reach of the call: .* 999@domain$/),
+test('what a decision names in vain is told to whose field it is', async () => {
+  const byField = { to: 'hooks.ts', set: 'routing webhook 4' }
+  hooks.answers.onInvite = () => ({
+    ...decides({ to: '1555', set: 'nowhere' })(),
+    by: 'hooks.ts, routing webhook 4',
+    byField,
+  })
+  const caller = await calls('1555')
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect(hooks.useless).toEqual([
+    'routing webhook 4, onInvite: there is no set nowhere within reach of the call',
   ])
+})
+
+test('an extension without a domain is that of the only domain in reach that has it', async () => {
+  const [here, there] = [extensionRecord('102'), extensionRecord('102', elsewhere)]
+  addExtensions(rig, here, there)
+  hooks.extensions = [extensionRecord('201', elsewhere), here, there]
+  hooks.answers.onInvite = refusing({ extension: '201' })
+  const phoneThere = await phoneOf(rig, '201', { domain: others })
+  const caller = await calls('+4930100')
+  phoneThere.reply(await phoneThere.next('INVITE'), 486, { tag: 'p' })
+  await caller.next('486 INVITE')
+})
+
+test('an extension that several domains in reach have, or none, is not guessed', async () => {
+  const [here, there] = [extensionRecord('103'), extensionRecord('103', elsewhere)]
+  hooks.extensions = [here, there]
+  hooks.answers.onInvite = refusing({ extension: '103' })
+  await (await calls('+4930100')).next('503 INVITE')
+  expect(whyFailed()).toEqual(['several domains have an extension 103: name one, as 103@domain'])
+  hooks.answers.onInvite = refusing({ extension: '999' })
+  await (await calls('+4930100')).next('503 INVITE')
+  expect(hooks.useless.at(-1)).toContain('there is no extension 999 within reach of the call')
+})
+
+test("a tenant's webhook reaches an extension of its own domains alone, without naming one", async () => {
+  hooks.extensions = [extensionRecord('201', elsewhere)]
+  hooks.answers.onInvite = refusing({ extension: '201' }, 3)
+  await (await calls('+4930100')).next('503 INVITE')
+  expect(whyFailed()).toEqual(['there is no extension 201 within reach of the call'])
 })
 
 test('a priced number that is changed into an extension is free only inside its tenant', async () => {

@@ -25,7 +25,9 @@ test('carriers: only gateways of those that a hook names, and only where a route
   hooks.answers.onInvite = decides({ carriers: ['south'] })
   expect(await doors.simulated('+4930100', hooks)).toMatchObject({
     verdict: { kind: 'refused', code: 'no_route' },
+    asked: [{ failed: 'no outbound route leads the number to one of its carriers' }],
   })
+  expect(hooks.useless).toEqual([])
 })
 
 test('a refusal, a failure, and a hook that says nothing', async () => {

@@ -18,6 +18,7 @@ function called(uri: string, headers: Headers, registeredUser: string | undefine
     inboundNumber: (_origin: unknown, number: string) => number.replace(/^00/, '+'),
     dialledNumber: (number: string) => number,
     registeredUser: () => registeredUser,
+    headerRulesOf: () => undefined,
   }
   const origin = carrierOrigin({ customerId: null, tenantId: null })
   const { calledNumber, calledUser, domain, irregular } = readInvite(

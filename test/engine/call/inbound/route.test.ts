@@ -30,6 +30,8 @@ const deps = (
     dialledNumber: (number) => number,
     sentNumbers: () => [],
     registeredUser: () => undefined,
+    headerRulesOf: () => undefined,
+    isNumberBlocked: () => false,
     inboundTarget: () => target,
     outboundCandidates: () => outbound,
     isEmergencyNumber: () => outbound.kind === 'gateways' && outbound.isEmergency,

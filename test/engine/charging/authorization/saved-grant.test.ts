@@ -53,7 +53,7 @@ test('what it holds counts against the limits of its customer', async () => {
 test.each([
   ['deactivated', 'UPDATE customer SET is_active = 0'],
   // With a ledger it could not be removed.
-  ['removed', 'DELETE FROM wallet; DELETE FROM customer_number; DELETE FROM customer'],
+  ['removed', 'DELETE FROM wallet; DELETE FROM phone_number; DELETE FROM customer'],
 ])(
   'a customer that was %s meanwhile ends it at the next heartbeat, and pays',
   async (_, change) => {

@@ -6,7 +6,9 @@ import {
   MAX_COST_MICROS,
   quoteOf,
 } from '../../../../engine/charging/pricing/price.ts'
-import type { Rate, Tariff } from '../../../../schema/contracts/charging.ts'
+import { goldenPlans, goldenPrices } from '../../../support/golden-prices.ts'
+import type { Rate } from '../../../../schema/contracts/charging.ts'
+import { roundings, type Tariff } from '../../../../schema/contracts/tariff.ts'
 
 const golden: Tariff = {
   prefix: '49',
@@ -40,14 +42,24 @@ const tariffs: fc.Arbitrary<Tariff> = fc.record({
   incrementSeconds: fc.oneof(fc.constantFrom(1, 6, 60), fc.integer({ min: 1, max: 86_400 })),
   ratePerMinuteMicros: fc.oneof(fc.constant(0), fc.nat(3_000_000), fc.nat(1_000_000_000_000)),
   decimals: fc.nat(6),
+  rounding: fc.constantFrom(...roundings, undefined),
 })
 
 /** The same formula as one fraction of integers of unlimited size. */
 function exactCost(tariff: Tariff, seconds: number): bigint {
   if (seconds === 0) return 0n
-  const ceil = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
   const quantum = 10n ** BigInt(6 - tariff.decimals)
-  return ceil(exactSixtieths(tariff, seconds), 60n * quantum) * quantum
+  return rounded(exactSixtieths(tariff, seconds), 60n * quantum, tariff.rounding) * quantum
+}
+
+/** The whole number beside the fraction that the rule chooses, by comparing the two distances. */
+function rounded(dividend: bigint, divisor: bigint, rounding: Tariff['rounding']): bigint {
+  const below = dividend / divisor
+  const above = below * divisor === dividend ? below : below + 1n
+  if (rounding === 'down') return below
+  if (rounding === 'half_up')
+    return dividend - below * divisor < above * divisor - dividend ? below : above
+  return above
 }
 
 /**
@@ -132,6 +144,31 @@ test('a budget buys exactly as many seconds as it pays for, and not one more', (
   )
 })
 
+/**
+ * Durations by several plans, at decimals that differ, with each of the three roundings. The table
+ * was computed by rational arithmetic outside of this program.
+ */
+test.each(goldenPrices)('$plan, $decimals decimals: $seconds s cost $prices', (price) => {
+  const { plan, decimals, seconds, prices } = price
+  const tariff = { ...goldenPlans[plan], prefix: '49', currency: 'EUR', decimals }
+  expect(roundings.map((rounding) => costMicros({ ...tariff, rounding }, seconds))).toEqual(prices)
+  expect(costMicros(tariff, seconds)).toBe(prices[0])
+  for (const [index, rounding] of roundings.entries()) {
+    const sum = exactSixtieths({ ...tariff, rounding }, seconds)
+    const quantum = 10n ** BigInt(6 - decimals)
+    expect(BigInt(prices[index] ?? -1)).toBe(rounded(sum, 60n * quantum, rounding) * quantum)
+  }
+})
+
+test('a longer call never costs less, so what is reserved covers what is charged', () => {
+  fc.assert(
+    fc.property(tariffs, fc.nat(200_000), fc.nat(10_000), (tariff, seconds, more) => {
+      expect(costMicros(tariff, seconds + more)).toBeGreaterThanOrEqual(costMicros(tariff, seconds))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
 test('a debt buys nothing, not even where talk is free', () => {
   const free = {
     ...golden,
@@ -157,7 +194,7 @@ test('the parts of a price add up to it, and none is a micro-unit off', () => {
       fc.pre(cost < MAX_COST_MICROS)
       const sum = parts.reduce((total, { amountMicros }) => total + BigInt(amountMicros), 0n)
       const quantum = 10n ** BigInt(6 - tariff.decimals)
-      expect(((sum + quantum - 1n) / quantum) * quantum).toBe(BigInt(cost))
+      expect(rounded(sum, quantum, tariff.rounding) * quantum).toBe(BigInt(cost))
       const exact = [
         60n * BigInt(tariff.connectFeeMicros),
         BigInt(tariff.firstIncrementSeconds) * BigInt(tariff.firstRatePerMinuteMicros),

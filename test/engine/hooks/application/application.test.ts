@@ -2,6 +2,7 @@ import type Srf from 'drachtio-srf'
 import { expect, test } from 'vitest'
 import { startApplicationRig } from '../../../support/application-rig.ts'
 import { extensionRecord } from '../../call/steps.ts'
+import { numbersOf, RiggedRules } from '../../../support/caller-rules.ts'
 import type { CallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import { sdp, type Leg, type SipPeer } from '../../../support/sip-peer.ts'
@@ -82,6 +83,43 @@ test('a final status of the application ends the call, whatever other destinatio
   expect(await rig.record()).toMatchObject({ sipCode: 302, attempts: [{ status: 302 }] })
 })
 
+test('headers of a final answer reach the caller, but not those of our own dialog with it', async () => {
+  const headers = {
+    'Retry-After': '120',
+    Reason: 'Q.850;cause=21',
+    Warning: '399 pbx "closed"',
+    'X-Office': 'closed',
+    'Error-Info': '<sip:closed@127.0.0.1>',
+    Server: 'mine',
+    'Record-Route': '<sip:elsewhere.example;lr>',
+    'Session-Expires': '90',
+    'X-Tollgate-Call': 'faked',
+  }
+  const rig = await startApplicationRig(
+    onInvite((_request, response) => response.send(486, 'Closed', { headers })),
+  )
+  const { caller } = await place(rig)
+  const answer = await caller.next('486 INVITE')
+  const got = Object.keys(headers).filter((name) => answer.get(name) !== '')
+  expect(got).toEqual(['Retry-After', 'Reason', 'Warning', 'X-Office', 'Error-Info'])
+  expect(answer.get('Warning')).toBe('399 pbx "closed"')
+  expect(answer.startLine).toContain('486 Closed')
+})
+
+test('a redirection of an application never leads to a gateway of a carrier', async () => {
+  const rig = await startApplicationRig(
+    onInvite((_request, response) =>
+      response.send(302, {
+        headers: { Contact: '<sip:1@elsewhere.example>, <sip:1900@192.0.2.50>;q=0.1' },
+      }),
+    ),
+  )
+  rig.answers.gatewayBehind = (uri) => (uri.includes('192.0.2.50') ? 'Alpha' : undefined)
+  const { caller } = await place(rig)
+  const answer = await caller.next('480 INVITE')
+  expect(answer.get('Contact')).toBe('')
+})
+
 test('the application sees the INVITE as it was received, and no private header', async () => {
   const seen: Record<string, unknown>[] = []
   const rig = await startApplicationRig(
@@ -102,6 +140,24 @@ test('the application sees the INVITE as it was received, and no private header'
   expect(first?.['raw']).toContain(leg.from)
   expect(first?.['raw']).toContain('X-Call-UUID: uuid-1')
   expect(first?.['raw']).not.toMatch(/X-Tollgate|uuid-faked|secret/i)
+})
+
+test('an INVITE as large as a datagram can be reaches the application whole', async () => {
+  const seen: (string | undefined)[] = []
+  const rig = await startApplicationRig(
+    onInvite((request, response) => {
+      seen.push(request.get('X-Part-59'))
+      response.send(486, { headers: { 'X-Seen': 'yes' } })
+    }),
+  )
+  const value = `"${'é'.repeat(500)}"`
+  const { caller } = await place(
+    rig,
+    '1555',
+    Array.from({ length: 60 }, (_, index) => `X-Part-${index}: ${value}`),
+  )
+  expect((await caller.next('486 INVITE')).get('X-Seen')).toBe('yes')
+  expect(seen).toEqual([value])
 })
 
 test('a number that no destination has is asked for at the application, then refused', async () => {
@@ -193,6 +249,32 @@ test('an application that is silent is given up after the time of a node', async
   await caller.next('486 INVITE')
 })
 
+test('a stop waits some seconds for an application that says nothing, and not for its whole time', async () => {
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.calledNumber === '1' ? response.send(180) : undefined,
+    ),
+  )
+  const node = await rig.node()
+  const silent = await place(rig, '2')
+  const ringing = await place(rig, '1')
+  await ringing.caller.next('180 INVITE')
+  const statuses = () =>
+    [...rig.calls.world.calls.values()].flatMap(({ dialing }) =>
+      (dialing?.attempts ?? []).map(({ status }) => status),
+    )
+  await rig.until(() => statuses().join() === '100,180')
+  let isDrained = false
+  void rig.calls.drain(rig.time.now() + 60_000).then(() => (isDrained = true))
+  await rig.advance(5_600)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await silent.caller.next('486 INVITE')
+  expect(isDrained).toBe(false)
+  ringing.caller.request('CANCEL', ringing.leg)
+  await ringing.caller.next('487 INVITE')
+  await rig.until(() => isDrained)
+})
+
 test('where calls may not go past it, one that an application leaves unanswered is refused, and so is each while none is there', async () => {
   const rig = await startApplicationRig(
     onInvite(() => undefined),
@@ -246,6 +328,30 @@ test('a bridged call is priced for the caller as if its phone had dialled', asyn
   const records = [await rig.record(), await rig.record()]
   expect(records).toContainEqual(
     expect.objectContaining({ sourceAddress: 'application', calledNumber: '15550000' }),
+  )
+})
+
+test('a call to the address of a node reaches that node, at the price of the number', async () => {
+  let port = 0
+  const rig = await startApplicationRig(
+    onInvite((request, response) =>
+      request.srf.createB2BUA(request, response, `sip:1777@127.0.0.1:${port}`, {
+        passFailure: true,
+      }),
+    ),
+  )
+  const other = await rig.node()
+  const node = await rig.node()
+  ;({ port } = node)
+  rig.answers.origin = carrierWithoutPayer
+  const { caller } = await place(rig)
+  node.reply(await node.next('INVITE'), 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect(other.inbox).toEqual([])
+  expect(rig.asked.map(({ callee }) => callee)).toEqual(['1555', '1777'])
+  const records = [await rig.record(), await rig.record()]
+  expect(records).toContainEqual(
+    expect.objectContaining({ calledNumber: '1777', direction: 'internal', sipCode: 486 }),
   )
 })
 
@@ -339,4 +445,37 @@ test('a request from the place of the application without its secret is refused'
   const faked = ['X-Tollgate-Application: a guess']
   caller.request('INVITE', caller.leg(rig.uri('1555')), { headers: faked })
   await caller.next('403 INVITE')
+})
+
+test('a call of an application shows no number that who pays does not own', async () => {
+  const { identities } = new RiggedRules()
+  const { own, strangers } = numbersOf
+  const rig = await startApplicationRig(
+    onInvite(async (request, response) => {
+      const uri = `sip:1555@127.0.0.1:${rig.server.listeners[0]?.port ?? 0}`
+      const headers = {
+        From: `"Bank" <sip:${strangers}@bank.example>`,
+        'P-Asserted-Identity': `<sip:${strangers}@bank.example>`,
+        Diversion: `<sip:${strangers}@bank.example>`,
+      }
+      await request.srf.createUAC(uri, { headers, localSdp: sdp('offer') }).catch(() => undefined)
+      response.send(486)
+    }),
+    { identities },
+  )
+  const carrier = await rig.caller()
+  const to = { uri: `sip:127.0.0.1:${carrier.port};transport=udp`, host: '127.0.0.1' }
+  const callerId = { mode: 'policy', value: null } as const
+  rig.answers.outbound = {
+    kind: 'gateways',
+    isEmergency: false,
+    gateways: [gateway({ ...to, callerId })],
+  }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+  const { caller } = await place(rig)
+  const invite = await carrier.next('INVITE')
+  carrier.reply(invite, 486, { tag: 'c' })
+  await caller.next('486 INVITE')
+  expect(invite.get('From')).toContain(own)
+  expect(invite.text.split('\r\n\r\n')[0]).not.toContain(strangers.slice(1))
 })

@@ -298,3 +298,19 @@ test('failures of webhooks in use are told with count and last reason, until a c
     },
   ])
 })
+
+test('an answer that its call cannot use is told as a failure of its webhook, which is asked again', async () => {
+  const receiver = await startReceiver(deciding({ set: 9 }))
+  const rig = await startRoutingWebhooks([
+    webhookRecord({ id: 4, url: receiver.url, tenantId: 7 }),
+    webhookRecord({ id: 5, url: receiver.url }),
+  ])
+  for (let count = 0; count < 20; count += 1)
+    rig.webhooks.unusable('onInvite', 'routing webhook 4', 'there is no set 9')
+  const message = 'its answer cannot be used: there is no set 9'
+  expect(rig.webhooks.troubles()).toMatchObject([
+    { by: 'routing webhook 4', message, count: 20, webhook: { id: 4, tenantId: 7 } },
+  ])
+  expect(rig.webhooks.statusOf(4)).toMatchObject({ failed: 20, lastFailure: { reason: message } })
+  expect((await ask(rig, { tenantId: 7 })).kind).toBe('decided')
+})

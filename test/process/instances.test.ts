@@ -158,7 +158,7 @@ describe.runIf(programs !== undefined || process.env['CI'] === 'true')('two inst
   test('each lists both, and what differs in their settings is told in the log and at /readyz', async () => {
     for (const name of ['sbc-1', 'sbc-2'])
       await isInstance(name, { state: 'serving', epoch: 1, differing_settings: ['EXIT_CODES'] })
-    const line = at(1).log.find((each) => each.includes('must be the same on all nodes'))
+    const line = at(1).log.find((each) => each.includes('must be the same on all instances'))
     expect(JSON.parse(line ?? '{}')).toMatchObject({
       level: 'warn',
       EXIT_CODES: { 'sbc-1': 'unset', 'sbc-2': 'none' },

@@ -199,7 +199,9 @@ test('a server that took the address of an instance is not heard and learns noth
   expect(headers.get('x-unreachable-nodes')).toBe('b')
   expect(b.received.join('')).not.toContain(token)
   const [logged] = joined.control.logged
-  expect(logged?.message).toBe('another node does not answer: its part is missing from responses')
+  expect(logged?.message).toBe(
+    'another instance does not answer: its part is missing from responses',
+  )
   expect(JSON.stringify(joined.control.logged)).not.toContain(token)
 })
 

@@ -1,0 +1,108 @@
+/**
+ * Sums of what calls were sold and bought for, by day: how the roll-up of call records makes them.
+ * They have the answered calls that a carrier took. The price of another owner's carrier is not for
+ * a tenant, so its sums stand apart (`is_own`).
+ */
+import { type RawBuilder, sql } from 'kysely'
+import { DAY_MS } from '../../schema/clock.ts'
+import { memberOf } from './call-filters.ts'
+import { hasOwnPrice } from './own-prices.ts'
+
+const marginDimensions = ['customer', 'carrier', 'destination'] as const
+
+export const marginGroupings = [...marginDimensions, 'day'] as const
+export type MarginGrouping = (typeof marginGroupings)[number]
+
+/** Whether the sums have a record of `cdr`. */
+const isBought = sql.raw<boolean>(`(cdr.disposition = 'ANSWERED' AND (
+  cdr.carrier_cost_micros IS NOT NULL
+  OR (cdr.direction = 'outbound' AND cdr.carrier IS NOT NULL)))`)
+
+const isOwnCarrier = sql.raw<boolean>('cdr.carrier_tenant_id = cdr.tenant_id')
+
+const figures = {
+  losses: `CASE WHEN cdr.currency = cdr.carrier_currency
+    AND cdr.cost_micros < cdr.carrier_cost_micros THEN 1 ELSE 0 END`,
+  carrier_cost_micros: 'coalesce(cdr.carrier_cost_micros, 0)',
+}
+
+/** Further columns of the slice that is rolled up, each like a column of `call_sum`. */
+const sliceColumns: Readonly<Record<string, { readonly like: string; readonly is: string }>> = {
+  carrier_currency: { like: 'member', is: "coalesce(cdr.carrier_currency, '')" },
+  is_own: {
+    like: 'calls',
+    is: 'CASE WHEN cdr.carrier_tenant_id = cdr.tenant_id THEN 1 ELSE 0 END',
+  },
+  losses: { like: 'calls', is: figures.losses },
+  carrier_cost_micros: { like: 'cost_micros', is: figures.carrier_cost_micros },
+}
+export const marginColumns = ['is_bought', ...Object.keys(sliceColumns)]
+
+export const marginColumnTypes = [
+  'calls AS is_bought',
+  ...Object.entries(sliceColumns).map(([name, { like }]) => `${like} AS ${name}`),
+].join(', ')
+
+/** Changes of costs belong to an external OCS, which has the prices of carriers, too. */
+export const marginColumnsOf = (isRecord: boolean) => [
+  (isRecord ? sql`CASE WHEN ${isBought} THEN 1 ELSE 0 END` : sql`0`).as('is_bought'),
+  ...Object.entries(sliceColumns).map(([name, { is }]) => sql.raw(is).as(name)),
+]
+
+export const createMarginPart =
+  'CREATE TEMPORARY TABLE margin_part AS SELECT * FROM margin_sum WHERE 1 = 0'
+
+const keys = 'day, dimension, tenant_id, is_own, member, currency, carrier_currency'
+const summed = ['calls', 'billsec', 'losses', 'cost_micros', 'carrier_cost_micros'] as const
+const sums = summed.map((column) => `sum(${column})`).join(', ')
+
+const memberColumn = {
+  customer: `CASE customer_id WHEN 0 THEN '' ELSE CAST(customer_id AS TEXT) END`,
+  carrier: 'carrier',
+  destination: 'callee_prefix',
+} as const
+
+/** A mark before the currency says that the price is the platform's. */
+export const groupMargins: readonly string[] = marginDimensions.map(
+  (dimension) => `INSERT INTO margin_part (${keys}, ${summed.join(', ')})
+    SELECT day, '${dimension}', tenant_id,
+      CASE WHEN is_own = 1 AND substr(currency, 1, 1) <> '*' THEN 1 ELSE 0 END,
+      ${memberColumn[dimension]},
+      CASE substr(currency, 1, 1) WHEN '*' THEN substr(currency, 2) ELSE currency END,
+      carrier_currency, ${sums}
+    FROM call_slice WHERE is_bought = 1 GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+)
+
+export const addMargins = `INSERT INTO margin_sum (${keys}, ${summed.join(', ')})
+  SELECT ${keys}, ${summed.join(', ')} FROM margin_part WHERE 1 = 1
+  ON CONFLICT (${keys}) DO UPDATE SET ${summed
+    .map((column) => `${column} = margin_sum.${column} + excluded.${column}`)
+    .join(', ')}`
+
+/** The same of records that are not in the sums yet, for a statement on `cdr`. */
+export const recordMargins = {
+  isBought,
+  isOwn: sql<boolean>`${isOwnCarrier} AND ${hasOwnPrice}`,
+  member: {
+    customer: memberOf.customer,
+    carrier: memberOf.carrier,
+    destination: memberOf.callee_prefix,
+    day: sql<string>`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(DAY_MS)} AS TEXT)`,
+  } satisfies Record<MarginGrouping, RawBuilder<string>>,
+  sums: [
+    sql<number>`count(*)`.as('calls'),
+    sql<number>`sum(cdr.billsec)`.as('billsec'),
+    sql.raw<number>(`sum(${figures.losses})`).as('losses'),
+    sql<string>`CAST(sum(cdr.cost_micros) AS TEXT)`.as('sold'),
+    sql.raw<string>(`CAST(sum(${figures.carrier_cost_micros}) AS TEXT)`).as('bought'),
+  ],
+}
+
+/** Figures of rows of `margin_sum`. */
+export const summedMargins = [
+  sql<number>`sum(calls)`.as('calls'),
+  sql<number>`sum(billsec)`.as('billsec'),
+  sql<number>`sum(losses)`.as('losses'),
+  sql<string>`CAST(sum(cost_micros) AS TEXT)`.as('sold'),
+  sql<string>`CAST(sum(carrier_cost_micros) AS TEXT)`.as('bought'),
+]

@@ -1,0 +1,342 @@
+/**
+ * Margins by customer, carrier, destination or day: what calls were sold for, less what carriers
+ * took. The greatest losses come first. Read from daily sums, and from records that these do not
+ * have yet. Amounts of two currencies are never added.
+ */
+import { sql } from 'kysely'
+import { z } from 'zod'
+import { DAY_MS } from '../../schema/clock.ts'
+import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { all } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import type { RequestScope } from '../auth/tenants.ts'
+import { badRequest } from '../http/api-error.ts'
+import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
+import { queryTime, type Reference, reference, text, time } from '../http/fields.ts'
+import { tenantOf } from '../resources/references.ts'
+import { type CallSources, startOfDay } from './call-filters.ts'
+import { csvCell } from './cdr-text.ts'
+import {
+  type MarginGrouping,
+  marginGroupings,
+  recordMargins,
+  summedMargins,
+} from './margin-sums.ts'
+import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
+import { refuseForNow } from './summary.ts'
+
+/** Plain data: it is sent to the thread of reports. */
+export interface MarginRequest {
+  /** Null for all tenants. */
+  readonly tenantId: number | null
+  /** Only calls whose carrier and price are the tenant's. */
+  readonly isOwn: boolean
+  /** Midnights UTC in milliseconds; `before` is exclusive. */
+  readonly from: number
+  readonly before: number
+  readonly groupBy: MarginGrouping
+  readonly limit: number
+  readonly offset: number
+}
+
+const count = z.int().min(0)
+const amount = z.string().describe('Exact.')
+
+const figures = {
+  calls: count,
+  billsec: count,
+  losses: count.describe('Calls that cost more than they were sold for.'),
+  currency: z.string().nullable().describe('Of what was sold. Null: nobody has paid.'),
+  revenue: amount,
+  carrier_currency: z.string().nullable().describe('Null: the price of the carrier is not known.'),
+  carrier_cost: amount,
+  margin: amount.nullable().describe('Null: not known, or in different currencies.'),
+  margin_percent: z.number().nullable().describe('Of the revenue.'),
+}
+
+export const marginReport = z
+  .strictObject({
+    start: z.string().meta({ format: 'date-time' }),
+    end: z.string().meta({ format: 'date-time' }),
+    complete: z.boolean().describe('False: the newest calls are not in it yet.'),
+    cursor: z.string().nullable().describe('For the next groups. Null: these are the last.'),
+    totals: z
+      .array(z.strictObject(figures))
+      .describe('All groups, listed or not: one for each pair of currencies.'),
+    groups: z
+      .array(
+        z.strictObject({
+          group: z
+            .string()
+            .nullable()
+            .describe(
+              'Id of a customer, name of a carrier, first 4 digits of the called number, or day.',
+            ),
+          name: z.string().nullable().describe('Of a customer.'),
+          ...figures,
+        }),
+      )
+      .describe('One for each pair of currencies; the greatest loss first.'),
+  })
+  .meta({ id: 'MarginReport' })
+export type MarginReport = z.output<typeof marginReport>
+
+interface MarginRow {
+  readonly member: string
+  /** Empty: none. */
+  readonly currency: string
+  readonly carrier_currency: string
+  calls: number
+  billsec: number
+  losses: number
+  sold: bigint
+  bought: bigint
+}
+
+type ReadRow = Omit<MarginRow, 'sold' | 'bought'> & {
+  readonly sold: string
+  readonly bought: string
+}
+
+/** How often sums are read that were added to meanwhile. */
+const MAX_ATTEMPTS = 4
+
+/** Yields between statements. */
+export async function* margins(
+  sources: CallSources,
+  request: MarginRequest,
+): AsyncGenerator<void, MarginReport, undefined> {
+  const isWhole = (await behind(sources)) <= MAX_TAIL
+  let rows: readonly ReadRow[] = []
+  let isSettled = false
+  for (let attempt = 0; attempt < MAX_ATTEMPTS && !isSettled; attempt += 1) {
+    const watermark = await watermarkOf(sources)
+    rows = [
+      ...(await readSums(sources, request)),
+      ...(isWhole ? await readNew(sources, watermark, request) : []),
+    ]
+    yield
+    // Records that were added meanwhile may be in both, or in neither.
+    isSettled = (await watermarkOf(sources)).upTo === watermark.upTo
+  }
+  const groups = added(rows, ({ member }) => member).toSorted(worstFirst)
+  const { offset, limit } = request
+  const listed = groups.slice(offset, offset + limit)
+  const names = await namesOf(sources, request, listed)
+  return {
+    start: timeToText(request.from),
+    end: timeToText(request.before),
+    complete: isWhole && isSettled,
+    cursor: pageEnd(offset + listed.length, groups.length).cursor,
+    totals: added(rows, () => '')
+      .toSorted(worstFirst)
+      .map(figuresOf),
+    groups: listed.map((row) => ({
+      group: labelOf(row, request),
+      name: names.get(row.member) ?? null,
+      ...figuresOf(row),
+    })),
+  }
+}
+
+function readSums({ sums }: CallSources, request: MarginRequest): Promise<readonly ReadRow[]> {
+  const { from, before, groupBy, tenantId, isOwn } = request
+  const days = Array.from({ length: (before - from) / DAY_MS }, (_, index) => from + index * DAY_MS)
+  if (days.length === 0) return Promise.resolve([])
+  const member = groupBy === 'day' ? sql<string>`CAST(day AS TEXT)` : sql.ref<string>('member')
+  const query = sums.db
+    .selectFrom('margin_sum')
+    .where('day', 'in', days)
+    .where('dimension', '=', groupBy === 'day' ? 'carrier' : groupBy)
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId ?? 0))
+    .$if(isOwn, (own) => own.where('is_own', '=', 1))
+    .select([member.as('member'), 'currency', 'carrier_currency', ...summedMargins])
+    .groupBy([sql`1`, sql`2`, sql`3`])
+  return all(sums, query.$castTo<ReadRow>())
+}
+
+function readNew(
+  { store }: CallSources,
+  watermark: Watermark,
+  { from, before, groupBy, tenantId, isOwn }: MarginRequest,
+): Promise<readonly ReadRow[]> {
+  const query = store.db
+    .selectFrom('cdr')
+    .where(newRecords(watermark))
+    // The plus keeps SQLite from other indexes: new records are at the end of the ids.
+    .where(sql<boolean>`+cdr.start_stamp >= ${from} AND +cdr.start_stamp < ${before}`)
+    .where(recordMargins.isBought)
+    .$if(tenantId !== null, (own) => own.where(sql<boolean>`+cdr.tenant_id = ${tenantId}`))
+    .$if(isOwn, (own) => own.where(recordMargins.isOwn))
+    .select([
+      recordMargins.member[groupBy].as('member'),
+      sql<string>`coalesce(cdr.currency, '')`.as('currency'),
+      sql<string>`coalesce(cdr.carrier_currency, '')`.as('carrier_currency'),
+      ...recordMargins.sums,
+    ])
+    .groupBy([sql`1`, sql`2`, sql`3`])
+  return all(store, query.$castTo<ReadRow>())
+}
+
+/** The rows by their group and currencies. */
+function added(rows: readonly ReadRow[], memberOf: (row: ReadRow) => string): readonly MarginRow[] {
+  const sums = new Map<string, MarginRow>()
+  for (const row of rows) {
+    const member = memberOf(row)
+    const { currency, carrier_currency } = row
+    const name = JSON.stringify([member, currency, carrier_currency])
+    const none = { calls: 0, billsec: 0, losses: 0, sold: 0n, bought: 0n }
+    const sum = sums.get(name) ?? { member, currency, carrier_currency, ...none }
+    sums.set(name, sum)
+    sum.calls += row.calls
+    sum.billsec += row.billsec
+    sum.losses += row.losses
+    sum.sold += BigInt(row.sold)
+    sum.bought += BigInt(row.bought)
+  }
+  return [...sums.values()]
+}
+
+/** Undefined: one of both prices is not known, or they are in different currencies. */
+const marginOf = ({ currency, carrier_currency, sold, bought }: MarginRow): bigint | undefined =>
+  currency !== '' && currency === carrier_currency ? sold - bought : undefined
+
+/** Amounts of different currencies are compared as numbers; one that is not known counts as 0. */
+function worstFirst(one: MarginRow, other: MarginRow): number {
+  const difference = (marginOf(one) ?? 0n) - (marginOf(other) ?? 0n) || other.bought - one.bought
+  if (difference !== 0n) return difference < 0n ? -1 : 1
+  return other.calls - one.calls || (one.member < other.member ? -1 : 1)
+}
+
+function figuresOf(row: MarginRow) {
+  const { calls, billsec, losses, currency, carrier_currency, sold, bought } = row
+  const margin = marginOf(row)
+  return {
+    calls,
+    billsec,
+    losses,
+    currency: currency === '' ? null : currency,
+    revenue: moneyToDecimal(sold),
+    carrier_currency: carrier_currency === '' ? null : carrier_currency,
+    carrier_cost: moneyToDecimal(bought),
+    margin: margin === undefined ? null : moneyToDecimal(margin),
+    margin_percent:
+      margin === undefined || sold === 0n
+        ? null
+        : Math.round((Number(margin) / Number(sold)) * 1_000) / 10,
+  }
+}
+
+function labelOf({ member }: MarginRow, { groupBy }: MarginRequest): string | null {
+  if (member === '') return null
+  return groupBy === 'day' ? timeToText(Number(member)).slice(0, 10) : member
+}
+
+async function namesOf(
+  { store }: CallSources,
+  { groupBy }: MarginRequest,
+  rows: readonly MarginRow[],
+): Promise<ReadonlyMap<string, string>> {
+  const ids = rows.flatMap(({ member }) => (member === '' ? [] : [Number(member)]))
+  if (groupBy !== 'customer' || ids.length === 0) return new Map()
+  const query = store.db.selectFrom('customer').select(['id', 'name']).where('id', 'in', ids)
+  return new Map((await all(store, query)).map(({ id, name }) => [String(id), name]))
+}
+
+const MAX_GROUPS = 200
+/** A CSV has all groups up to so many. */
+const MAX_CSV_GROUPS = 20_000
+const MAX_DAYS = 100
+
+const grouping = z
+  .enum(marginGroupings)
+  .describe('`destination`: the first 4 digits of the called number.')
+
+export const marginInput = z.strictObject({
+  start: time.describe('RFC 3339, or a date. Its day UTC is the first.'),
+  end: time.describe('Exclusive. A day that has begun counts whole.'),
+  group_by: grouping,
+  tenant: reference.optional().describe('Id or slug.'),
+  limit: z.int().min(1).max(MAX_GROUPS).default(20),
+  cursor: cursorQuery,
+})
+
+export const marginQuery = z.strictObject({
+  start_date: queryTime,
+  end_date: queryTime,
+  group_by: grouping,
+  tenant: text(100)
+    .transform((value): Reference => (/^[1-9]\d{0,14}$/.test(value) ? Number(value) : value))
+    .optional()
+    .describe('Id or slug.'),
+  format: z.enum(['json', 'csv']).default('json').meta({ default: 'json' }),
+  limit: queryInteger(/^[1-9]\d{0,8}$/, 'Expected an integer of at least 1', 1)
+    .transform((limit) => Math.min(limit, MAX_GROUPS))
+    .default(20)
+    .meta({ default: 20, description: `More than ${MAX_GROUPS} are never given.` }),
+  cursor: cursorQuery,
+})
+
+export interface MarginQuery {
+  readonly from: number
+  readonly before: number
+  readonly group_by: MarginGrouping
+  readonly tenant?: Reference | undefined
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+export interface MarginReporter {
+  /** Undefined when too many reports are open. */
+  margins(request: MarginRequest): Promise<MarginReport | undefined>
+}
+
+/** Days are whole: the sums have no hours. */
+export async function askMargins(
+  { from, before, group_by: groupBy, tenant, limit, cursor }: MarginQuery,
+  { store, reports }: { readonly store: Store; readonly reports: MarginReporter },
+  scope: RequestScope,
+): Promise<MarginReport> {
+  if (before < from) throw badRequest('The period ends before it begins')
+  if (before - from > MAX_DAYS * DAY_MS)
+    throw badRequest(`The period is longer than ${MAX_DAYS} days`)
+  const found = await reports.margins({
+    tenantId: await tenantOf(store, tenant, scope),
+    isOwn: scope.tenantId !== null,
+    from: startOfDay(from),
+    before: startOfDay(before - 1) + DAY_MS,
+    groupBy,
+    limit,
+    offset: skippedBy(cursor),
+  })
+  return found ?? refuseForNow()
+}
+
+export const allMargins = (query: MarginQuery): MarginQuery => ({
+  ...query,
+  limit: MAX_CSV_GROUPS,
+  cursor: undefined,
+})
+
+const columns = [
+  'group',
+  'name',
+  'calls',
+  'billsec',
+  'losses',
+  'currency',
+  'revenue',
+  'carrier_currency',
+  'carrier_cost',
+  'margin',
+  'margin_percent',
+] as const satisfies readonly (keyof MarginReport['groups'][number])[]
+
+/** Only names may need escaping. */
+export const marginCsv = ({ groups }: MarginReport): string =>
+  [columns, ...groups.map((group) => columns.map((name) => cellOf(name, group[name])))]
+    .map((cells) => `${cells.join(',')}\r\n`)
+    .join('')
+
+const cellOf = (name: string, value: string | number | null): string =>
+  name === 'group' || name === 'name' ? csvCell(`${value ?? ''}`) : `${value ?? ''}`
