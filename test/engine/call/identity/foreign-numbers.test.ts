@@ -108,6 +108,29 @@ test.each(modes)(
   },
 )
 
+test.each(['UPDATE', 'INVITE'] as const)(
+  'a node cannot show a foreign number by an %s in the call, nor by its answer to one',
+  async (method) => {
+    rigged.rules = { customer: {} }
+    rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1, tenantId: 3 }
+    const carrier = await carrierOf(rig, { callerId: callerId('policy') })
+    const { peer, leg } = await call([], `${other}@bank.example`)
+    const invite = await carrier.next('INVITE')
+    carrier.reply(invite, 200, { tag: 'c', body: sdp('answer') })
+    await acknowledge(peer, leg, carrier)
+    const more = { headers: claims(strangers), body: sdp('moved') }
+    peer.request(method, leg, more)
+    const asked = await carrier.next(method)
+    expectClean(asked)
+    carrier.reply(asked, 200, { body: sdp('again') })
+    await peer.next(`200 ${method}`)
+    if (method === 'INVITE') peer.request('ACK', leg)
+    carrier.request('UPDATE', carrier.calledLeg(invite, 'c'), { body: sdp('held') })
+    peer.reply(await peer.next('UPDATE'), 200, more)
+    expectClean(await carrier.next('200 UPDATE'))
+  },
+)
+
 // Forwards.
 
 const original = { forwarded: 'original' } as const
