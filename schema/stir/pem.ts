@@ -6,6 +6,9 @@ export const MAX_CHAIN = 5
 /** A chain of five has about 6 kB. */
 export const MAX_CHAIN_LENGTH = 32_768
 
+/** Files of certificates often have the key as well, which nobody may store or show as one. */
+export const hasPrivateKey = (pem: string): boolean => /PRIVATE KEY-----/i.test(pem)
+
 /** The first is that of the signer. A text instead says what is wrong. */
 export function readCertificates(
   text: string,
