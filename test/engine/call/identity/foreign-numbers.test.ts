@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import type { CallerIdRule } from '../../../../engine/routing/routing-records.ts'
 import { numbersOf, RiggedRules } from '../../../support/caller-rules.ts'
-import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
+import { granted, startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { decides, namedCarrier, ScriptedHooks } from '../../../support/scripted-hooks.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
@@ -28,7 +28,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-const { own, main, other, colleagues, strangers } = numbersOf
+const { own, main, other, colleagues, platforms, strangers } = numbersOf
 
 /** Everything by which a number may be claimed. */
 const claims = (number: string): readonly string[] => [
@@ -107,6 +107,43 @@ test.each(modes)(
     expectClean(await inviteOf(carrier))
   },
 )
+
+test.each([
+  ['a foreign number', strangers, ''],
+  ['a foreign number in pieces', '+49 (99) 99-9', ''],
+  ['a foreign number behind a word', `Bank ${strangers}`, ''],
+  ['a foreign number in wide digits', '\uff0b\uff14\uff19\uff19\uff19\uff19\uff19\uff19', ''],
+  ['a number of its own', other, `"${other}" `],
+  ['a word and few digits', 'Floor 42', '"Floor 42" '],
+])('a phone with %s as its name shows itself as it may', async (_, name, shown) => {
+  rigged.rules = { extension: {} }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+  const carrier = await carrierOf(rig, { callerId: callerId('policy') })
+  await call([`P-Preferred-Identity: "${name}" <sip:${other}@x>`], `101@${home}`)
+  const invite = await inviteOf(carrier)
+  const from = invite.get('From')
+  expect(from.slice(0, from.indexOf('<'))).toBe(shown)
+  expect(from).toContain(`<sip:${other}@`)
+})
+
+test('a customer without a tenant does not show numbers of the platform', async () => {
+  rigged.rules = { customer: {} }
+  rig.answers.origin = carrierOrigin({ tenantId: null })
+  const verdict = granted(60)
+  if (verdict.kind !== 'granted') throw new Error('it is granted')
+  const account = { ...verdict.account, tenantId: null }
+  rig.answers.authorize = () => Promise.resolve({ ...verdict, account })
+  hooks.carriers = [namedCarrier(9, 'north')]
+  hooks.answers.onInvite = decides({ carriers: ['north'] })
+  const carrier = await carrierOf(rig, { callerId: callerId('policy') })
+  await call(claims(platforms), `${platforms}@bank.example`)
+  expect((await inviteOf(carrier)).get('From')).toContain(main)
+  // Nor one that was its default number until the platform took it away.
+  rigged.defaultNumber = platforms
+  await call([], 'anonymous@anonymous.invalid')
+  const invite = await inviteOf(carrier)
+  expect(invite.text).not.toContain(platforms.slice(1))
+})
 
 test.each(['UPDATE', 'INVITE'] as const)(
   'a node cannot show a foreign number by an %s in the call, nor by its answer to one',
