@@ -91,7 +91,7 @@ class Blocks<Row> {
   }
 
   #merge(): void {
-    const added = [...this.#added.values()].sort((one, other) => one.first - other.first)
+    const added = [...this.#added.values()].toSorted((one, other) => one.first - other.first)
     const merged: Block<Row>[] = []
     let next = 0
     for (const block of this.#blocks) {

@@ -76,6 +76,9 @@ const presented = (identity: PresentedIdentity): IdentityDecision => ({
   identity,
 })
 
+/** RFC 8588 §4: a gateway's attestation. */
+const fromNetwork = { attestation: 'C' } as const
+
 /** A number that may be presented, and why it is. */
 interface Choice {
   readonly number: string
@@ -116,7 +119,10 @@ class Asker {
     const isShown = firstCaller.isVouched || this.#mayPresent(firstCaller.number)
     if (by === undefined || !isShown) return undefined
     const first = { number: firstCaller.number, why: `the first caller, forwarded by ${by.number}` }
-    return presented({ ...this.#identity(first, firstCaller), divertedBy: by.number })
+    const identity = this.#identity(first, firstCaller)
+    // Anybody may call by a network with a number of ours: that it is ours proves nothing.
+    const { attestation } = firstCaller.isVouched ? fromNetwork : identity
+    return presented({ ...identity, attestation, divertedBy: by.number })
   }
 
   plain(): IdentityDecision {

@@ -1,5 +1,7 @@
 /** By no way does a customer show a number that is not its own. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { attestationOf } from '../../../../engine/call/stir/call-signer.ts'
+import type { PresentedIdentity } from '../../../../schema/contracts/caller-identity.ts'
 import type { CallerIdRule } from '../../../../engine/routing/routing-records.ts'
 import { numbersOf, RiggedRules } from '../../../support/caller-rules.ts'
 import { granted, startCallRig, type CallRig } from '../../../support/call-rig.ts'
@@ -226,6 +228,22 @@ test('a call of a network that a phone forwards shows the first caller, and who 
   const shown = records.flatMap(({ attempts }) => attempts.flatMap((each) => each.presented ?? []))
   const why = 'the first caller, forwarded by +4930101'
   expect(shown).toEqual([{ number: '+33155', asserted: '+33155', attestation: 'C', why }])
+})
+
+test('a caller of a network with a number of who forwards is not vouched for as that', async () => {
+  rigged.rules = { extension: original }
+  rig.answers.origin = carrierOrigin({ customerId: null, tenantId: null })
+  const invite = await forwarded(`${main}@net.example`, [], [])
+  expect(invite.get('From')).toContain(main)
+  const records = [await rig.record(), await rig.record()]
+  const [identity] = records.flatMap(({ attempts }) =>
+    attempts.flatMap((each) => each.presented ?? []),
+  )
+  expect(identity).toMatchObject({ number: main, attestation: 'C' })
+  const call = { account: { customerId: 7, tenantId: 3 }, origin: undefined, forwardedBy: '101' }
+  const owned = { find: () => undefined, isOwned: () => true }
+  const shown = { ...identity, name: '', isPrivate: false } as PresentedIdentity
+  expect(attestationOf(main, call as Parameters<typeof attestationOf>[1], owned, shown)).toBe('C')
 })
 
 test('a hidden first caller stays hidden, and the network knows it', async () => {
