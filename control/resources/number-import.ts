@@ -401,7 +401,7 @@ class NumberWriter {
   }
 }
 
-/** Without a turn of the event loop between them: a transaction on SQLite waits for nothing else. */
+/** Without a turn of the event loop between them, which would end a transaction on SQLite. */
 function* slicesIn<T>(items: readonly T[]): Generator<readonly T[]> {
   for (let start = 0; start < items.length; start += SLICE) yield items.slice(start, start + SLICE)
 }

@@ -362,7 +362,7 @@ function onAttemptEvent(
   return withheld(ctx, call, attempt, event.why, event.end)
 }
 
-/** Who calls is decided for the whole dialog: no UPDATE or re-INVITE says another number (RFC 5876). */
+/** Who calls is decided for the whole dialog: no later request says another number (RFC 5876). */
 function presented(ctx: StepContext, attempt: InviteAttempt, identity: PresentedIdentity): void {
   attempt.presented = identity
   const leg = ctx.world.legs.get(attempt.legId)
