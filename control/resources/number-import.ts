@@ -8,7 +8,7 @@ import { type Insertable, type Selectable, sql } from 'kysely'
 import type { z } from 'zod'
 import { fromFlag, moneyToDecimal, toFlag } from '../../schema/columns.ts'
 import { type NumberRange, rangeColumns } from '../../schema/rules/number-ranges.ts'
-import { all, execute, inSlices, type Tables } from '../../schema/sql/query.ts'
+import { all, execute, SLICE, type Tables } from '../../schema/sql/query.ts'
 import type { PhoneNumberTable } from '../../schema/tables/tenants.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { RequestScope } from '../auth/tenants.ts'
@@ -177,7 +177,7 @@ class NumberWriter {
 
   async write(lines: readonly NumberLine[]): Promise<NumberOutcome> {
     let created = 0
-    for await (const slice of inSlices(lines)) {
+    for (const slice of slicesIn(lines)) {
       const stored = await this.#stored(slice)
       const added: NewNumber[] = []
       for (const line of slice) {
@@ -382,7 +382,7 @@ class NumberWriter {
 
   async #idsOf(lines: readonly NumberLine[]): Promise<readonly number[]> {
     const ids: number[] = []
-    for await (const slice of inSlices(lines))
+    for (const slice of slicesIn(lines))
       for (const row of (await this.#stored(slice)).values()) ids.push(row.id)
     return ids
   }
@@ -399,6 +399,11 @@ class NumberWriter {
       details: this.#problems,
     })
   }
+}
+
+/** Without a turn of the event loop between them, which would end a transaction on SQLite. */
+function* slicesIn<T>(items: readonly T[]): Generator<readonly T[]> {
+  for (let start = 0; start < items.length; start += SLICE) yield items.slice(start, start + SLICE)
 }
 
 const keyOf = ({ first }: NumberRange): string => first

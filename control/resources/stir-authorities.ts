@@ -1,6 +1,6 @@
 /** Authorities that may vouch for signers of calls (RFC 8226). The platform trusts them. */
 import { z } from 'zod'
-import { readCertificates, subjectOf, validityOf } from '../../schema/stir/pem.ts'
+import { hasPrivateKey, readCertificates, subjectOf, validityOf } from '../../schema/stir/pem.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Row } from '../http/field-columns.ts'
@@ -40,6 +40,7 @@ export const stirAuthorities: Definition<typeof fields.body, typeof fields.view>
   order: ['stir_authority.name'],
   store: (deps) => new StirAuthorityStore(stirAuthorities, deps),
   async check({ body }) {
+    if (hasPrivateKey(body.certificate)) throw badReference('certificate', 'has a private key')
     const read = readCertificates(body.certificate, MAX_CERTIFICATES)
     if (typeof read === 'string') throw badReference('certificate', read)
     const other = read.find((certificate) => !certificate.ca)

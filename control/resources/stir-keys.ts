@@ -8,6 +8,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { keyProblem } from '../../schema/stir/key-problem.ts'
 import { MAX_URL_LENGTH } from '../../schema/stir/identity-header.ts'
 import {
+  hasPrivateKey,
   MAX_CHAIN_LENGTH,
   readCertificates,
   readPrivateKey,
@@ -170,6 +171,8 @@ function certificateIn({
     if (x5u == null) throw badReference('certificate', 'is required without x5u')
     return undefined
   }
+  if (hasPrivateKey(certificate))
+    throw badReference('certificate', 'has a private key, which belongs into private_key alone')
   const chain = readCertificates(certificate)
   if (typeof chain === 'string') throw badReference('certificate', chain)
   return chain[0]

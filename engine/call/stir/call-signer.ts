@@ -213,9 +213,9 @@ export function attestationOf(
 ): Attestation {
   // The number itself has named the payer: nobody else has said that it is the caller's.
   if (origin?.kind === 'carrier' && origin.payer === 'from_number') return 'C'
-  // The rules about callers know the numbers that a tenant's customers share, too.
-  if (identity?.attestation === 'A' && withoutPlus(identity.asserted) === withoutPlus(number))
-    return 'A'
+  // The rules about callers know what customers of a tenant share, and who has called first.
+  const isDecided = identity && withoutPlus(identity.asserted) === withoutPlus(number)
+  if (isDecided && identity.attestation !== 'B') return identity.attestation
   const phone = origin?.kind === 'extension' ? origin : undefined
   const customerId = account?.customerId ?? phone?.customerId ?? null
   const tenantId = account?.tenantId ?? phone?.tenantId ?? null
