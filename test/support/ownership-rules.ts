@@ -195,7 +195,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('number_rules.out', plains('match', 'replace')),
       ...callerRules,
       // They write what its own carrier reads, never another number than the one that is decided:
-      // test/schema/rules/header-rules.test.ts.
+      // test/control/resources/header-rules.test.ts.
       ...within('header_rules', plains('direction', 'do', 'header', 'part', 'parameter', 'value')),
       ...within('header_rules', plains('source', 'pattern', 'replacement')),
       // Keys of its tenant sign: test/engine/stir/signing.test.ts.
