@@ -301,7 +301,7 @@ class NumberWriter {
   ): Promise<number | null> {
     if (before !== undefined && !this.#named.has('customer')) return before.customer_id
     const { customer = null } = body
-    const key = `${tenantId} ${customer}`
+    const key = JSON.stringify([tenantId, customer])
     const kept = this.#customers.get(key)
     if (kept !== undefined) return kept
     const owner = { tenantId, scope: this.#scope, path: 'customer' }
@@ -318,7 +318,7 @@ class NumberWriter {
   ): Promise<Pick<NewNumber, 'target_type' | 'target'>> {
     if (before !== undefined && !targetColumns.some((column) => this.#named.has(column)))
       return { target_type: before.target_type, target: before.target }
-    const key = [tenantId, ...targetColumns.map((column) => body[column])].join(' ')
+    const key = JSON.stringify([tenantId, ...targetColumns.map((column) => body[column])])
     const kept = this.#targets.get(key)
     const found =
       kept === undefined
