@@ -169,6 +169,24 @@ test.each(databases)(
   },
 )
 
+test.each(databases)(
+  'a thread imports and changes thousands of numbers in $database',
+  async ({ open }) => {
+    const { store, url } = await open()
+    const imports = importsOf({ store, databaseUrl: url })
+    const count = 3_000
+    const table = (name: string) =>
+      Array.from({ length: count }, (_, n) => `+49${300_000 + n},${name}\n`).join('')
+    const run = (name: string) => imports.run(numbersOf(`number,display_name\n${table(name)}`))
+    const made = { imported: count, created: count, updated: 0 }
+    expect(await run('first')).toMatchObject({ report: made })
+    const before = await all(store, store.db.selectFrom('phone_number').selectAll().orderBy('id'))
+    expect(await run('second')).toMatchObject({ report: { ...made, created: 0, updated: count } })
+    const after = await all(store, store.db.selectFrom('phone_number').selectAll().orderBy('id'))
+    expect(after).toEqual(before.map((row) => ({ ...row, display_name: 'second' })))
+  },
+)
+
 test('of one tenant four tables are in memory, and each tenant has its turn', async () => {
   const { store } = onFile()
   await planOf(store)
