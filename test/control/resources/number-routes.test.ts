@@ -319,6 +319,14 @@ test('each wrong line is reported, and nothing is imported', async () => {
     statusCode: 400,
     details: [{ path: 'lines.3.customer' }],
   })
+  const noSet = await importTable(control, 'number,set_id\n+4930100,99\n')
+  expect(pathsOf(noSet)).toEqual(['lines.2.set_id'])
+  const noColumn = await importTable(control, 'number,owner\n+4930100,one\n')
+  expect(noColumn.body).toMatchObject({
+    details: [
+      { message: expect.stringContaining('known are number, last_number, tenant, customer') },
+    ],
+  })
   const taken = await importTable(control, 'number\n+4930100\n+4930350\n')
   expect(taken.body).toMatchObject({
     statusCode: 409,
