@@ -143,7 +143,10 @@ test('a call from a number of a block is paid by the customer that owns the bloc
   const block = { number: '+4930500', last_number: '+4930599', tenant: 'acme', customer: 'acme' }
   await make('/numbers', block)
   const [carrier] = await api<readonly { id: number }[]>('GET', '/routing/carriers')
-  await api('PATCH', `/routing/carriers/${carrier?.id}`, { direction: 'both', payer: 'from_number' })
+  await api('PATCH', `/routing/carriers/${carrier?.id}`, {
+    direction: 'both',
+    payer: 'from_number',
+  })
   const payer = async (number: string) => {
     const leg = gateway.leg('sip:18005551212@127.0.0.1')
     gateway.request('INVITE', { ...leg, from: `<sip:${number}@127.0.0.1>;tag=a` })
