@@ -113,7 +113,7 @@ test('a key is suspended, resumed and revoked; its name cannot reorder or hide t
       headers: { Authorization: `Bearer ${token.trim()}` },
     })
   expect((await ask()).status).toBe(200)
-  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('link', { name: 'Keys', exact: true }).click()
   const key = row(page, 'ci <b><U+202E>gnp.exe')
   for (const [action, state, status] of [
     ['Suspend', 'suspended', 401],
