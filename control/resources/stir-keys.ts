@@ -128,7 +128,7 @@ export const stirKeys: Definition<typeof fields.body, typeof fields.view> = {
       private_key: '-----BEGIN PRIVATE KEY-----\nMIGH…\n-----END PRIVATE KEY-----\n',
       x5u: 'https://certificates.example/shaken.pem',
     },
-    patch: { valid_until: '2027-01-01' },
+    patch: { valid_until: '2027-01-01T00:00:00Z' },
   },
 }
 
