@@ -62,10 +62,14 @@ const forNode = {
   define: { __dirname: 'folderOfPackage' },
 }
 
-const drachtioSrfBeside = {
-  name: 'drachtio-srf beside',
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /^drachtio-srf$/ }, () => ({ path: './drachtio-srf.js', external: true })),
+/** Program and test kit share these, and load them only where they are needed. */
+const sharedFiles = {
+  name: 'shared files',
+  setup({ onResolve }) {
+    const beside = (filter, path) => onResolve({ filter }, () => ({ path, external: true }))
+    beside(/^drachtio-srf$/, './drachtio-srf.js')
+    beside(/\/certificate-facts\.ts$/, './certificate-facts.js')
+  },
 }
 
 /**
@@ -83,9 +87,12 @@ const threads = await build({
     'hook-worker': 'engine/hooks/hook-worker.ts',
   },
   entryNames: '[name]-[hash]',
+  // What several of them need is there once.
+  splitting: true,
+  chunkNames: 'shared-[hash]',
   // Its binary is a package of its own for each system.
   external: ['@node-rs/argon2'],
-  plugins: [drachtioSrfBeside],
+  plugins: [sharedFiles],
 })
 const [launcher, program, library, testKit, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
@@ -99,15 +106,21 @@ const [launcher, program, library, testKit, consoleFiles] = await Promise.all([
     ...forNode,
     entryPoints: { tollgate: 'engine/main.ts' },
     external: ['@node-rs/argon2'],
-    plugins: [drachtioSrfBeside],
+    plugins: [sharedFiles],
   }),
   // Files of their own, which few need.
-  build({ ...forNode, entryPoints: ['drachtio-srf'] }),
+  build({
+    ...forNode,
+    entryPoints: {
+      'drachtio-srf': 'drachtio-srf',
+      'certificate-facts': 'engine/stir/certificate-facts.ts',
+    },
+  }),
   build({
     ...forNode,
     entryPoints: { testing: 'engine/testing/index.ts' },
     external: ['@node-rs/argon2'],
-    plugins: [drachtioSrfBeside],
+    plugins: [sharedFiles],
   }),
   buildConsole('dist/console'),
 ])
@@ -156,8 +169,8 @@ function isEqual(path, contents) {
 
 function withThreadNames(contents) {
   let text = Buffer.from(contents).toString()
-  for (const { path } of threads.outputFiles.filter(({ path }) => path.endsWith('.js'))) {
-    const name = basename(path)
+  const names = threads.outputFiles.map(({ path }) => basename(path))
+  for (const name of names.filter((each) => /^(?!shared-).*\.js$/.test(each))) {
     const plain = `./${name.replace(/-[^-]+$/, '')}.js`
     // `lineLimit` may break a line inside of the name, which JavaScript reads as one.
     const broken = [...plain.replaceAll('.', '\\.').matchAll(/\\?./g)].join('(\\\\\n)?')

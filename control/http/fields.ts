@@ -16,6 +16,10 @@ export const text = (maxLength: number) =>
     .refine((value) => !controlCharacter.test(value), 'contains a control character')
 
 /** The name by which users and seed files refer to a resource; unique among its kind. */
+/** Certificates: a form has several lines for them. */
+export const pem = (maxLength: number) =>
+  z.string().min(1).max(maxLength).meta({ contentMediaType: 'application/pem-certificate-chain' })
+
 export const name = text(100)
   .min(1)
   .refine((value) => value === value.trim(), 'starts or ends with a space')

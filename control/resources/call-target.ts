@@ -87,7 +87,7 @@ export async function targetOf(
   }
   if (agent !== null) return ['agent', String(await agentOf(agent, writing))]
   const current = before?.set_id ?? null
-  const owner = { tenantId, scope, path: 'set', current }
+  const owner = { tenantId, scope, path: body.set_id == null ? 'set' : 'set_id', current }
   return ['set', String(await resolve(store, 'dispatcher_set', set, owner))]
 }
 

@@ -96,7 +96,10 @@ function headerOf(
   for (const name of names) {
     if (problems.length === maxReportedProblems) break
     if (!allowed.has(name))
-      problems.push({ path, message: `the column ${quoted(name)} is not known` })
+      problems.push({
+        path,
+        message: `the column ${quoted(name)} is not known; known are ${[...allowed].join(', ')}`,
+      })
     else if (known.has(name)) problems.push({ path, message: `the column ${name} appears twice` })
     known.add(name)
   }

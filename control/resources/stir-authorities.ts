@@ -1,10 +1,11 @@
 /** Authorities that may vouch for signers of calls (RFC 8226). The platform trusts them. */
 import { z } from 'zod'
-import { readCertificates, subjectOf, validityOf } from '../../schema/stir/pem.ts'
+import { hasPrivateKey, readCertificates, subjectOf, validityOf } from '../../schema/stir/pem.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
+import { pem } from '../http/fields.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badReference } from './references.ts'
 import { type Definition, ResourceStore } from './resource.ts'
@@ -17,7 +18,7 @@ const fields = field.table(
   {
     id: field.id,
     name: field.required(field.name, { example: 'STI-PA' }),
-    certificate: field.required(field.asText(z.string().min(1).max(MAX_PEM_LENGTH)), {
+    certificate: field.required(field.asText(pem(MAX_PEM_LENGTH)), {
       about: 'Certificates of the authority in PEM, 10 at most.',
       example: '-----BEGIN CERTIFICATE-----\nMIIB…\n-----END CERTIFICATE-----\n',
     }),
@@ -40,6 +41,7 @@ export const stirAuthorities: Definition<typeof fields.body, typeof fields.view>
   order: ['stir_authority.name'],
   store: (deps) => new StirAuthorityStore(stirAuthorities, deps),
   async check({ body }) {
+    if (hasPrivateKey(body.certificate)) throw badReference('certificate', 'has a private key')
     const read = readCertificates(body.certificate, MAX_CERTIFICATES)
     if (typeof read === 'string') throw badReference('certificate', read)
     const other = read.find((certificate) => !certificate.ca)

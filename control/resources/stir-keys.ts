@@ -8,6 +8,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { keyProblem } from '../../schema/stir/key-problem.ts'
 import { MAX_URL_LENGTH } from '../../schema/stir/identity-header.ts'
 import {
+  hasPrivateKey,
   MAX_CHAIN_LENGTH,
   readCertificates,
   readPrivateKey,
@@ -18,7 +19,7 @@ import { execute, first } from '../../schema/sql/query.ts'
 import type { Row } from '../http/field-columns.ts'
 import { time } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
-import { time as moment } from '../http/fields.ts'
+import { pem, time as moment } from '../http/fields.ts'
 import { badReference } from './references.ts'
 import { type Definition, ResourceStore, type ViewOf, type Writing } from './resource.ts'
 
@@ -28,7 +29,10 @@ const MAX_KEY_LENGTH = 4_000
 const certificateUrl = z
   .string()
   .max(MAX_URL_LENGTH)
-  .regex(/^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]+$/)
+  .regex(
+    /^[\x21\x23-\x3b\x3d\x3f-\x5b\x5d-\x7e]+$/,
+    'must be a URL, such as https://certificates.example/shaken.pem',
+  )
 
 const instant = { body: moment, view: z.iso.datetime(), stored: time }
 
@@ -40,7 +44,12 @@ const fields = field.table(
       about: 'It signs calls of this tenant. Absent: those of all tenants without a key.',
     }),
     private_key: field.written(
-      z.string().min(1).max(MAX_KEY_LENGTH).optional().meta({ format: 'password' }),
+      z
+        .string()
+        .min(1)
+        .max(MAX_KEY_LENGTH)
+        .optional()
+        .meta({ format: 'password', contentMediaType: 'application/x-pem-file' }),
       {
         isStoredElsewhere: true,
         about:
@@ -48,7 +57,7 @@ const fields = field.table(
           'and never shown. Absent in an update: the stored one stays.',
       },
     ),
-    certificate: field.optional(field.asText(z.string().min(1).max(MAX_CHAIN_LENGTH)), {
+    certificate: field.optional(field.asText(pem(MAX_CHAIN_LENGTH)), {
       about:
         'Certificate in PEM with those between it and the authority, the own one first. Absent: ' +
         'it is fetched from `x5u`.',
@@ -119,7 +128,7 @@ export const stirKeys: Definition<typeof fields.body, typeof fields.view> = {
       private_key: '-----BEGIN PRIVATE KEY-----\nMIGH…\n-----END PRIVATE KEY-----\n',
       x5u: 'https://certificates.example/shaken.pem',
     },
-    patch: { valid_until: '2027-01-01' },
+    patch: { valid_until: '2027-01-01T00:00:00Z' },
   },
 }
 
@@ -170,6 +179,8 @@ function certificateIn({
     if (x5u == null) throw badReference('certificate', 'is required without x5u')
     return undefined
   }
+  if (hasPrivateKey(certificate))
+    throw badReference('certificate', 'has a private key, which belongs into private_key alone')
   const chain = readCertificates(certificate)
   if (typeof chain === 'string') throw badReference('certificate', chain)
   return chain[0]

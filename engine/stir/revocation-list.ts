@@ -10,6 +10,7 @@ import {
   readSequence,
   SEQUENCE,
 } from '../../schema/stir/der.ts'
+import { pemBlocks } from '../../schema/stir/pem.ts'
 
 export interface RevocationList {
   /** Milliseconds UTC; undefined: the list does not say. */
@@ -43,30 +44,30 @@ export function readRevocationList(text: Buffer): RevocationList | undefined {
   if (revoked === undefined || hash === undefined) return undefined
   return {
     nextUpdate: next && timeIn(next),
-    has: (certificate) => revoked.has(entryKey(certificate)),
+    has: ({ issuer: name, serial }) => revoked.has(entryKey(hashOfName(name), serial)),
     isSignedBy: (key) => isSigned(signed.whole, signature.content.subarray(1), hash, key),
   }
 }
 
-const pem = /-----BEGIN X509 CRL-----(?<base64>[\s\S]+?)-----END X509 CRL-----/
-
 function derOf(text: Buffer): Buffer {
   if (text[0] === SEQUENCE) return text
-  const base64 = pem.exec(text.toString('latin1'))?.groups?.['base64'] ?? ''
-  return Buffer.from(base64, 'base64')
+  const [block = ''] = pemBlocks(text.toString('latin1'), 'X509 CRL', 1)
+  return Buffer.from(block.split('-----')[2] ?? '', 'base64')
 }
 
 /** Undefined: malformed. */
 function entriesIn(content: Buffer, listIssuer: Buffer): ReadonlySet<string> | undefined {
   const found = new Set<string>()
-  let issuer = listIssuer
+  // A name may be nearly as long as the list: each is hashed once, not for each entry.
+  let issuer = hashOfName(listIssuer)
   const entries = readAll(content, MAX_ENTRIES)
   for (const entry of entries ?? []) {
     const [serial, , extensions] = readAll(entry.content, 3) ?? []
     if (serial?.tag !== INTEGER) return undefined
     // RFC 5280 §5.3.3: the issuer holds for the following entries, too.
-    issuer = issuerIn(extensions) ?? issuer
-    found.add(entryKey({ issuer, serial: plainSerial(serial.content.toString('hex')) }))
+    const named = issuerIn(extensions)
+    if (named !== undefined) issuer = hashOfName(named)
+    found.add(entryKey(issuer, plainSerial(serial.content.toString('hex'))))
   }
   return entries && found
 }
@@ -87,8 +88,8 @@ function issuerIn(extensions: Der | undefined): Buffer | undefined {
   return undefined
 }
 
-const entryKey = ({ issuer, serial }: RevocableCertificate): string =>
-  `${createHash('sha256').update(issuer).digest('base64')} ${serial}`
+const hashOfName = (name: Buffer): string => createHash('sha256').update(name).digest('base64')
+const entryKey = (issuerHash: string, serial: string): string => `${issuerHash} ${serial}`
 
 /** Hexadecimal digits without leading zeros, as Node and DER have them in their ways. */
 export const plainSerial = (hex: string): string => hex.toLowerCase().replace(/^0+(?=.)/, '')

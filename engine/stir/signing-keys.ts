@@ -41,6 +41,9 @@ export interface SigningKeysDeps {
 /** A certificate has another name than its successor: verifiers keep what they have fetched. */
 const PUBLISHED_PATH = '/stir/certificates'
 
+/** A slow host of one tenant does not keep the keys of others waiting. */
+const FETCHES_AT_ONCE = 8
+
 export class SigningKeys {
   readonly #deps: SigningKeysDeps
   #all: ReadonlyMap<number, Loaded> = new Map()
@@ -70,22 +73,29 @@ export class SigningKeys {
     )
   }
 
-  /** Fetches what others publish. Returns whether some could not be had. */
+  /** Fetches what others publish, a few at once. Returns whether some could not be had. */
   async fetchMissing(): Promise<boolean> {
+    const waiting = [...this.#all.values()].filter(({ isWaiting }) => isWaiting).values()
     let isMissing = false
-    for (const { record, isWaiting } of this.#all.values()) {
-      if (!isWaiting || record.x5u === null) continue
-      const chain = await this.#deps.chainAt(record.x5u)
-      // It may have been changed meanwhile.
-      if (this.#all.get(record.id)?.record !== record) continue
-      const loaded =
-        typeof chain === 'string'
-          ? { ...notSigning(record, `its certificate: ${chain}`), isWaiting: true }
-          : this.#loaded(record, chain)
-      isMissing ||= loaded.isWaiting
-      this.#take([...this.#all.values()].map((each) => (each.record === record ? loaded : each)))
+    const work = async (): Promise<void> => {
+      for (const { record } of waiting) if (await this.#isMissing(record)) isMissing = true
     }
+    await Promise.all(Array.from({ length: FETCHES_AT_ONCE }, work))
     return isMissing
+  }
+
+  /** Fetches the certificate of a key. Returns whether it could not be had. */
+  async #isMissing(record: StirKeyRecord): Promise<boolean> {
+    if (record.x5u === null) return false
+    const chain = await this.#deps.chainAt(record.x5u)
+    // It may have been changed meanwhile.
+    if (this.#all.get(record.id)?.record !== record) return false
+    const loaded =
+      typeof chain === 'string'
+        ? { ...notSigning(record, `its certificate: ${chain}`), isWaiting: true }
+        : this.#loaded(record, chain)
+    this.#take([...this.#all.values()].map((each) => (each.record === record ? loaded : each)))
+    return loaded.isWaiting
   }
 
   /** The key for calls of a tenant alone; null: those of the platform. */

@@ -53,6 +53,8 @@ export class Stir implements StirPort, StirKeysPort {
   readonly #verifier: Verifier
   readonly #service: SigningService | undefined
   readonly #reloads = new OneAtATime(() => this.#load())
+  /** Keys are written often, and their certificates may be slow: rounds do not pile up. */
+  readonly #fetches = new OneAtATime(() => this.#fetchMissing())
   readonly #figures = { signed: 0, unsigned: 0, passed: 0, failed: 0, none: 0 }
   #cancelRetry: Cancel | undefined
   #isStopped = false
@@ -199,7 +201,7 @@ export class Stir implements StirPort, StirKeysPort {
     for (const problem of problems) this.#deps.log('warn', `STIR authority ${problem}`)
     this.#keys.load(keys)
     this.#cancelRetry?.()
-    void this.#fetchMissing()
+    void this.#fetches.request()
   }
 
   #read(name: string, pem: string): readonly X509Certificate[] {
@@ -213,7 +215,7 @@ export class Stir implements StirPort, StirKeysPort {
     const isMissing = await this.#keys.fetchMissing()
     if (!isMissing || this.#isStopped) return
     this.#cancelRetry?.()
-    this.#cancelRetry = this.#deps.schedule(() => void this.#fetchMissing(), RETRY_MS)
+    this.#cancelRetry = this.#deps.schedule(() => void this.#fetches.request(), RETRY_MS)
   }
 }
 

@@ -4,10 +4,20 @@
  */
 import { noteEachRow } from './first/instances.ts'
 
-/** A number for the eye, without separators; a user name stays as it is. */
-const plain = `CASE WHEN upper(number) <> lower(number) THEN number ELSE
-  replace(replace(replace(replace(replace(number,
-    '-', ''), '.', ''), '(', ''), ')', ''), ' ', '') END`
+const withoutSeparators = ['-', '.', '(', ')', ' '].reduce(
+  (text, separator) => `replace(${text}, '${separator}', '')`,
+  'number',
+)
+
+const withoutPlus = (text: string): string =>
+  `CASE WHEN substr(${text}, 1, 1) = '+' THEN substr(${text}, 2) ELSE ${text} END`
+
+/**
+ * As `numberKey` (`schema/rules/number-ranges.ts`): what is a number without its separators is one,
+ * everything else stays as it is.
+ */
+const spelled = `CASE WHEN plain NOT IN ('', '+') AND ltrim(${withoutPlus('plain')}, '0123456789*#') = ''
+      THEN plain ELSE number END`
 
 export const sql = `
 -- first_number and last_number are without a plus; of a single number, both are the same. digits is
@@ -38,15 +48,24 @@ CREATE INDEX phone_number_order ON phone_number (first_number, id);
 CREATE INDEX phone_number_tenant ON phone_number (tenant_id, first_number, id);
 CREATE INDEX phone_number_customer ON phone_number (customer_id);
 
+-- Two spellings of one number are one row.
 INSERT INTO phone_number
   (tenant_id, number, first_number, last_number, digits, customer_id, created_at, updated_at)
-SELECT tenant_id, number, spelled, spelled,
-  CASE WHEN ltrim(spelled, '0123456789') = '' THEN length(spelled) ELSE 0 END,
+SELECT tenant_id, number, number_key, number_key,
+  CASE WHEN ltrim(number_key, '0123456789') = '' THEN length(number_key) ELSE 0 END,
   customer_id, created_at, created_at
 FROM (
-  SELECT number, ltrim(${plain}, '+') AS spelled, customer_id, tenant_id, created_at
-  FROM customer_number JOIN customer ON customer.id = customer_id
-) AS moved ORDER BY number;
+  SELECT number, number_key, customer_id,
+    row_number() OVER (PARTITION BY number_key ORDER BY number) AS place
+  FROM (
+    SELECT number, customer_id, ${withoutPlus('spelled')} AS number_key
+    FROM (
+      SELECT number, customer_id, ${spelled} AS spelled
+      FROM (SELECT number, customer_id, ${withoutSeparators} AS plain FROM customer_number) AS read
+    ) AS normal
+  ) AS keyed
+) AS moved JOIN customer ON customer.id = customer_id
+WHERE place = 1 ORDER BY number;
 
 DROP TABLE customer_number;
 CREATE VIEW customer_number AS

@@ -37,12 +37,12 @@ export class NumberTable<Row extends Numbered> {
 
   delete(row: Row): void {
     const first = numberKey(row.first)
+    if (first !== numberKey(row.last)) return this.#blocks.get(first.length)?.delete(row)
     const present = this.#singles.get(first)
     const others = present === undefined || !isList(present) ? [] : present
     const rest = others.filter((each) => each !== row)
     if (rest.length > 0) this.#singles.set(first, rest)
     else if (present === row || others.length > 0) this.#singles.delete(first)
-    this.#blocks.get(first.length)?.delete(row)
   }
 
   #addSingle(key: string, row: Row): void {
@@ -65,33 +65,48 @@ interface Block<Row> {
   readonly row: Row
 }
 
-/** Blocks of one length. They are sorted before the first look-up after a change. */
+/**
+ * Blocks of one length. What has changed is merged into them before the next look-up, all at once:
+ * thousands of blocks may change in one turn of the event loop.
+ */
 class Blocks<Row> {
-  readonly #blocks: Block<Row>[] = []
-  /** Where each one begins: a search reads nothing else. Empty: they have to be sorted. */
+  #blocks: readonly Block<Row>[] = []
+  /** Where each one begins: a search reads nothing else. */
   #starts = new Float64Array()
+  readonly #added = new Map<Row, Block<Row>>()
+  readonly #gone = new Set<Row>()
 
   add(block: Block<Row>): void {
-    this.#blocks.push(block)
-    this.#starts = new Float64Array()
+    this.#added.set(block.row, block)
   }
 
   delete(row: Row): void {
-    const index = this.#blocks.findIndex((block) => block.row === row)
-    if (index === -1) return
-    this.#blocks.splice(index, 1)
-    this.#starts = new Float64Array()
+    if (!this.#added.delete(row)) this.#gone.add(row)
   }
 
   find(value: number): Row | undefined {
-    if (this.#starts.length !== this.#blocks.length) this.#sort()
+    if (this.#added.size > 0 || this.#gone.size > 0) this.#merge()
     const block = this.#blocks[this.#countUpTo(value) - 1]
     return block !== undefined && value <= block.last ? block.row : undefined
   }
 
-  #sort(): void {
-    this.#blocks.sort((one, other) => one.first - other.first)
-    this.#starts = Float64Array.from(this.#blocks, ({ first }) => first)
+  #merge(): void {
+    const added = [...this.#added.values()].toSorted((one, other) => one.first - other.first)
+    const merged: Block<Row>[] = []
+    let next = 0
+    for (const block of this.#blocks) {
+      if (this.#gone.has(block.row)) continue
+      for (let more = added[next]; more && more.first < block.first; more = added[next]) {
+        merged.push(more)
+        next += 1
+      }
+      merged.push(block)
+    }
+    for (const block of added.slice(next)) merged.push(block)
+    this.#added.clear()
+    this.#gone.clear()
+    this.#blocks = merged
+    this.#starts = Float64Array.from(merged, ({ first }) => first)
   }
 
   /** Returns how many blocks begin at `value` or before. */

@@ -6,18 +6,19 @@ export const MAX_CHAIN = 5
 /** A chain of five has about 6 kB. */
 export const MAX_CHAIN_LENGTH = 32_768
 
-const onePem = /-----BEGIN CERTIFICATE-----[\s\S]{1,16384}?-----END CERTIFICATE-----/g
+/** Files of certificates often have the key as well, which nobody may store or show as one. */
+export const hasPrivateKey = (pem: string): boolean => /PRIVATE KEY-----/i.test(pem)
 
 /** The first is that of the signer. A text instead says what is wrong. */
 export function readCertificates(
   text: string,
   most = MAX_CHAIN,
 ): readonly X509Certificate[] | string {
-  const pems = withLines(text).match(onePem) ?? []
+  const pems = pemBlocks(text, 'CERTIFICATE', most + 1)
   if (pems.length === 0) return 'has no certificate in PEM'
   if (pems.length > most) return `has more than ${most} certificates`
   try {
-    return pems.map((pem) => new X509Certificate(pem))
+    return pems.map((pem) => new X509Certificate(withLines(pem)))
   } catch {
     return 'has a certificate that cannot be read'
   }
@@ -36,9 +37,30 @@ export function readPrivateKey(pem: string): KeyObject | string {
   }
 }
 
+/**
+ * The first blocks of a kind, in one walk: strangers choose what a URL answers, and an expression
+ * that looks for the end behind every begin takes the square of its length.
+ */
+export function pemBlocks(text: string, kind: string, most: number): readonly string[] {
+  const [begin, end] = [`-----BEGIN ${kind}-----`, `-----END ${kind}-----`]
+  const found: string[] = []
+  let at = text.indexOf(begin)
+  while (at !== -1 && found.length < most) {
+    const last = text.indexOf(end, at + begin.length)
+    if (last === -1) break
+    found.push(text.slice(at, last + end.length))
+    at = text.indexOf(begin, last + end.length)
+  }
+  return found
+}
+
 /** A form of one line takes the line breaks out. */
 const withLines = (pem: string): string =>
-  pem.replaceAll(/\s*(-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----)\s*/g, '\n$1\n').trimStart()
+  pem
+    .split(/(-----(?:BEGIN|END) [A-Z0-9 ]{1,40}-----)/)
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .join('\n')
 
 export const isP256 = (key: KeyObject): boolean =>
   key.asymmetricKeyType === 'ec' && key.asymmetricKeyDetails?.namedCurve === 'prime256v1'

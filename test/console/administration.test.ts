@@ -20,7 +20,7 @@ test('an administrator makes phones, webhooks and bans, and reads keys, audit an
   await page.getByRole('link', { name: 'Phones' }).click()
   await page.getByRole('button', { name: 'New extension' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Extension').fill('101')
+  await dialog.getByLabel('Extension', { exact: true }).fill('101')
   await dialog.getByRole('combobox', { name: 'Tenant', exact: true }).selectOption('acme')
   await dialog.getByLabel('Name').fill('Desk')
   await confirm(page, 'Create')
@@ -68,7 +68,7 @@ test('an administrator makes phones, webhooks and bans, and reads keys, audit an
     },
   )
   expect(called.status).toBe(200)
-  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('link', { name: 'Keys', exact: true }).click()
   await page.getByRole('link', { name: 'night agent' }).click()
   const today = row(page, new Date().toISOString().slice(0, 10))
   await today.getByRole('cell', { name: '1', exact: true }).waitFor()
@@ -187,7 +187,7 @@ test('a person sees at once what an agent proposes, approves what is shown, refu
   await page.getByText('user:admin').waitFor()
   await page.getByText('rotated it').waitFor()
   expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
-  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('link', { name: 'Keys', exact: true }).click()
   await row(page, 'leaked').getByText('revoked').waitFor()
 
   await propose('in use')
@@ -200,7 +200,7 @@ test('a person sees at once what an agent proposes, approves what is shown, refu
   await page.getByLabel('State').selectOption('refused')
   await row(page, 'in use').waitFor()
   expect(await row(page, 'leaked').count()).toBe(0)
-  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('link', { name: 'Keys', exact: true }).click()
   await row(page, 'in use').getByText('active').waitFor()
 
   const change = { reason: 'it may have leaked' }

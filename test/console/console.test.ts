@@ -113,7 +113,7 @@ test('a key is suspended, resumed and revoked; its name cannot reorder or hide t
       headers: { Authorization: `Bearer ${token.trim()}` },
     })
   expect((await ask()).status).toBe(200)
-  await page.getByRole('link', { name: 'Keys' }).click()
+  await page.getByRole('link', { name: 'Keys', exact: true }).click()
   const key = row(page, 'ci <b><U+202E>gnp.exe')
   for (const [action, state, status] of [
     ['Suspend', 'suspended', 401],
@@ -315,7 +315,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('new one')
   await dialog.getByLabel('Rate plan').selectOption('retail')
-  await dialog.getByLabel('Numbers').fill('12025550144\n12025550145')
+  await dialog.getByRole('textbox', { name: 'Numbers', exact: true }).fill('12025550144\n12025550145')
   await dialog.getByText('More settings').click()
   await dialog.getByLabel(/^Low balance/).fill('5')
   await dialog.getByLabel('Opening balance').fill('1.50')

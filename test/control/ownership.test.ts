@@ -129,6 +129,8 @@ test("the rates of another's plan are not imported into", async () => {
 const samples: Readonly<Record<string, unknown>> = {
   emergency: true,
   is_active: false,
+  verified_since: '2026-01-01T00:00:00Z',
+  attestation: 'A',
   domains: ['own.example'],
   numbers: ['1'],
   duration_seconds: 60,

@@ -15,10 +15,9 @@ async function fill(
   const first = [1, 1]
   const rows = ['/dispatcher', '/rate-plans', '/rates', '/customers', '/routing/carriers']
   const others = ['/outbound-routes', '/inbound-routes', '/telephony/ai-agents', '/pbx/extensions']
+  const more = ['/numbers', '/users', '/tenants', '/webhooks', '/routing-webhooks', '/stir/keys']
   const ids = new Map<string, readonly (string | number)[]>(
-    [...rows, ...others, '/users', '/tenants', '/webhooks', '/routing-webhooks', '/stir/keys'].map(
-      (path) => [path, first],
-    ),
+    [...rows, ...others, ...more].map((path) => [path, first]),
   )
   const asCanary = (path: string, body: object) =>
     control.request(`/api/v1${path}`, { token, headers: { 'X-Tenant-Slug': CANARY }, body })

@@ -138,3 +138,21 @@ test('a call is refused by the rules of its carrier, and the simulator says so b
     why: 'the default number of the customer',
   })
 })
+
+test('a call from a number of a block is paid by the customer that owns the block', async () => {
+  const block = { number: '+4930500', last_number: '+4930599', tenant: 'acme', customer: 'acme' }
+  await make('/numbers', block)
+  const [carrier] = await api<readonly { id: number }[]>('GET', '/routing/carriers')
+  await api('PATCH', `/routing/carriers/${carrier?.id}`, {
+    direction: 'both',
+    payer: 'from_number',
+  })
+  const payer = async (number: string) => {
+    const leg = gateway.leg('sip:18005551212@127.0.0.1')
+    gateway.request('INVITE', { ...leg, from: `<sip:${number}@127.0.0.1>;tag=a` })
+    return (await recordOf(leg.callId)).customer_id
+  }
+  const [customer] = await api<readonly { id: number }[]>('GET', '/customers')
+  expect(await payer('+4930555')).toBe(customer?.id)
+  expect(await payer('+4930600')).toBeNull()
+})

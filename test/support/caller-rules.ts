@@ -16,6 +16,8 @@ export const numbersOf = {
   /** No customer has it, but tenant 3. */
   tenants: '+4930200',
   colleagues: '+4930300',
+  /** The platform has it, and no customer or tenant. */
+  platforms: '+4930900',
   /** The platform has listed its block for tenant 3. */
   listed: '+4930777',
   /** Nobody here has it. */
@@ -41,6 +43,7 @@ const rows: readonly OwnedNumber[] = [
   row(numbersOf.inactive, { isActive: false }),
   row(numbersOf.tenants, { customerId: null }),
   row(numbersOf.colleagues, { customerId: 8 }),
+  row(numbersOf.platforms, { tenantId: null, customerId: null }),
 ]
 
 const ownedNumbers: OwnedNumbers = {

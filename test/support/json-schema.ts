@@ -14,6 +14,7 @@ const annotations = new Set([
   'id',
   '$id',
   'contentEncoding',
+  'contentMediaType',
   'discriminator',
   'readOnly',
   'writeOnly',

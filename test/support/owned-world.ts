@@ -57,13 +57,15 @@ function leavesOf(schema: Json, path: string, document: Json): [path: string, sc
 
 /**
  * The address of the tenant's own row: each is the third of its kind, after the canary's and the
- * platform's.
+ * platform's. Each of them has a number and a block.
  */
 export const ownPath = (path: string, ownKey: string): string =>
-  path
-    .replace('{nodeId}', '3')
-    .replace('{uuid}', ownKey)
-    .replace('{id}', /users|extensions|webhooks|tenants/.test(path) ? '2' : '3')
+  path.replace('{nodeId}', '3').replace('{uuid}', ownKey).replace('{id}', idOf(path))
+
+function idOf(path: string): string {
+  if (path.includes('/numbers/')) return '5'
+  return /users|extensions|webhooks|tenants/.test(path) ? '2' : '3'
+}
 
 /**
  * One row of each kind for the canary, for the platform, and for the tenant whose key is tried; the
@@ -87,7 +89,7 @@ export async function fillOwned({
     { slug: null, of: `${CANARY} `, end: ' of the platform', host: '10.2', number: '15559000002' },
     { slug: 'own', of: 'own ', end: '', host: '10.5', number: '15557000001' },
   ]
-  await call('PATCH', '/api/v1/tenants/1', { numbers: ['15559', '1800'] })
+  await call('PATCH', '/api/v1/tenants/1', { numbers: ['15559', '1800', '155578'] })
   await call('PATCH', '/api/v1/tenants/2', { numbers: ['15557'] })
   for (const { slug, of, end, host, number } of owners) {
     const ofTenant = { tenant: slug }
@@ -118,6 +120,16 @@ export async function fillOwned({
     await make('/inbound-routes', { ...ofTenant, name: name('route'), set: name('set') })
     const agent = { name: name('agent'), extension: '700', sip_uri: `sip:bot@${host}.0.77` }
     await make('/telephony/ai-agents', { ...ofTenant, ...agent })
+    const block = {
+      number: `${number.slice(0, 5)}${set_id}00000`,
+      last_number: `${number.slice(0, 5)}${set_id}00099`,
+    }
+    await make('/numbers', {
+      ...ofTenant,
+      ...block,
+      agent: agent.name,
+      display_name: name('block'),
+    })
     await make('/routing-webhooks', { ...ofTenant, url: `https://${slug ?? CANARY}.example/` })
     const key = { name: name('key'), private_key: rfcKey, x5u: `https://${of.trim()}.example/` }
     await make('/stir/keys', { ...ofTenant, ...key })

@@ -57,6 +57,20 @@ const node: Record<string, Rule> = {
 const within = (parent: string, rules: Record<string, Rule>): Record<string, Rule> =>
   Object.fromEntries(Object.entries(rules).map(([field, rule]) => [`${parent}.${field}`, rule]))
 
+/** Numbers of the canary, of the platform, within the tenant's block but the canary's, of nobody. */
+const foreignNumbers = ['15559000001', '15559000002', '15557899999', '15550001234', '911']
+
+const identities = (member: string, ...values: readonly unknown[]): readonly Body[] =>
+  values.map((value) => ({ caller_identity: { [member]: value } }))
+
+/** Rules about the number that calls show: a tenant shows its own ones only. */
+const callerRules: Record<string, Rule> = {
+  ...within('caller_identity', plains('present', 'otherwise', 'forwarded')),
+  'caller_identity.allowed': identities('allowed', 'list', 'any'),
+  'caller_identity.numbers': identities('numbers', ['15559'], ['15557000001']),
+  'caller_identity.emergency_number': identities('emergency_number', ...foreignNumbers),
+}
+
 /** A party says of itself what media it takes, and which headers it is not to see. */
 const mediaFields = ['media', 'media_profile', 'codecs', 'dtmf'] as const
 const voice = plains(...mediaFields, 'strip_headers', 'preset')
@@ -131,6 +145,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       voicemail_uri: foreign('voicemail_uri', ...gatewayUris),
       spy_uri: foreign('spy_uri', 'sip:{call_uuid}@10.1.0.9', 'sip:{call_uuid}@10.2.9.7'),
       ...plains('endpoint_name', 'algorithm', ...mediaFields),
+      ...callerRules,
       set_id: foreign('set_id', 1, 2),
       ...within(
         'probe',
@@ -178,6 +193,13 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('caller_id', plains('mode', 'value')),
       ...within('number_rules.in', plains('match', 'replace')),
       ...within('number_rules.out', plains('match', 'replace')),
+      ...callerRules,
+      // They write what its own carrier reads, never another number than the one that is decided:
+      // test/control/resources/header-rules.test.ts.
+      ...within('header_rules', plains('direction', 'do', 'header', 'part', 'parameter', 'value')),
+      ...within('header_rules', plains('source', 'pattern', 'replacement')),
+      // Keys of its tenant sign: test/engine/stir/signing.test.ts.
+      ...within('stir', plains('sign', 'verify')),
       ...plains('name', 'max_calls', 'max_cps'),
       ...voice,
     },
@@ -213,7 +235,31 @@ export const operations: Readonly<Record<string, Operations>> = {
       })),
       // The calls that it takes are judged when a call is routed:
       // test/engine/routing/inbound-routes.test.ts.
-      ...plains('name', 'prefix', 'priority', 'is_active'),
+      ...plains('name', 'prefix', 'priority', 'is_active', 'verification'),
+    },
+  },
+  '/numbers': {
+    body: { number: '+15557000010' },
+    rules: {
+      ...tenant,
+      ...named('customer', 'customer'),
+      number: foreign('number', ...foreignNumbers, 'user'),
+      last_number: [
+        ['15557000010', '15559000001'],
+        ['15557000010', '15557899999'],
+        ['15557700000', '15557800001'],
+      ].map(([number, last_number]) => ({ number, last_number })),
+      set: foreign('set', `${CANARY} set`, `${CANARY} set of the platform`, 1),
+      set_id: foreign('set_id', 1, 2),
+      extension: foreign('extension', '199'),
+      extension_domain: ['199', '101'].map((extension) => ({
+        extension,
+        extension_domain: 'canary.example',
+      })),
+      agent: foreign('agent', `${CANARY} agent`, `${CANARY} agent of the platform`),
+      verified_since: platform,
+      attestation: platform,
+      ...plains('display_name', 'emergency_address', 'monthly_fee', 'is_active'),
     },
   },
   '/webhooks': {
@@ -270,6 +316,8 @@ export const operations: Readonly<Record<string, Operations>> = {
       // Dialled within its domain only.
       ...plains('extension', 'password', 'display_name', 'voicemail_enabled', 'call_recording'),
       ...plains('email', ...mediaFields),
+      ...callerRules,
+      caller_number: foreign('caller_number', ...foreignNumbers),
     },
   },
   '/telephony/ai-agents': {
@@ -292,6 +340,8 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('name', 'email', 'password', 'is_active', 'credit_limit', 'max_concurrent_calls'),
       ...plains('max_cps', 'max_daily_spend', 'max_call_seconds', 'low_balance_threshold'),
       ...plains('currency', 'balance'),
+      ...callerRules,
+      default_number: foreign('default_number', ...foreignNumbers),
     },
   },
   '/billing/alerts/{id}/assign': {
@@ -301,7 +351,10 @@ export const operations: Readonly<Record<string, Operations>> = {
   '/customers/{id}/wallet/adjust': { body: {}, rules: plains('amount', 'reason', 'kind') },
   '/rate-plans': {
     body: { name: 'mine' },
-    rules: { ...tenant, ...plains('name', 'currency', 'decimals', 'deck_mapping') },
+    rules: {
+      ...tenant,
+      ...plains('name', 'currency', 'decimals', 'rounding', 'priced_by', 'deck_mapping'),
+    },
   },
   '/rates': {
     body: { rate_plan: 'own plan', prefix: '49', rate_per_minute: 1 },

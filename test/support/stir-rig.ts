@@ -9,7 +9,7 @@ import type { StirKeyRecord } from '../../engine/stir/stir-store.ts'
 import type { Signer } from './stir-pki.ts'
 
 /** Seconds since 1970: later than the certificates that the test makes. */
-export const now = Math.floor(Date.now() / 1_000) + 30
+export const now = Math.floor(Date.now() / 1_000) + 6 * 3_600
 
 interface RigOptions extends Partial<StirDeps> {
   readonly keys?: readonly StirKeyRecord[]

@@ -2,6 +2,7 @@
  * Call control without I/O: `(world, event, inputs) → commands`. One event is handled whole, with
  * all that follows from it; then the commands are performed, and may bring the next event.
  */
+import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import * as legs from './leg.ts'
 import { type End, cause, failure } from '../cdr/end-reason.ts'
 import {
@@ -80,6 +81,7 @@ import {
   transferSignal,
 } from './transfer.ts'
 import { asOffer, canBeOffered } from '../sdp.ts'
+import { identityClaims } from '../sip-headers.ts'
 import type { LegEventData } from '../signalling.ts'
 
 const nowhere = (): boolean => false
@@ -354,11 +356,18 @@ function onAttemptEvent(
   if (!call) return undefined
   if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
-  if (event.type === 'presented') return void (attempt.presented = event.identity)
+  if (event.type === 'presented') return presented(ctx, attempt, event.identity)
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
   if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
   if (event.type === 'applicationLost') return lostApplication(ctx, call, attempt)
   return withheld(ctx, call, attempt, event.why, event.end)
+}
+
+/** Who calls is decided for the whole dialog: no later request says another number (RFC 5876). */
+function presented(ctx: StepContext, attempt: InviteAttempt, identity: PresentedIdentity): void {
+  attempt.presented = identity
+  const leg = ctx.world.legs.get(attempt.legId)
+  if (leg) leg.withheld = [...(leg.withheld ?? []), ...identityClaims]
 }
 
 function onTimer(ctx: StepContext, timer: Timer): void {

@@ -126,7 +126,9 @@ export class CallerIdentities {
     if (numbers.isOwned(number, owner)) return true
     const row = numbers.find(number)
     if (row === undefined) return owner.tenantId !== null && isListed(owner.tenantId, number)
-    return row.isActive && row.customerId === null && row.tenantId === owner.tenantId
+    // Customers of the platform share nothing: what one gave up, or nobody has yet, is no other's.
+    const isShared = owner.tenantId !== null || owner.customerId === null
+    return isShared && row.isActive && row.customerId === null && row.tenantId === owner.tenantId
   }
 }
 

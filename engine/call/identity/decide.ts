@@ -9,7 +9,7 @@ import type {
   PresentedIdentity,
 } from '../../../schema/contracts/caller-identity.ts'
 import type { NumberOwner, OwnedNumbers } from '../../../schema/contracts/owned-numbers.ts'
-import { withoutPlus } from '../../../schema/rules/numbers.ts'
+import { withoutPlus, withoutSeparators } from '../../../schema/rules/numbers.ts'
 
 /** The rules of one source, as they are stored. */
 export interface CallerIdentityRules extends CallerIdentityPolicy {
@@ -76,6 +76,9 @@ const presented = (identity: PresentedIdentity): IdentityDecision => ({
   identity,
 })
 
+/** RFC 8588 §4: a gateway's attestation. */
+const fromNetwork = { attestation: 'C' } as const
+
 /** A number that may be presented, and why it is. */
 interface Choice {
   readonly number: string
@@ -116,7 +119,10 @@ class Asker {
     const isShown = firstCaller.isVouched || this.#mayPresent(firstCaller.number)
     if (by === undefined || !isShown) return undefined
     const first = { number: firstCaller.number, why: `the first caller, forwarded by ${by.number}` }
-    return presented({ ...this.#identity(first, firstCaller), divertedBy: by.number })
+    const identity = this.#identity(first, firstCaller)
+    // Anybody may call by a network with a number of ours: that it is ours proves nothing.
+    const { attestation } = firstCaller.isVouched ? fromNetwork : identity
+    return presented({ ...identity, attestation, divertedBy: by.number })
   }
 
   plain(): IdentityDecision {
@@ -215,10 +221,19 @@ class Asker {
     { name: sent, isPrivate }: Pick<CallerClaim, 'name' | 'isPrivate'>,
   ): PresentedIdentity {
     const attestation = this.#attestationOf(number)
-    const name = this.#numbers.find(number)?.displayName || sent
+    const name = this.#nameBeside(number, this.#numbers.find(number)?.displayName || sent)
     return isPrivate
       ? { number: '', name: '', isPrivate, asserted: number, why: `${why}, hidden`, attestation }
       : { number, name, isPrivate, asserted: number, why, attestation }
+  }
+
+  /** Phones show a name in place of its number: one that holds another number is left out. */
+  #nameBeside(number: string, name: string): string {
+    if (!/\p{Nd}/u.test(name)) return name
+    const plain = withoutSeparators(name.normalize('NFKC'))
+    const mayName = (other: string): boolean =>
+      withoutPlus(other) === withoutPlus(number) || this.#mayPresent(other)
+    return (plain.match(/\+?\p{Nd}{7,}/gu) ?? []).every(mayName) ? name : ''
   }
 
   #attestationOf(number: string): Attestation {

@@ -6,7 +6,7 @@ import type { Attestation, PresentedIdentity } from '../../../schema/contracts/c
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { OwnedNumbers } from '../../../schema/contracts/owned-numbers.ts'
 import type { CallToSign, SignedCall, StirPort } from '../../../schema/contracts/stir.ts'
-import { withoutPlus } from '../../../schema/rules/numbers.ts'
+import { usualExitCodes, withoutPlus } from '../../../schema/rules/numbers.ts'
 import type { LiveCall } from '../call-machine/state.ts'
 import { tenantOfCall } from '../cdr/cdr.ts'
 import type { CallDeadlines } from '../deadlines.ts'
@@ -160,6 +160,12 @@ function withoutSignature(headers: Headers, other?: string): Headers {
   return others
 }
 
+/** The call before the rules of the carrier. */
+type InviteBefore = Pick<
+  IncomingInvite,
+  'calledNumber' | 'from' | 'headers' | 'identity' | 'verified'
+>
+
 interface SignedFacts {
   readonly ownedNumbers?: CallSignerDeps['ownedNumbers']
   /** Milliseconds by the steady clock. */
@@ -170,12 +176,13 @@ interface SignedFacts {
 export function callToSign(
   call: Pick<LiveCall, 'account' | 'destination' | 'forwardedBy' | 'origin' | 'start'> &
     Pick<LiveCall, 'stampOffsetMs'>,
-  { verified, identity }: Pick<IncomingInvite, 'identity' | 'verified'>,
+  { verified, identity, from, calledNumber, headers: before }: InviteBefore,
   { uri, headers }: InviteToSign,
   { ownedNumbers, now }: SignedFacts,
 ): CallToSign | undefined {
-  const orig = assertedNumber(headers)
-  const dest = numberIn(calledOf(uri))
+  const asserted = identity?.asserted ?? assertedNumber(before) ?? ''
+  const orig = canonical(assertedNumber(headers), [asserted, from.number])
+  const dest = canonical(numberIn(calledOf(uri)), [calledNumber])
   if (orig === undefined || dest === undefined) return undefined
   const asked = {
     tenantId: tenantOfCall(call),
@@ -191,6 +198,18 @@ export function callToSign(
   if (!isForwarded || withoutPlus(verified.orig) !== withoutPlus(orig)) return asked
   const { identities: received, dest: number } = verified
   return { ...asked, received, divertedBy: [{ number, dest }] }
+}
+
+/**
+ * The number of the call where a carrier's rules have written an exit code in front of it (RFC 8224
+ * §8.3): behind a code alone, other digits may be a number of the place.
+ */
+function canonical(sent: string | undefined, known: readonly string[]): string | undefined {
+  if (sent === undefined) return undefined
+  const digits = withoutPlus(sent)
+  const isBehindCode = (number: string) =>
+    number !== '' && usualExitCodes.some((code) => digits === `${code}${withoutPlus(number)}`)
+  return known.find(isBehindCode) ?? sent
 }
 
 /** The number that the network is told, else the one that is shown. */
@@ -213,9 +232,9 @@ export function attestationOf(
 ): Attestation {
   // The number itself has named the payer: nobody else has said that it is the caller's.
   if (origin?.kind === 'carrier' && origin.payer === 'from_number') return 'C'
-  // The rules about callers know the numbers that a tenant's customers share, too.
-  if (identity?.attestation === 'A' && withoutPlus(identity.asserted) === withoutPlus(number))
-    return 'A'
+  // The rules about callers know what customers of a tenant share, and who has called first.
+  const isDecided = identity && withoutPlus(identity.asserted) === withoutPlus(number)
+  if (isDecided && identity.attestation !== 'B') return identity.attestation
   const phone = origin?.kind === 'extension' ? origin : undefined
   const customerId = account?.customerId ?? phone?.customerId ?? null
   const tenantId = account?.tenantId ?? phone?.tenantId ?? null

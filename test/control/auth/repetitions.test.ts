@@ -47,6 +47,7 @@ const refusing = [
   '/api/v1/auth/logout',
   '/api/v1/auth/session',
   '/api/v1/dispatcher/reload',
+  '/api/v1/numbers/import',
   '/api/v1/rates/decks',
   '/api/v1/rates/decks/diff',
   '/api/v1/rates/decks/preview',

@@ -61,6 +61,8 @@ test('only these routes are open to all', () => {
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
     'GET /',
     'GET /api/v1/auth/session',
+    // Whoever verifies our signatures reads the certificate.
+    'GET /api/v1/stir/certificates/:name',
     'GET /console',
     'GET /console/:screen',
     'GET /console/:screen/:item',

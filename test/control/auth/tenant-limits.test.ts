@@ -13,6 +13,7 @@ async function opened() {
   const rig = await openResources()
   await rig.tenant('acme', ['acme.example'])
   await rig.tenant('other')
+  await rig.call('PATCH', '/tenants/1', { numbers: ['49'] })
   return rig
 }
 
@@ -115,6 +116,14 @@ const resources: readonly [
   ],
   ['extensions', 20_000, '/pbx/extensions', 'extension', ['extension'], (n) => phone(n.slice(1))],
   ['customers', 20_000, '/customers', 'customer', ['name'], (name) => ({ name })],
+  [
+    'numbers',
+    100_000,
+    '/numbers',
+    'phone_number',
+    ['number', 'first_number', 'last_number'],
+    (name) => ({ number: `+49${name.slice(1)}00` }),
+  ],
   ['rate_plans', 200, '/rate-plans', 'rate_plan', ['name'], (name) => ({ name })],
   [
     'keys',

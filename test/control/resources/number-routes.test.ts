@@ -281,6 +281,22 @@ test('a table is imported as a whole, and what is exported is imported again', a
   ])
 })
 
+test('a table of thousands of lines is imported, and imported again', async () => {
+  const control = await withCustomers()
+  const lines = Array.from({ length: 1_200 }, (_, index) => `+4930${1_000_000 + index},one,Acme\n`)
+  const table = `number,tenant,customer\n${lines.join('')}`
+  const first = await importTable(control, table)
+  expect([first.status, first.data()]).toEqual([
+    200,
+    { imported: 1_200, created: 1_200, updated: 0 },
+  ])
+  const again = await importTable(control, table)
+  expect([again.status, again.data()]).toEqual([
+    200,
+    { imported: 1_200, created: 0, updated: 1_200 },
+  ])
+})
+
 test('each wrong line is reported, and nothing is imported', async () => {
   const control = await withCustomers()
   const { call } = control
@@ -302,6 +318,14 @@ test('each wrong line is reported, and nothing is imported', async () => {
   expect(unknown.body).toMatchObject({
     statusCode: 400,
     details: [{ path: 'lines.3.customer' }],
+  })
+  const noSet = await importTable(control, 'number,set_id\n+4930100,99\n')
+  expect(pathsOf(noSet)).toEqual(['lines.2.set_id'])
+  const noColumn = await importTable(control, 'number,owner\n+4930100,one\n')
+  expect(noColumn.body).toMatchObject({
+    details: [
+      { message: expect.stringContaining('known are number, last_number, tenant, customer') },
+    ],
   })
   const taken = await importTable(control, 'number\n+4930100\n+4930350\n')
   expect(taken.body).toMatchObject({

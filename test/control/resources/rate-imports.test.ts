@@ -7,7 +7,7 @@ import { FileChanges } from '../../../schema/changes/file-changes.ts'
 import { migrate } from '../../../schema/migrations/migrate.ts'
 import { openDatabase } from '../../../schema/sqlite/open.ts'
 import type { Store } from '../../../schema/storage/store.ts'
-import { execute, first, insert } from '../../../schema/sql/query.ts'
+import { all, execute, first, insert } from '../../../schema/sql/query.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { hasPostgres } from '../../support/postgres.ts'
 import { sharedDatabase } from '../../support/shared-database.ts'
@@ -88,6 +88,7 @@ test.each(databases)(
     expect(await imports.run(workOf(good, true))).toMatchObject({ report })
     expect(await ratesIn(store)).toBe(0)
     expect(await imports.run(workOf(good))).toEqual({
+      kind: 'rates',
       report,
       changed: {
         plans: [planId],
@@ -107,6 +108,82 @@ test.each(databases)(
     const other = { ...workOf(good), plan: { rate_plan: 'none' } }
     await expect(imports.run(other)).rejects.toMatchObject({ status: 400 })
     expect(await ratesIn(store)).toBe(2)
+  },
+)
+
+const numbersOf = (table: string, isDryRun = false): ImportWork => ({
+  kind: 'numbers',
+  table: new TextEncoder().encode(table),
+  isDryRun,
+  may: { targets: true, fees: true },
+  scope: { tenantId: null, actor: 'test', now: 5 },
+})
+
+test.each(databases)(
+  'a thread imports numbers into $database, and answers as this one would',
+  async ({ open }) => {
+    const { store, url } = await open()
+    const named = { tenant_id: null, created_at: 0, updated_at: 0 }
+    const add = (name: string) =>
+      insert(
+        store,
+        store.db
+          .insertInto('customer')
+          .values({ ...named, name })
+          .returning('id'),
+      )
+    // An absent customer is another one than one of this name.
+    const [acme, empty] = [await add('Acme'), await add('null')]
+    const imports = importsOf({ store, databaseUrl: url })
+    const numbers = async () => {
+      const query = store.db
+        .selectFrom('phone_number')
+        .select(['number', 'last_number', 'customer_id', 'display_name'])
+      return all(store, query.orderBy('number'))
+    }
+    const good = 'number,last_number,customer\n+4930100,,Acme\n+4930200,+4930299,\n+4930300,,null\n'
+    const report = { imported: 3, created: 3, updated: 0 }
+    expect(await imports.run(numbersOf(good, true))).toMatchObject({ report })
+    expect(await numbers()).toEqual([])
+    const done = await imports.run(numbersOf(good))
+    const ids = await all(store, store.db.selectFrom('phone_number').select('id').orderBy('id'))
+    const changed = { ids: ids.map(({ id }) => id), customerIds: [acme, empty] }
+    expect(done).toEqual({ kind: 'numbers', report, changed })
+    const rows = [
+      { number: '+4930100', last_number: '4930100', customer_id: acme, display_name: null },
+      { number: '+4930200', last_number: '4930299', customer_id: null, display_name: null },
+      { number: '+4930300', last_number: '4930300', customer_id: empty, display_name: null },
+    ]
+    expect(await numbers()).toEqual(rows)
+    for (const [wrong, status, detail] of [
+      ['number\n+4930400\n4930x\n', 400, 'lines.3.number'],
+      ['number,customer\n+4930400,none\n', 400, 'lines.2.customer'],
+      ['number\n+4930250\n', 409, 'lines.2.number'],
+    ] as const)
+      await expect(imports.run(numbersOf(wrong))).rejects.toMatchObject({
+        name: 'ApiError',
+        status,
+        details: [{ path: detail }],
+      })
+    expect(await numbers()).toEqual(rows)
+  },
+)
+
+test.each(databases)(
+  'a thread imports and changes thousands of numbers in $database',
+  async ({ open }) => {
+    const { store, url } = await open()
+    const imports = importsOf({ store, databaseUrl: url })
+    const count = 3_000
+    const table = (name: string) =>
+      Array.from({ length: count }, (_, n) => `+49${300_000 + n},${name}\n`).join('')
+    const run = (name: string) => imports.run(numbersOf(`number,display_name\n${table(name)}`))
+    const made = { imported: count, created: count, updated: 0 }
+    expect(await run('first')).toMatchObject({ report: made })
+    const before = await all(store, store.db.selectFrom('phone_number').selectAll().orderBy('id'))
+    expect(await run('second')).toMatchObject({ report: { ...made, created: 0, updated: count } })
+    const after = await all(store, store.db.selectFrom('phone_number').selectAll().orderBy('id'))
+    expect(after).toEqual(before.map((row) => ({ ...row, display_name: 'second' })))
   },
 )
 

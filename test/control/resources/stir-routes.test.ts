@@ -58,6 +58,21 @@ test('the private key is stored encrypted, and no answer shows it', async () => 
   expect(port.reloads).toBe(1)
 })
 
+test('a private key in the text of a certificate is refused, and nowhere to be read', async () => {
+  const { make, call } = await open()
+  const file = `${rfcKey}${rfcCertificate}`
+  const answers = [
+    await make({ certificate: file }),
+    await make({ certificate: file.replaceAll('\n', '') }),
+    await call('POST', authoritiesPath, { name: 'x', certificate: `${authorityPem}${rfcKey}` }),
+  ]
+  for (const { status, text } of answers)
+    expect([status, text.includes('"path":"certificate"')]).toEqual([400, true])
+  for (const path of [keysPath, authoritiesPath, '/api/v1/changes', '/api/v1/audit'])
+    answers.push(await call('GET', path))
+  for (const { text } of answers) expect(text).not.toContain(rfcKey.split('\n')[1])
+})
+
 test('a change keeps the private key, and may replace it', async () => {
   const { make, call, store, port } = await open()
   await make({ certificate: rfcCertificate })

@@ -46,6 +46,8 @@ function named(collection: string, spelling: string): object {
       return { extension: `80${digit}` }
     case '/telephony/ai-agents':
       return { name: spelling, extension: `90${digit}` }
+    case '/numbers':
+      return { number: `+155570002${digit}0` }
     case '/rates':
       return { prefix: `4${digit}` }
     case '/routing/carriers':

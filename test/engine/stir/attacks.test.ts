@@ -2,6 +2,9 @@
 import { isIP } from 'node:net'
 import type { ServerResponse } from 'node:http'
 import { afterAll, expect, test } from 'vitest'
+import { readRevocationList } from '../../../engine/stir/revocation-list.ts'
+import { BIT_STRING, SEQUENCE } from '../../../schema/stir/der.ts'
+import { readCertificates, readPrivateKey } from '../../../schema/stir/pem.ts'
 import { callWith, now, openStir, serve, signedByJose } from '../../support/stir-rig.ts'
 import { StirPki } from '../../support/stir-pki.ts'
 
@@ -190,6 +193,44 @@ test.each(answers)('a certificate that %s is refused with %i', async (_, status,
   expect(stir.verify(call)).toMatchObject({ verification: 'failed', status })
   expect(asked).toEqual(['/bad'])
 })
+
+test.each([
+  ['blanks', ' '.repeat(32_768)],
+  ['line breaks', '\n'.repeat(32_768)],
+  ['begins without an end', '-----BEGIN CERTIFICATE-----'.repeat(1_213)],
+  ['halves of marks', '-----BEGIN '.repeat(2_970)],
+])('a text of %s costs no time where a certificate is expected', (_, text) => {
+  const before = performance.now()
+  expect(readCertificates(text)).toBe('has no certificate in PEM')
+  expect(readPrivateKey(text)).toContain('private key')
+  expect(performance.now() - before).toBeLessThan(25)
+})
+
+test('a revocation list costs no more than its bytes', () => {
+  const before = performance.now()
+  expect(readRevocationList(Buffer.from('-----BEGIN X509 CRL-----'.repeat(20_000)))).toBeUndefined()
+  expect(readRevocationList(listOfLongName())).toBeDefined()
+  expect(performance.now() - before).toBeLessThan(1_000)
+})
+
+/** 10,000 entries, all of an issuer whose name is nearly as long as a list may be. */
+function listOfLongName(): Buffer {
+  const entries = der(SEQUENCE, ...Array<Buffer>(10_000).fill(Buffer.from([SEQUENCE, 3, 2, 1, 5])))
+  const time = der(0x17, Buffer.from('250101000000Z'))
+  const list = [der(SEQUENCE), der(SEQUENCE, Buffer.alloc(450_000)), time, entries]
+  const algorithm = Buffer.from('06082a8648ce3d040302', 'hex')
+  return der(
+    SEQUENCE,
+    ...[der(SEQUENCE, ...list), der(SEQUENCE, algorithm), der(BIT_STRING, Buffer.from([0, 1]))],
+  )
+}
+
+function der(tag: number, ...parts: readonly Buffer[]): Buffer {
+  const content = Buffer.concat(parts)
+  const length = Buffer.alloc(4)
+  length.writeUInt32BE(content.length)
+  return Buffer.concat([Buffer.from([tag, 0x84]), length, content])
+}
 
 test('a failure is asked for again after its time, and a certificate too', async () => {
   let time = now * 1_000

@@ -144,6 +144,17 @@ test('a key whose certificate others publish signs once it has been fetched', as
   await expect.poll(() => stir.keyStatus(2)?.state).toBe('unusable')
 })
 
+test('keys that are written again and again ask a slow host once a round, and no other key waits', async () => {
+  const server = await serve({ '/slow': () => undefined, '/a.pem': signer.chain })
+  const at = (id: number, path: string) =>
+    keyRecord(signer, { id, certificate: null, x5u: server.url(path) })
+  const keys = [at(1, '/slow'), at(2, '/slow'), at(3, '/slow'), at(4, '/a.pem')]
+  const { stir } = await openStir({ keys })
+  for (let time = 0; time < 20; time += 1) await stir.reload()
+  await expect.poll(() => stir.keyStatus(4)?.state).toBe('in_use')
+  expect(server.asked.filter((path) => path === '/slow')).toHaveLength(3)
+})
+
 test('a call that is forwarded gets a PASSporT for each diversion, after those that it came with', async () => {
   const { stir } = await openStir({ keys: [keyRecord(signer)] })
   const divertedBy = [

@@ -109,6 +109,8 @@ export interface FieldSchema {
   readonly properties?: Readonly<Record<string, FieldSchema>>
   readonly required?: readonly string[]
   readonly format?: string
+  /** A text of several lines: PEM. */
+  readonly contentMediaType?: string
   readonly maxLength?: number
   readonly minimum?: number
   readonly maximum?: number

@@ -9,6 +9,8 @@ type Kind =
   | 'count'
   | 'moment'
   | 'lines'
+  /** One text of several lines. */
+  | 'pem'
   | 'flag'
   | 'choice'
   /** An id or a name of another resource. */
@@ -122,7 +124,8 @@ function withoutNull(schema: FieldSchema): { plain: FieldSchema; isNullable: boo
 const isReference = (kinds: readonly FieldSchema[]): boolean =>
   kinds.length === 2 && kinds[0]?.type === 'integer' && kinds[1]?.type === 'string'
 
-function kindOf({ type, enum: values, items, format, anyOf }: FieldSchema): Kind | undefined {
+function kindOf(schema: FieldSchema): Kind | undefined {
+  const { type, enum: values, items, format, contentMediaType, anyOf } = schema
   if (anyOf !== undefined) return 'reference'
   if (values !== undefined) return 'choice'
   // Money is written as a text, so that no digit is lost.
@@ -131,6 +134,7 @@ function kindOf({ type, enum: values, items, format, anyOf }: FieldSchema): Kind
   if (type === 'integer') return 'count'
   if (type === 'array') return items?.properties === undefined ? 'lines' : 'rows'
   if (type !== 'string') return undefined
+  if (contentMediaType !== undefined) return 'pem'
   if (format === 'password') return 'secret'
   if (format === 'date-time') return 'moment'
   return format === 'email' ? 'email' : 'text'

@@ -323,6 +323,18 @@ function Input(props: InputProps) {
       )
     case 'lines':
       return <textarea {...shared} defaultValue={text} rows={3} maxLength={20_000} />
+    case 'pem':
+      // An input of one line would take the line breaks out.
+      return (
+        <textarea
+          {...shared}
+          defaultValue={text}
+          rows={6}
+          maxLength={maxLength ?? 20_000}
+          spellcheck={false}
+          placeholder="-----BEGIN …"
+        />
+      )
     case 'amount':
       return <input {...shared} defaultValue={text} inputMode="decimal" pattern={MONEY} />
     case 'count':

@@ -27,11 +27,21 @@ export function decisionText({ what, detail }: Decision): string {
       return hookText(detail)
     case 'verified':
       return verifiedText(detail)
+    case 'ruled':
+      return ruledText(detail)
     case 'signed':
       return signedText(detail)
     default:
       return `${what}: ${JSON.stringify(detail)}`
   }
+}
+
+/** Rules have the numbers of the form, from 1. */
+function ruledText(detail: Detail): string {
+  const rules = Array.isArray(detail['rules']) ? detail['rules'].map(String) : []
+  const [carrier, isIn] = [text(detail, 'carrier'), detail['direction'] === 'in']
+  const which = `${rules.length === 1 ? 'rule' : 'rules'} ${rules.join(', ')} of ${carrier}`
+  return `The INVITE ${isIn ? `from ${carrier} was` : `to ${carrier} is`} changed by ${which}.`
 }
 
 const text = (detail: Detail, name: string): string => {

@@ -44,6 +44,7 @@ const phrases: Readonly<Partial<Record<string, string>>> = {
   malformed_number: 'not a telephone number',
   unknown_name: 'no AI agent has this name',
   number_inactive: 'the called number is off',
+  caller_id_forbidden: 'the caller may not show this number',
   unknown_agent: 'the AI agent is missing or off',
   other_tenant: 'the number is out of reach for the caller',
   foreign_domain: 'the domain is not of this platform',

@@ -55,7 +55,8 @@ const noun: ScreenNoun<PhoneNumber> = {
       display_name: 'Shown name',
       is_active: 'In use',
     },
-    hints: { number: 'Such as +4930100.', last_number: '' },
+    hints: { number: 'Such as +4930100.', last_number: 'Empty: one number.' },
+    words: { attestation: { '': 'as its owner says' } },
   },
 }
 

@@ -84,13 +84,15 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
   )
 }
 
-/** A loss is marked. */
+type Invite = NonNullable<Simulation['candidates'][number]['invite']>
+
 /** Whether the candidate is tried, and how its INVITE is signed. */
 function signedText(signature: Simulation['candidates'][number]['signature']): string {
   if (signature === null) return 'yes'
   return signature === 'unsigned' ? 'yes, without a signature' : `yes, signed as ${signature}`
 }
 
+/** A loss is marked. */
 function Margin({ exact, currency }: { exact: string | null; currency: string | null }) {
   const text = moneyText(exact, currency)
   return exact?.startsWith('-') === true ? <Badge tone="bad">{text}, a loss</Badge> : <>{text}</>
@@ -264,6 +266,23 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
           </tbody>
         </table>
       </div>
+      {candidates.map(
+        (each, index) =>
+          each.invite !== null && (
+            <details key={index}>
+              <summary>
+                INVITE to destination {index + 1}
+                {each.ruled_by.length > 0 && `, changed by rules ${each.ruled_by.join(', ')}`}
+              </summary>
+              <pre>{inviteText(each.invite)}</pre>
+            </details>
+          ),
+      )}
     </section>
   )
 }
+
+const inviteText = ({ uri, headers }: Invite): string =>
+  [`INVITE ${uri}`, ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`)].join(
+    '\n',
+  )

@@ -1,8 +1,10 @@
 /** By no way does a customer show a number that is not its own. */
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { attestationOf } from '../../../../engine/call/stir/call-signer.ts'
+import type { PresentedIdentity } from '../../../../schema/contracts/caller-identity.ts'
 import type { CallerIdRule } from '../../../../engine/routing/routing-records.ts'
 import { numbersOf, RiggedRules } from '../../../support/caller-rules.ts'
-import { startCallRig, type CallRig } from '../../../support/call-rig.ts'
+import { granted, startCallRig, type CallRig } from '../../../support/call-rig.ts'
 import { decides, namedCarrier, ScriptedHooks } from '../../../support/scripted-hooks.ts'
 import { sdp, type Leg, type PeerMessage, type SipPeer } from '../../../support/sip-peer.ts'
 import {
@@ -28,7 +30,7 @@ beforeEach(async () => {
 })
 afterEach(() => rig.stop())
 
-const { own, main, other, colleagues, strangers } = numbersOf
+const { own, main, other, colleagues, platforms, strangers } = numbersOf
 
 /** Everything by which a number may be claimed. */
 const claims = (number: string): readonly string[] => [
@@ -108,6 +110,66 @@ test.each(modes)(
   },
 )
 
+test.each([
+  ['a foreign number', strangers, ''],
+  ['a foreign number in pieces', '+49 (99) 99-9', ''],
+  ['a foreign number behind a word', `Bank ${strangers}`, ''],
+  ['a foreign number in wide digits', '\uff0b\uff14\uff19\uff19\uff19\uff19\uff19\uff19', ''],
+  ['a number of its own', other, `"${other}" `],
+  ['a word and few digits', 'Floor 42', '"Floor 42" '],
+])('a phone with %s as its name shows itself as it may', async (_, name, shown) => {
+  rigged.rules = { extension: {} }
+  rig.answers.caller = { kind: 'extension', extension: extensionRecord('101') }
+  const carrier = await carrierOf(rig, { callerId: callerId('policy') })
+  await call([`P-Preferred-Identity: "${name}" <sip:${other}@x>`], `101@${home}`)
+  const invite = await inviteOf(carrier)
+  const from = invite.get('From')
+  expect(from.slice(0, from.indexOf('<'))).toBe(shown)
+  expect(from).toContain(`<sip:${other}@`)
+})
+
+test('a customer without a tenant does not show numbers of the platform', async () => {
+  rigged.rules = { customer: {} }
+  rig.answers.origin = carrierOrigin({ tenantId: null })
+  const verdict = granted(60)
+  if (verdict.kind !== 'granted') throw new Error('it is granted')
+  const account = { ...verdict.account, tenantId: null }
+  rig.answers.authorize = () => Promise.resolve({ ...verdict, account })
+  hooks.carriers = [namedCarrier(9, 'north')]
+  hooks.answers.onInvite = decides({ carriers: ['north'] })
+  const carrier = await carrierOf(rig, { callerId: callerId('policy') })
+  await call(claims(platforms), `${platforms}@bank.example`)
+  expect((await inviteOf(carrier)).get('From')).toContain(main)
+  // Nor one that was its default number until the platform took it away.
+  rigged.defaultNumber = platforms
+  await call([], 'anonymous@anonymous.invalid')
+  const invite = await inviteOf(carrier)
+  expect(invite.text).not.toContain(platforms.slice(1))
+})
+
+test.each(['UPDATE', 'INVITE'] as const)(
+  'a node cannot show a foreign number by an %s in the call, nor by its answer to one',
+  async (method) => {
+    rigged.rules = { customer: {} }
+    rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1, tenantId: 3 }
+    const carrier = await carrierOf(rig, { callerId: callerId('policy') })
+    const { peer, leg } = await call([], `${other}@bank.example`)
+    const invite = await carrier.next('INVITE')
+    carrier.reply(invite, 200, { tag: 'c', body: sdp('answer') })
+    await acknowledge(peer, leg, carrier)
+    const more = { headers: claims(strangers), body: sdp('moved') }
+    peer.request(method, leg, more)
+    const asked = await carrier.next(method)
+    expectClean(asked)
+    carrier.reply(asked, 200, { body: sdp('again') })
+    await peer.next(`200 ${method}`)
+    if (method === 'INVITE') peer.request('ACK', leg)
+    carrier.request('UPDATE', carrier.calledLeg(invite, 'c'), { body: sdp('held') })
+    peer.reply(await peer.next('UPDATE'), 200, more)
+    expectClean(await carrier.next('200 UPDATE'))
+  },
+)
+
 // Forwards.
 
 const original = { forwarded: 'original' } as const
@@ -166,6 +228,22 @@ test('a call of a network that a phone forwards shows the first caller, and who 
   const shown = records.flatMap(({ attempts }) => attempts.flatMap((each) => each.presented ?? []))
   const why = 'the first caller, forwarded by +4930101'
   expect(shown).toEqual([{ number: '+33155', asserted: '+33155', attestation: 'C', why }])
+})
+
+test('a caller of a network with a number of who forwards is not vouched for as that', async () => {
+  rigged.rules = { extension: original }
+  rig.answers.origin = carrierOrigin({ customerId: null, tenantId: null })
+  const invite = await forwarded(`${main}@net.example`, [], [])
+  expect(invite.get('From')).toContain(main)
+  const records = [await rig.record(), await rig.record()]
+  const [identity] = records.flatMap(({ attempts }) =>
+    attempts.flatMap((each) => each.presented ?? []),
+  )
+  expect(identity).toMatchObject({ number: main, attestation: 'C' })
+  const call = { account: { customerId: 7, tenantId: 3 }, origin: undefined, forwardedBy: '101' }
+  const owned = { find: () => undefined, isOwned: () => true }
+  const shown = { ...identity, name: '', isPrivate: false } as PresentedIdentity
+  expect(attestationOf(main, call as Parameters<typeof attestationOf>[1], owned, shown)).toBe('C')
 })
 
 test('a hidden first caller stays hidden, and the network knows it', async () => {

@@ -4,6 +4,7 @@ import { attestationOf, SIGN_MS } from '../../../../engine/call/stir/call-signer
 import { traceOf } from '../../../../engine/call/trace/trace.ts'
 import type { OwnedNumber, OwnedNumbers } from '../../../../schema/contracts/owned-numbers.ts'
 import type { SignedCall } from '../../../../schema/contracts/stir.ts'
+import { compileHeaderRules } from '../../../../schema/rules/header-rules.ts'
 import { type CallRig, granted, startCallRig } from '../../../support/call-rig.ts'
 import { gateway } from '../../../support/gateway.ts'
 import { failed, passed, ScriptedStir } from '../../../support/scripted-stir.ts'
@@ -136,6 +137,24 @@ test("the carrier's fixed number is signed, by who owns it", async () => {
   const { caller } = await calls()
   await busy(carrier, caller)
   expect(stir.toSign).toMatchObject([{ orig: '+12155550777', attestation: 'B' }])
+})
+
+test("an exit code that the carrier's rules have written is not signed, and the owner stays the owner", async () => {
+  const rules = compileHeaderRules(
+    ['From', 'P-Asserted-Identity'].map((header) => ({
+      ...({ direction: 'out', do: 'rewrite', header, part: 'user' } as const),
+      ...{ pattern: '^\\+', replacement: '00' },
+    })),
+  )
+  if (typeof rules === 'string') throw new Error(rules)
+  const headerRules = rules.out
+  const carrier = await carrierOf(rig, { number: '01112155550113', isSigned: true, headerRules })
+  const { caller } = await calls()
+  const invite = await busy(carrier, caller)
+  expect(invite.get('P-Asserted-Identity')).toContain('sip:0012155550112@')
+  expect(stir.toSign).toMatchObject([
+    { orig: '+12155550112', dest: '+12155550113', attestation: 'A' },
+  ])
 })
 
 test.each([

@@ -92,7 +92,7 @@ test('an instance that does not answer counts as gone at once, until heartbeats 
   state.nodes = [instance('b', 'sip:192.0.2.2', true, 3_000)]
   state.now += 1_000
   expect(peers.alive).toEqual(['b'])
-  expect(state.told).toEqual([expect.stringContaining('warn a node does not answer')])
+  expect(state.told).toEqual([expect.stringContaining('warn an instance does not answer')])
 })
 
 test('a request that comes from another address of the instance, as the instance has told it, is one of that instance', () => {

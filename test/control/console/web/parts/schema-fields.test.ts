@@ -107,3 +107,15 @@ test('a list of objects is sent as a whole, and an object with its other fields'
   const changed = await control.request(path, { token, method: 'PATCH', body: changes })
   expect(changed.data<Carrier>().auth).toEqual({ ...row.auth, realm: 'telco.example' })
 })
+
+test('what holds PEM has several lines, and the body keeps them', () => {
+  const kinds = (noun: string) =>
+    fieldsOf(schemaOf(noun), true).flatMap(({ name, kind }) => (kind === 'pem' ? [name] : []))
+  expect(kinds('STIRKey')).toEqual(['private_key', 'certificate'])
+  expect(kinds('STIRAuthority')).toEqual(['certificate'])
+  expect(typed('STIRAuthority', undefined, { name: 'a', certificate: 'one\ntwo\n' })).toMatchObject(
+    {
+      certificate: 'one\ntwo',
+    },
+  )
+})
