@@ -315,7 +315,9 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill('new one')
   await dialog.getByLabel('Rate plan').selectOption('retail')
-  await dialog.getByRole('textbox', { name: 'Numbers', exact: true }).fill('12025550144\n12025550145')
+  await dialog
+    .getByRole('textbox', { name: 'Numbers', exact: true })
+    .fill('12025550144\n12025550145')
   await dialog.getByText('More settings').click()
   await dialog.getByLabel(/^Low balance/).fill('5')
   await dialog.getByLabel('Opening balance').fill('1.50')
