@@ -253,10 +253,10 @@ const grouping = z
   .describe('`destination`: the first 4 digits of the called number.')
 
 export const marginInput = z.strictObject({
-  start: time.describe('RFC 3339, or a date. Its day UTC is the first.'),
-  end: time.describe('Exclusive. A day that has begun counts whole.'),
+  start: time.describe('Days are UTC.'),
+  end: time.describe('Exclusive.'),
   group_by: grouping,
-  tenant: reference.optional().describe('Id or slug.'),
+  tenant: reference.optional(),
   limit: z.int().min(1).max(MAX_GROUPS).default(20),
   cursor: cursorQuery,
 })

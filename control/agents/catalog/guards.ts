@@ -92,9 +92,8 @@ export const listBans = defineTool({
   name: 'list_bans',
   title: 'List bans',
   description:
-    'Lists the addresses whose SIP packets are dropped, and accounts that are locked at an ' +
-    'address after wrong passwords. ' +
-    'With why, since when, until when; ban_address bans one.',
+    'Lists banned addresses and locked accounts. ' +
+    'Accounts are locked at an address after wrong passwords. With why, since when, until when; ban_address bans one.',
   effect: 'reads',
   scopes: ['guard:read'],
   input: z.strictObject({

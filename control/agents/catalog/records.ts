@@ -235,10 +235,8 @@ export const summarizeMargins = defineTool({
   name: 'summarize_margins',
   title: 'Summarize margins',
   description:
-    'Says what calls were sold for, less what carriers took, by customer, carrier, ' +
-    'destination or day. The greatest losses come first; losses counts the calls below ' +
-    'cost. A tenant has those of its own carriers. Use it to find what loses money, then ' +
-    'search_cdrs and lookup_rate for the reason.',
+    'Finds what loses money. Revenue less carrier cost by group, the greatest losses first; ' +
+    'then search_cdrs and lookup_rate say why. A tenant has calls of its own carriers.',
   effect: 'reads',
   scopes: ['cdrs:read'],
   input: marginInput,

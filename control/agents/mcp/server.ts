@@ -29,7 +29,8 @@ export const instructions =
   'of the answer before; ' +
   'dry_run, true tells the effect and changes nothing; reason, why, for the audit log; ' +
   'duration, seconds until the ' +
-  'change is undone; confirm_self, true if your own key is meant; as_text, of every tool, ' +
+  'change is undone; confirm_self, true if your own key is meant; tenant, id or slug of the ' +
+  'only one that is meant; as_text, of every tool, ' +
   'true returns the answer as text.'
 
 /** Lists change only with the program and contain no tenant data. */
@@ -248,6 +249,7 @@ const impliedArguments: ReadonlySet<string> = new Set([
   'dry_run',
   'duration',
   'confirm_self',
+  'tenant',
   // Older names.
   'start_date',
   'end_date',

@@ -22,6 +22,7 @@ const calls: readonly [name: string, given: Record<string, unknown>][] = [
   ['list_active_calls', {}],
   ['get_call', { call_uuid: endedCall }],
   ['summarize_calls', { start: '2026-01-01', end: '2026-01-02', group_by: 'customer' }],
+  ['summarize_margins', { start: '2026-01-01', end: '2026-01-02', group_by: 'carrier' }],
   ['search_cdrs', {}],
   ['explain_call', { call_uuid: endedCall }],
   ['simulate_call', { from: '4930', to: '4940', source: '192.0.2.1' }],
