@@ -417,7 +417,7 @@ const keyOf = ({ first }: NumberRange): string => first
 const taken = 'is already taken'
 const platformOnly = 'can only be set by the platform'
 
-/** What a line may change of a row. */
+/** Columns of a row that a line may change. */
 const writtenColumns = [
   ...(['last_number', 'digits', 'tenant_id', 'customer_id', 'target_type', 'target'] as const),
   ...(['display_name', 'emergency_address', 'verified_since_at', 'attestation'] as const),

@@ -16,7 +16,8 @@ const withoutPlus = (text: string): string =>
  * As `numberKey` (`schema/rules/number-ranges.ts`): what is a number without its separators is one,
  * everything else stays as it is.
  */
-const spelled = `CASE WHEN plain NOT IN ('', '+') AND ltrim(${withoutPlus('plain')}, '0123456789*#') = ''
+const otherSigns = `ltrim(${withoutPlus('plain')}, '0123456789*#')`
+const spelled = `CASE WHEN plain NOT IN ('', '+') AND ${otherSigns} = ''
       THEN plain ELSE number END`
 
 export const sql = `

@@ -100,7 +100,17 @@ const resources: Readonly<Record<string, Patched>> = {
     other: {
       ...{ name: 'in 2', prefix: '49', priority: 7, is_active: false, domain: 'acme.example' },
       ...{ carrier: 'transit', set: 900, extension: '101', extension_domain: 'acme.example' },
-      agent: 'bot',
+      ...{ agent: 'bot', verification: 'failed' },
+    },
+    following: ['set_id'],
+  },
+  '/api/v1/numbers': {
+    least: { number: '+4930700' },
+    other: {
+      ...{ number: '+4930800', last_number: '+4930809', customer: 'nova', is_active: false },
+      ...{ set: 900, extension: '101', extension_domain: 'acme.example', agent: 'bot' },
+      ...{ display_name: 'Front desk', emergency_address: 'A-17', attestation: 'B' },
+      ...{ verified_since: '2026-01-01T00:00:00.000Z', monthly_fee: 2.5 },
     },
     following: ['set_id'],
   },
@@ -122,6 +132,7 @@ const resources: Readonly<Record<string, Patched>> = {
         ...{ from_user: '4940', from_domain: 'novo.example', expires: 900 },
       },
       caller_id: { mode: 'pai', value: '4940' },
+      stir: { sign: true, verify: 'mark' },
       number_rules: { in: [], out: [{ match: '^1', replace: '' }] },
       header_rules: [
         {
