@@ -93,7 +93,7 @@ export class CdrText {
       `,${row[at.recording_error] ?? ''}` +
       `,${csvCell(row[at.tags] ?? '')}` +
       `,${row[at.verification] ?? ''},${row[at.verstat] ?? ''},${row[at.attestation] ?? ''}` +
-      `${this.#boughtOf(row).csv}` +
+      this.#boughtOf(row).csv +
       `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
     )
   }
