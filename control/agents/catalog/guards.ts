@@ -93,7 +93,8 @@ export const listBans = defineTool({
   title: 'List bans',
   description:
     'Lists banned addresses and locked accounts. ' +
-    'Accounts are locked at an address after wrong passwords. With why, since when, until when; ban_address bans one.',
+    'Accounts are locked at an address after wrong passwords. ' +
+    'With why, since when, until when; ban_address bans one.',
   effect: 'reads',
   scopes: ['guard:read'],
   input: z.strictObject({
