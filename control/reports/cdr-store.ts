@@ -114,7 +114,7 @@ export const at = {
 } as const satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */
-export const recordingAt = 39
+export const recordingAt = 42
 
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]

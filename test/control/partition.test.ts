@@ -33,6 +33,13 @@ async function fill(
   const suspend = `/application-keys/${uuid}/suspend`
   const suspended = await asCanary(suspend, { reason: `${CANARY} leaked` })
   ids.set('/changes', [suspended.data<{ change_id: string }>().change_id])
+  await runSql(
+    control.store,
+    `INSERT INTO rate_deck (rate_plan_id, file_name, mode, lines, imported, created, updated,
+      removed, imported_by, imported_at) VALUES (1, '${CANARY}', 'merge', 1, 1, 1, 0, 0,
+      '${CANARY}', 1)`,
+  )
+  ids.set('/rates/decks', first)
   ids.set('/pbx/calls', [CALL])
   ids.set('/calls', [CALL])
   control.engine.trace = () => Promise.resolve(traced({ tenantId: 1, legs: [CANARY] }))

@@ -111,7 +111,11 @@ test('a number that is not owned any more is not shown in the next call', async 
   const [customer] = await api<readonly { id: number }[]>('GET', '/customers')
   await api('PATCH', `/customers/${customer?.id}`, { numbers: ['+4930100'] })
   await api('PATCH', '/tenants/1', { numbers: [] })
-  expect((await shown()).invite.get('From')).toContain('<sip:+4930100@')
+  const { invite, record } = await shown()
+  expect(invite.get('From')).toContain('<sip:+4930100@')
+  expect(record.attempts[0]?.presented?.why).toBe(
+    'the default number of the customer: +4930101 may not be presented',
+  )
   await api('PATCH', '/tenants/1', { numbers: ['4930'] })
   expect((await shown()).invite.get('From')).toContain('<sip:+4930101@')
 })

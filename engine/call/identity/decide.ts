@@ -182,9 +182,13 @@ class Asker {
     const { callerNumber = '', diverting = '' } = this.#question
     if (this.#mayPresent(diverting))
       return { number: diverting, why: 'the number that has forwarded the call' }
-    return this.#mayPresent(callerNumber)
-      ? { number: callerNumber, why: 'the caller number of the extension' }
-      : this.#default()
+    if (this.#mayPresent(callerNumber))
+      return { number: callerNumber, why: 'the caller number of the extension' }
+    const standard = this.#default()
+    // Whoever has set the caller number reads why it is not the one that is shown.
+    return callerNumber === '' || standard === undefined
+      ? standard
+      : { ...standard, why: `${standard.why}: ${notAllowed(callerNumber)}` }
   }
 
   #sent(): Choice | undefined {

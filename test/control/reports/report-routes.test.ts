@@ -400,7 +400,7 @@ test('what signatures have proved is shown, searched, and stands in CSV', async 
   expect(await found('attestation=B')).toEqual([[null, 'B']])
   expect((await get(`${day}&verification=maybe`)).status).toBe(400)
   const { text } = await get(`${day}&format=csv&verification=passed`)
-  expect(text).toContain('verification,verstat,attestation,attempts')
+  expect(text).toContain('verification,verstat,attestation,carrier_cost,')
   expect(text).toContain(',passed,TN-Validation-Passed,A,')
 })
 

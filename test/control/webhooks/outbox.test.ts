@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
+import { all } from '../../../schema/sql/query.ts'
 import { WebhookOutbox } from '../../../control/webhooks/outbox.ts'
 import { openControl } from '../../support/control.ts'
 import { readRows } from '../../support/stored.ts'
@@ -33,8 +34,8 @@ async function delivered(tenant: 'acme' | 'none', carrier: 'platform' | 'acme' |
     randomBytes: (size) => Buffer.alloc(size),
     onWrite: () => undefined,
   })
-  const rows = await control.store.db.selectFrom('webhook_endpoint').selectAll().execute()
-  outbox.setEndpoints(rows)
+  const { store } = control
+  outbox.setEndpoints(await all(store, store.db.selectFrom('webhook_endpoint').selectAll()))
   await outbox.writeAll([event(ids[tenant] ?? null, ids[carrier] ?? null)])
   const found = await readRows<{ url: string; body: string }>(
     control.store,
