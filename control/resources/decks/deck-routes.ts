@@ -3,7 +3,7 @@ import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
-import { type Tables, first } from '../../../schema/sql/query.ts'
+import { type Tables, first, readApart } from '../../../schema/sql/query.ts'
 import { requires } from '../../auth/requires.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import type { ChangeDeps } from '../../changes/kinds.ts'
@@ -431,10 +431,8 @@ function listRoute({ store, now }: DeckDeps) {
         .$if(tenantId !== null, (rows) => rows.where('rate_plan.tenant_id', '=', tenantId))
         .$if(planId !== undefined, (rows) => rows.where('rate_plan_id', '=', planId ?? 0))
         .orderBy('rate_deck.id', 'desc')
-      const { rows, total } = await pageOf(store, query, {
-        limit,
-        offset: offsetOf({ page, limit }),
-      })
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const { rows, total } = await readApart(store, tenantId, () => pageOf(store, query, slice))
       const decks = rows.map(({ plan, imported, imported_at, undone_at, ...row }) => ({
         ...row,
         rate_plan: plan,

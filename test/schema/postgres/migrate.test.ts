@@ -1,6 +1,7 @@
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrations/migrate.ts'
+import * as costs from '../../../schema/migrations/costs.ts'
 import { sumTables } from '../../../schema/migrations/first/calls.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
@@ -12,7 +13,7 @@ describe.runIf(hasPostgres)('a migrated database', () => {
   beforeAll(async () => {
     migrate(sqlite, 0)
     // A file of its own with SQLite.
-    sqlite.exec(sumTables)
+    sqlite.exec(sumTables + costs.sumTables)
     const database = await freshDatabase()
     drop = database.drop
     statements = new PostgresStatements(database)
