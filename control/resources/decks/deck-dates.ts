@@ -6,7 +6,13 @@ export interface DateRules {
   readonly time_zone: string
 }
 
-const months = ['jan', 'feb', 'mar', 'apr', 'may', 'jun', 'jul', 'aug', 'sep', 'oct', 'nov', 'dec']
+const months = [
+  ...['january', 'february', 'march', 'april', 'may', 'june', 'july', 'august', 'september'],
+  ...['october', 'november', 'december'],
+]
+/** A year outside of these is a slip, such as 0026, and would make the price hold at once. */
+const FIRST_YEAR = 2000
+const LAST_YEAR = 2100
 
 /** Milliseconds UTC, or why the cell is no date. */
 export function readDate(
@@ -15,7 +21,7 @@ export function readDate(
 ): number | string {
   const text = cell.trim()
   const absolute = parseTime(text)
-  if (absolute !== undefined) return absolute
+  if (absolute !== undefined) return inCentury(new Date(absolute).getUTCFullYear()) ?? absolute
   const iso = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?)?$/.test(text)
   const parts = iso ? isoParts(text) : format === undefined ? undefined : partsBy(format, text)
   if (parts === undefined)
@@ -23,11 +29,19 @@ export function readDate(
       ? `is not an ISO date: name date_format, such as "DD.MM.YYYY"`
       : `is not a date as ${format}`
   const { year, month, day, hour, minute, second } = parts
+  const wrongYear = inCentury(year)
+  if (wrongYear !== undefined) return wrongYear
   const local = Date.UTC(year, month - 1, day, hour, minute, second)
   const isReal = new Date(local).getUTCDate() === day && new Date(local).getUTCMonth() === month - 1
   if (!isReal || hour > 23 || minute > 59 || second > 59) return 'is not a day of the calendar'
   return local - offsetMs(zone, local)
 }
+
+/** Undefined: the year is one of a deck. */
+const inCentury = (year: number): string | undefined =>
+  year < FIRST_YEAR || year >= LAST_YEAR
+    ? `is not of a year from ${FIRST_YEAR} to ${LAST_YEAR - 1}`
+    : undefined
 
 interface DateParts {
   readonly year: number
@@ -58,19 +72,25 @@ const patterns: Readonly<Record<string, string>> = {
   ss: String.raw`(?<second>\d{2})`,
 }
 
+const tokens = /YYYY|YY|MMM|MM|M|DD|D|HH|mm|ss|[^A-Za-z]|./g
+
+/** Undefined: the format names a day, a month and a year, and nothing twice. */
+export function dateFormatProblem(format: string): string | undefined {
+  const parts = (format.match(tokens) ?? []).filter((token) => token in patterns)
+  const starts = parts.map(([first = '']) => first)
+  const isWhole = ['D', 'M', 'Y'].every((part) => starts.includes(part))
+  const isOnce = new Set(starts).size === starts.length
+  return isWhole && isOnce ? undefined : 'must be such as "DD.MM.YYYY": each part stands once'
+}
+
 /** Undefined: the text has another format. */
 function partsBy(format: string, text: string): DateParts | undefined {
-  const named = new Set<string>()
-  const source = format.replaceAll(/YYYY|YY|MMM|MM|M|DD|D|HH|mm|ss|[^A-Za-z]|./g, (token) => {
-    const pattern = patterns[token]
-    if (pattern === undefined || named.has(token)) return escaped(token)
-    named.add(token)
-    return pattern
-  })
+  const source = format.replaceAll(tokens, (token) => patterns[token] ?? escaped(token))
   const { groups } = new RegExp(`^${source}$`).exec(text) ?? {}
   if (groups === undefined) return undefined
   const { year = '', month, name = '', day, hour, minute, second } = groups
-  const ofName = months.indexOf(name.slice(0, 3).toLowerCase()) + 1
+  // `marraskuu` is November in Finnish: only English names, and their beginnings, are read.
+  const ofName = months.findIndex((month) => month.startsWith(name.toLowerCase())) + 1
   const numbers = {
     year: Number(year) + (year.length === 2 ? 2_000 : 0),
     month: month === undefined ? ofName : Number(month),

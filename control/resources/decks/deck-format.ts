@@ -21,7 +21,8 @@ export function deckFormat(table: Uint8Array, wanted: Wanted): DeckFormat {
   const mark = marks.find(({ bytes: start }) => bytes.subarray(0, start.length).equals(start))
   const encoding = mark?.encoding ?? wanted.encoding ?? encodingOf(bytes)
   const sample = new TextDecoder(encoding).decode(bytes.subarray(0, SAMPLE_BYTES))
-  const [, line = '', sign = ''] = /^((?:\uFEFF)?"?sep=(.)"?(?:\r?\n|$))/i.exec(sample) ?? []
+  const [, line = '', sign = ''] =
+    /^((?:\uFEFF)?"?sep=([,;\t|^~:])"?(?:\r?\n|$))/i.exec(sample) ?? []
   const separator = signOf(wanted.separator) ?? (sign === '' ? separatorOf(sample) : sign)
   const start = (mark?.bytes.length ?? 0) + bytesOf(line, encoding)
   return { kind: 'csv', encoding, separator, start, linesBefore: line === '' ? 0 : 1 }

@@ -1,7 +1,7 @@
 /** How the columns and cells of a carrier's deck are meant: what nobody may guess is said here. */
 import { z } from 'zod'
 import { text, time } from '../../http/fields.ts'
-import { timeZoneProblem } from './deck-dates.ts'
+import { dateFormatProblem, timeZoneProblem } from './deck-dates.ts'
 
 /** Columns of a deck that are read. */
 export const deckColumns = [
@@ -78,6 +78,10 @@ export const deckMapping = z
       .string()
       .max(30)
       .regex(/^(?=.*D)(?=.*M)(?=.*YY)[YMDHms./: ,T-]+$/, 'must be such as "DD.MM.YYYY"')
+      .superRefine((format, context) => {
+        const message = dateFormatProblem(format)
+        if (message !== undefined) context.addIssue({ code: 'custom', message })
+      })
       .optional()
       .describe('Such as `DD/MM/YYYY`, `MM/DD/YY`, `D-MMM-YYYY HH:mm`. ISO 8601 is read without.'),
     time_zone: z

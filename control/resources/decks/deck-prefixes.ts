@@ -25,7 +25,8 @@ export function readPrefixes(cell: string, country: string, rules: PrefixRules):
   if (code.kind === 'problem') return code
   const text = unquoted(cell)
   // Most cells are plain digits.
-  if (code.digits === '' && /^[1-9]\d{0,19}$/.test(text)) return found([text])
+  if (code.digits === '' && /^[1-9]\d{0,19}$/.test(text) && !text.startsWith(rules.exit_code))
+    return found([text])
   if (text === '' || /^['"]+$/.test(text))
     return code.digits === '' || country === '' ? { kind: 'empty' } : found([code.digits])
   const number = numberOfSpreadsheet(text)
@@ -37,23 +38,27 @@ export function readPrefixes(cell: string, country: string, rules: PrefixRules):
     )
   const parts = partsOf(text, rules)
   if (typeof parts === 'string') return problem(parts)
+  if (parts.length === 0) return problem(`is not a prefix: ${shown(text)}`)
   const prefixes: string[] = []
   for (const part of parts) {
     const read = readPart(part, code.digits, rules)
     if (typeof read === 'string') return problem(read)
+    const [start = '', one = start] = [read[0], prefixes[0]]
+    if (start[0] !== one[0] || (code.digits === '' && isMaybeEnding(start, one)))
+      return problem(
+        `is a list with ${one} and ${start}, which do not begin alike: write each prefix ` +
+          'whole, or on a line of its own',
+      )
     prefixes.push(...read)
     if (prefixes.length > MAX_PREFIXES)
       return problem(`names more than ${MAX_PREFIXES} prefixes: write several lines`)
   }
-  const [one = ''] = prefixes
-  const other = prefixes.find((prefix) => prefix[0] !== one[0])
-  if (other !== undefined)
-    return problem(
-      `is a list with ${one} and ${other}, which do not begin alike: write each prefix whole, ` +
-        'or on a line of its own',
-    )
   return found([...new Set(prefixes)])
 }
+
+/** `4474/45` may be 4474 and 4475, or Denmark, and `447,4` a decimal number. */
+const isMaybeEnding = (prefix: string, first: string): boolean =>
+  prefix.length < first.length && (prefix.length < 3 || prefix[1] !== first[1])
 
 const found = (prefixes: readonly string[]): ReadPrefixes => ({ kind: 'prefixes', prefixes })
 const problem = (message: string): ReadPrefixes & { kind: 'problem' } => ({
@@ -91,7 +96,7 @@ function numberOfSpreadsheet(text: string): string | undefined {
       `is a number that a spreadsheet has shortened (${shown(text)}), its digits are lost: ` +
       'format the column as text, and export the deck again'
     )
-  if (/^\d+[.]\d+$/.test(text))
+  if (/^\d+(?:[.]\d+|[.,]0+)$/.test(text))
     return (
       `is a decimal number (${shown(text)}), not a prefix: format the column as text, and ` +
       'export the deck again'

@@ -332,6 +332,9 @@ export class LineReader {
     const text = this.#cell(cells, 'description')
       .replaceAll(controls, ' ')
       .slice(0, MAX_DESCRIPTION)
+      .replace(cutCharacter, '')
+      // The databases cannot keep half of a character.
+      .replaceAll(/\p{Surrogate}/gu, '\ufffd')
     if (text === '') return null
     const known = this.#descriptions.get(text)
     if (known !== undefined) return known
@@ -360,6 +363,8 @@ export class LineReader {
 /** Descriptions are shown in logs, and are in no header; control characters are not stored. */
 // eslint-disable-next-line no-control-regex -- these are what is replaced
 const controls = /[\u0000-\u001f\u007f\u2028\u2029]/g
+
+const cutCharacter = /[\ud800-\udbff]$/
 
 const emptyPrefix =
   'is empty: the rate would price every number. Remove the line, name it in skip_lines, or ' +

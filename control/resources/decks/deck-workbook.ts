@@ -78,8 +78,10 @@ function refuseLargeArchive(bytes: Buffer): void {
   for (const entry of entriesOf(bytes)) {
     if (!/\.xml(?:\.rels)?$/.test(entry.name)) continue
     const text = unpacked(bytes, entry, left)
+    if (text.length !== entry.claimedBytes) throw damaged()
     left -= text.length
-    if (/^xl\/worksheets\/.*\.xml$/.test(entry.name)) refuseLargeSheet(text.toString('latin1'))
+    // A workbook may keep its sheets in any folder.
+    if (text.includes('sheetData')) refuseLargeSheet(text.toString('latin1'))
   }
 }
 
@@ -87,6 +89,8 @@ interface Entry {
   readonly name: string
   readonly method: number
   readonly packedBytes: number
+  /** The parser takes so much memory for the text. */
+  readonly claimedBytes: number
   readonly offset: number
 }
 
@@ -113,6 +117,7 @@ function entriesOf(bytes: Buffer): readonly Entry[] {
         name: bytes.toString('utf8', at + ENTRY_BYTES, at + ENTRY_BYTES + length),
         method: bytes.readUInt16LE(at + 10),
         packedBytes: bytes.readUInt32LE(at + 20),
+        claimedBytes: bytes.readUInt32LE(at + 24),
         offset: bytes.readUInt32LE(at + 42),
       })
       at += ENTRY_BYTES + length + bytes.readUInt16LE(at + 30) + bytes.readUInt16LE(at + 32)
@@ -147,23 +152,35 @@ function unpacked(bytes: Buffer, { method, packedBytes, offset }: Entry, most: n
   }
 }
 
-/** One cell far away makes a rectangle of empty ones up to it. */
+/**
+ * One cell far away makes a rectangle of empty ones up to it. Rows and cells are written in one
+ * way only: in another, the parser might read a place that was not seen here.
+ */
 function refuseLargeSheet(xml: string): void {
   let lastRow = 0
   let lastColumn = 0
   let rows = 0
-  for (const [, column = '', row = ''] of xml.matchAll(
-    /<(?:\w+:)?(?:c|row)\b[^>]*?\br="([A-Z]*)(\d+)"/g,
-  )) {
-    if (column === '') rows += 1
+  for (const [, tag = '', attributes = ''] of xml.matchAll(rowOrCell)) {
+    if (!plainAttributes.test(attributes)) throw damaged()
+    const [written = '', place] = /\br=["'](.*?)["']/.exec(attributes) ?? []
+    if (written !== '' && attributes.split(/\br=/, 3).length > 2) throw damaged()
+    const [, column = '', row = ''] = /^([A-Z]{0,3})(\d{1,7})$/.exec(place ?? '0') ?? []
+    const isPlace = tag === 'row' ? column === '' : place === undefined || column !== ''
+    if (row === '' || !isPlace) throw damaged()
+    if (tag === 'row') rows += 1
     lastRow = Math.max(lastRow, Number(row))
     lastColumn = Math.max(lastColumn, columnNumber(column))
   }
-  if (Math.max(lastRow, rows) > MAX_ROWS)
+  lastRow = Math.max(lastRow, rows)
+  if (lastRow > MAX_ROWS)
     throw new CsvProblem(`The sheet has more than ${MAX_ROWS} rows: save it as CSV`)
   if (lastRow * lastColumn > MAX_CELLS)
     throw new CsvProblem(`The sheet has more than ${MAX_CELLS} cells: save it as CSV`)
 }
+
+const rowOrCell = /<(?:[\w.-]+:)?(row|c)(?=[\s/>])([^>]*)>/g
+/** No entities, and each name once before its text in quotation marks. */
+const plainAttributes = /^(?:\s+[\w:.-]+=(?:"[^"<&]*"|'[^'<&]*'))*\s*\/?$/
 
 const columnNumber = (letters: string): number =>
   letters.split('').reduce((number, letter) => number * 26 + letter.charCodeAt(0) - 64, 0)
