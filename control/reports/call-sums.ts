@@ -86,7 +86,7 @@ interface Slice {
 export const callSumColumns = (tenantId: number | null) => [
   sql<number>`count(*)`.as('calls'),
   sql<number>`count(*) FILTER (WHERE cdr.disposition = 'ANSWERED')`.as('answered'),
-  sql<number>`CAST(sum(${costFor(tenantId)}) AS double precision)`.as('costMicros'),
+  sql<number>`sum(CAST(${costFor(tenantId)} AS double precision))`.as('costMicros'),
   sql<number>`min(cdr.start_stamp)`.as('firstAt'),
   sql<number>`max(cdr.start_stamp)`.as('lastAt'),
 ]

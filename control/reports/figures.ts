@@ -1,5 +1,6 @@
 /** Figures of calls that add up: in SQL over records, over daily totals, and in memory. */
 import { sql } from 'kysely'
+import { sumOfMoney } from './money-sums.ts'
 
 /**
  * How the figures of two rows become one, in the order of the columns of `call_sum`. Denied: not
@@ -65,10 +66,13 @@ export const ofSum = Object.fromEntries(
   figureColumns.map((column) => [column, column]),
 ) as FiguresOfRow
 
+export const foldedColumn = (column: FigureColumn, figure: string): string =>
+  column === 'cost_micros' ? sumOfMoney(figure) : `${foldOf[column]}(${figure})`
+
 /** Figures of many rows, as a `FiguresRow`. */
 export const folded = (row: FiguresOfRow) =>
   figureColumns.map((column) => {
-    const fold = `${foldOf[column]}(${row[column]})`
+    const fold = foldedColumn(column, row[column])
     return sql.raw(column === 'cost_micros' ? `CAST(${fold} AS TEXT)` : fold).as(column)
   })
 

@@ -5,6 +5,7 @@
  */
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
+import { addedMoney, sumOfMoney } from './money-sums.ts'
 import { memberOf } from './call-filters.ts'
 import { hasOwnPrice } from './own-prices.ts'
 
@@ -54,7 +55,10 @@ export const createMarginPart =
 
 const keys = 'day, dimension, tenant_id, is_own, member, currency, carrier_currency'
 const summed = ['calls', 'billsec', 'losses', 'cost_micros', 'carrier_cost_micros'] as const
-const sums = summed.map((column) => `sum(${column})`).join(', ')
+const isMoney = (column: string): boolean => column.endsWith('_micros')
+const sums = summed
+  .map((column) => (isMoney(column) ? sumOfMoney(column) : `sum(${column})`))
+  .join(', ')
 
 const memberColumn = {
   customer: `CASE customer_id WHEN 0 THEN '' ELSE CAST(customer_id AS TEXT) END`,
@@ -76,8 +80,13 @@ export const groupMargins: readonly string[] = marginDimensions.map(
 export const addMargins = `INSERT INTO margin_sum (${keys}, ${summed.join(', ')})
   SELECT ${keys}, ${summed.join(', ')} FROM margin_part WHERE 1 = 1
   ON CONFLICT (${keys}) DO UPDATE SET ${summed
-    .map((column) => `${column} = margin_sum.${column} + excluded.${column}`)
+    .map((column) => {
+      const [own, other] = [`margin_sum.${column}`, `excluded.${column}`]
+      return `${column} = ${isMoney(column) ? addedMoney(own, other) : `${own} + ${other}`}`
+    })
     .join(', ')}`
+
+const moneyText = (micros: string) => sql.raw<string>(`CAST(${sumOfMoney(micros)} AS TEXT)`)
 
 /** The same of records that are not in the sums yet, for a statement on `cdr`. */
 export const recordMargins = {
@@ -93,8 +102,8 @@ export const recordMargins = {
     sql<number>`count(*)`.as('calls'),
     sql<number>`sum(cdr.billsec)`.as('billsec'),
     sql.raw<number>(`sum(${figures.losses})`).as('losses'),
-    sql<string>`CAST(sum(cdr.cost_micros) AS TEXT)`.as('sold'),
-    sql.raw<string>(`CAST(sum(${figures.carrier_cost_micros}) AS TEXT)`).as('bought'),
+    moneyText('cdr.cost_micros').as('sold'),
+    moneyText(figures.carrier_cost_micros).as('bought'),
   ],
 }
 
@@ -103,6 +112,6 @@ export const summedMargins = [
   sql<number>`sum(calls)`.as('calls'),
   sql<number>`sum(billsec)`.as('billsec'),
   sql<number>`sum(losses)`.as('losses'),
-  sql<string>`CAST(sum(cost_micros) AS TEXT)`.as('sold'),
-  sql<string>`CAST(sum(carrier_cost_micros) AS TEXT)`.as('bought'),
+  moneyText('cost_micros').as('sold'),
+  moneyText('carrier_cost_micros').as('bought'),
 ]

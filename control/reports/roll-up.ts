@@ -36,7 +36,15 @@ import {
   marginColumnsOf,
   marginColumnTypes,
 } from './margin-sums.ts'
-import { figureColumns, type FiguresOfRow, foldOf, ofCostChange, ofRecord } from './figures.ts'
+import {
+  figureColumns,
+  type FiguresOfRow,
+  foldedColumn,
+  foldOf,
+  ofCostChange,
+  ofRecord,
+} from './figures.ts'
+import { addedMoney } from './money-sums.ts'
 
 export interface RollUpRequest {
   /** Milliseconds UTC. */
@@ -319,7 +327,7 @@ async function dropTables(sums: CallSources['sums']): Promise<void> {
 }
 
 const groupColumns = ['day', 'dimension', 'customer_id', 'tenant_id', 'member', 'currency']
-const foldedFigures = figureColumns.map((figure) => `${foldOf[figure]}(${figure})`).join(', ')
+const foldedFigures = figureColumns.map((figure) => foldedColumn(figure, figure)).join(', ')
 
 /** `from` selects the rows to group: records, or groups of them. */
 const group = (
@@ -400,6 +408,7 @@ const boundGroups = `UPDATE call_part SET member = '${OTHERS}'
 
 const conflicting = figureColumns.map((figure) => {
   const [own, other] = [`call_sum.${figure}`, `excluded.${figure}`]
+  if (figure === 'cost_micros') return `${figure} = ${addedMoney(own, other)}`
   if (foldOf[figure] === 'sum') return `${figure} = ${own} + ${other}`
   const isOther = foldOf[figure] === 'min' ? `${other} < ${own}` : `${other} > ${own}`
   return `${figure} = CASE WHEN ${isOther} THEN ${other} ELSE ${own} END`

@@ -378,7 +378,7 @@ async function tailOf(
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
     .select([day, 'cdr.customer_id as customerId', 'cdr.rate_prefix as prefix', 'change.currency'])
     .select([
-      sql<number>`CAST(sum(${shownCost}) AS double precision)`.as('costMicros'),
+      sql<number>`sum(CAST(${shownCost} AS double precision))`.as('costMicros'),
       sql<number>`min(cdr.start_stamp)`.as('firstAt'),
       sql<number>`max(cdr.start_stamp)`.as('lastAt'),
     ])
