@@ -194,8 +194,12 @@ const reportOf = (deck: ReadDeck, found: DeckDiff): DeckReport => ({
   warnings: [...warningsOf(deck), ...found.warnings],
 })
 
-function warningsOf({ rates, repeated, rounded }: ReadDeck): readonly string[] {
+function warningsOf({ rates, repeated, rounded, skipped }: ReadDeck): readonly string[] {
   const warnings: string[] = []
+  if (skipped > 0)
+    warnings.push(
+      `${skipped === 1 ? '1 line is' : `${skipped} lines are`} left out, as skip_lines says`,
+    )
   if (rates[0]?.prefix === '')
     warnings.push('a rate has no prefix: every number that no other rate prices has this price')
   if (repeated > 0)

@@ -7,7 +7,7 @@ import { type ConsoleAnswer, send, sendDeck } from '../api/api.ts'
 import type { DeckDiff, DeckImport, DeckPreview } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice } from '../parts/form.tsx'
-import { figureText, plural } from '../parts/format.ts'
+import { figureText, momentText, plural } from '../parts/format.ts'
 import { visibleText } from '../parts/visible-text.ts'
 
 interface ImportProps {
@@ -88,7 +88,7 @@ function DeckDialog({ planId, onImport, onClose }: DialogProps) {
   const look = async (): Promise<ConsoleAnswer<unknown>> => {
     const order = { mapping: mapping.value }
     const answer = await sendDeck<DeckPreview>(planId, '/preview', file.value ?? new Blob(), order)
-    if (answer.kind !== 'ok') return answer
+    if (answer.kind !== 'ok') return worded(answer)
     preview.value = answer.data
     const { mapping: found } = answer.data
     mapping.value = { columns: {}, ...found }
@@ -110,10 +110,10 @@ function DeckDialog({ planId, onImport, onClose }: DialogProps) {
     }
     const name = { fileName: file.value?.name ?? '' }
     const answer = await sendDeck<DeckImport>(planId, '', deck, { ...order, ...name })
-    if (answer.kind !== 'ok') return answer
+    if (answer.kind !== 'ok') return worded(answer)
     onImport(answer.data)
     if (!remembers.value) return answer
-    return send('PATCH', `/rate-plans/${planId}`, { deck_mapping: mapping.value })
+    return send('PATCH', `/rate-plans/${planId}`, { deck_mapping: ofEveryDeck(mapping.value) })
   }
   const step = diff.value ? 'diff' : preview.value ? 'preview' : 'file'
   return (
@@ -157,7 +157,38 @@ function DeckDialog({ planId, onImport, onClose }: DialogProps) {
 const stillOpen = (
   answer: ConsoleAnswer<unknown>,
 ): ConsoleAnswer<unknown> | { readonly kind: 'open' } =>
-  answer.kind === 'ok' ? { kind: 'open' } : answer
+  answer.kind === 'ok' ? { kind: 'open' } : worded(answer)
+
+/** Lines and a day belong to one deck: another has other rates there, and begins later. */
+const ofEveryDeck = (mapping: Mapping | undefined): object =>
+  Object.fromEntries(
+    Object.entries(mapping ?? {}).filter(
+      ([name]) => name !== 'skip_lines' && name !== 'effective_from',
+    ),
+  )
+
+const MAX_SHOWN_PROBLEMS = 10
+
+/** Says the lines and the fields of a refusal as this form names them. */
+function worded<T>(answer: ConsoleAnswer<T>): ConsoleAnswer<T> {
+  if (answer.kind !== 'failed') return answer
+  const { headline = answer.message, details = [] } = answer
+  const problems = details.slice(0, MAX_SHOWN_PROBLEMS).map(({ path, message }) => {
+    const [, line, column = ''] = /^lines\.(\d+)(?:\.(\w+))?$/.exec(path) ?? []
+    const place = line === undefined ? path : `Line ${line}${column && `, ${labelOf(column)}`}`
+    return `${place}: ${formWords(message)}`
+  })
+  const others = details.length - problems.length
+  const more = others > 0 ? [`${others} more problems`] : []
+  return { ...answer, message: [headline, ...problems, ...more].join('. '), details: [] }
+}
+
+const formWords = (message: string): string =>
+  message.replaceAll(/\b[a-z]+_[a-z_]+\b/g, (name) => `“${labelOf(name)}”`)
+
+/** The name itself where the form has no such field. */
+const labelOf = (name: string): string =>
+  columnLabels[name] ?? [...cellChoices, ...textFields].find(([each]) => each === name)?.[1] ?? name
 
 /** Less would be refused. */
 const isWhole = ({ columns }: Mapping): boolean =>
@@ -226,6 +257,9 @@ const textFields: readonly (readonly [name: string, label: string, example: stri
   ['effective_from', 'Valid from, for the whole deck', '2026-12-01'],
   ['country_code', 'Country code of the whole deck', ''],
   ['skip_lines', 'Lines to leave out', '502, 503'],
+  ['sheet', 'Sheet of a workbook, by number or name', '1'],
+  ['header_line', 'Line of the header; 0: there is none', ''],
+  ['exit_code', 'Digits before a country code that are not part of it', '00'],
 ]
 
 interface MappingProps {
@@ -264,7 +298,7 @@ function MappingForm({ preview, mapping, onChange }: MappingProps) {
         {preview.mapping_source === 'remembered' && 'It is read as the last deck of this plan.'}
         {preview.mapping_source === 'proposed' && 'Check the proposed columns.'}
       </p>
-      <fieldset>
+      <fieldset class="pairs">
         <legend>Columns</legend>
         {Object.entries(columnLabels).map(([name, label]) => (
           <Choice
@@ -279,29 +313,31 @@ function MappingForm({ preview, mapping, onChange }: MappingProps) {
       </fieldset>
       <details>
         <summary>How the cells are meant</summary>
-        {cellChoices.map(([name, label, each]) => (
-          <Choice
-            key={name}
-            label={label}
-            name={name}
-            value={textOf(mapping?.[name]) || (Object.keys(each)[0] ?? '')}
-            options={each}
-            onChange={(value) => onChange({ [name]: value === '' ? undefined : value })}
-          />
-        ))}
-        {textFields.map(([name, label, example]) => (
-          <label key={name}>
-            {label}{' '}
-            <input
+        <div class="pairs">
+          {cellChoices.map(([name, label, each]) => (
+            <Choice
+              key={name}
+              label={label}
               name={name}
-              placeholder={example}
-              value={textOf(mapping?.[name])}
-              onChange={(event) =>
-                onChange({ [name]: fieldValue(name, event.currentTarget.value) })
-              }
+              value={textOf(mapping?.[name]) || (Object.keys(each)[0] ?? '')}
+              options={each}
+              onChange={(value) => onChange({ [name]: value === '' ? undefined : value })}
             />
-          </label>
-        ))}
+          ))}
+          {textFields.map(([name, label, example]) => (
+            <label key={name}>
+              {label}{' '}
+              <input
+                name={name}
+                placeholder={example}
+                value={textOf(mapping?.[name])}
+                onChange={(event) =>
+                  onChange({ [name]: fieldValue(name, event.currentTarget.value) })
+                }
+              />
+            </label>
+          ))}
+        </div>
       </details>
     </>
   )
@@ -315,7 +351,10 @@ function textOf(value: unknown): string {
 
 function fieldValue(name: string, text: string): unknown {
   if (text.trim() === '') return undefined
-  return name === 'skip_lines' ? text.split(/[\s,]+/).map(Number) : text.trim()
+  const value = text.trim()
+  if (name === 'skip_lines') return value.split(/[\s,]+/).map(Number)
+  const isNumber = name === 'header_line' || name === 'sheet'
+  return isNumber && /^\d+$/.test(value) ? Number(value) : value
 }
 
 function headerOf({ lines }: DeckPreview, mapping: Mapping | undefined): readonly string[] {
@@ -325,6 +364,15 @@ function headerOf({ lines }: DeckPreview, mapping: Mapping | undefined): readonl
   const widest = lines.toSorted((one, other) => other.cells.length - one.cells.length)[0]
   return (named ?? widest)?.cells ?? []
 }
+
+/** The rates of a line have their other terms in common. */
+const termsText = (rate: DeckPreview['lines'][number]['rates'][number]): string =>
+  [
+    `; ${rate.first_increment}/${rate.increment} s`,
+    ...(Number(rate.connect_fee_exact) === 0 ? [] : [`${rate.connect_fee_exact} to connect`]),
+    ...(rate.blocked ? ['blocked'] : []),
+    ...(rate.effective_from === null ? [] : [`from ${momentText(rate.effective_from)}`]),
+  ].join(', ')
 
 const SHOWN_LINES = 12
 
@@ -343,15 +391,16 @@ const FirstLines = ({ preview: { lines } }: { preview: DeckPreview }) => (
           <tr key={line}>
             <td class="figure">{line}</td>
             <td>
-              <code>{visibleText(cells.join(' | '), 80)}</code>
+              <code>{visibleText(cells.join(' | '), 160)}</code>
             </td>
             <td>
               {problems.map(({ message }) => (
                 <span key={message} role="alert">
-                  {visibleText(message, 200)}
+                  {visibleText(formWords(message), 250)}
                 </span>
               ))}
               {rates.map((rate) => `${rate.prefix}: ${rate.rate_per_minute_exact}`).join(', ')}
+              {rates.slice(0, 1).map(termsText)}
             </td>
           </tr>
         ))}
@@ -379,7 +428,7 @@ const Changes = ({ diff }: { diff: DeckDiff | undefined }) => (
     </p>
     {diff?.warnings.map((warning) => (
       <p key={warning} role="alert">
-        {visibleText(warning, 200)}.
+        {visibleText(formWords(warning), 200)}.
       </p>
     ))}
     {diff !== undefined && diff.losses.customers > 0 && <LossTable losses={diff.losses} />}
