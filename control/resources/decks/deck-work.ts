@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Tables, execute, first, insert } from '../../../schema/sql/query.ts'
 import { writeWithinLimits } from '../../auth/tenant-limits.ts'
 import type { RequestScope } from '../../auth/tenants.ts'
-import { badRequest, notFound } from '../../http/api-error.ts'
+import { badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { refuseUncounted } from '../braked.ts'
 import { refuseDatedPrices } from '../dated-prices.ts'
 import type { ChangedRates } from '../rate-import.ts'
@@ -222,6 +222,7 @@ async function importDeck(
   const plans = [plan.id]
   const result = await writeWithinLimits(store, scope, ['rates'], async () => {
     await refuseUncounted(store, { column: 'rate_plan_id', value: plan.id }, 'caps', scope)
+    await refuseOtherCurrency(store, plan)
     return refuseDatedPrices(store, plans, () => storeDeck(store, plan.id, deck, work, tell))
   })
   const few = mode === 'merge' && deck.rates.length <= FEW_RATES
@@ -234,6 +235,18 @@ async function importDeck(
 }
 
 const FEW_RATES = 50
+
+/** 404, 409: the plan is gone, or has another currency than that in which the deck was read. */
+async function refuseOtherCurrency(
+  store: Tables,
+  { id, currency }: PlanWithMapping,
+): Promise<void> {
+  const query = store.db.selectFrom('rate_plan').select('currency').where('id', '=', id)
+  const row = await first(store, query)
+  if (row === undefined) throw notFound('Rate plan')
+  if (row.currency !== currency)
+    throw conflict('changed_since', 'The rate plan has another currency meanwhile: import again')
+}
 
 /** In the open transaction. A server may run it again. */
 async function storeDeck(
