@@ -20,9 +20,10 @@ const MAX_NAMED_PREFIXES = 10
 export async function undoDeck(
   store: Tables,
   { deckId, planId, scope }: Undoing,
-  progress: (done: number) => void,
+  progress: (done: number, of: number) => void,
 ): Promise<number> {
   await refuseOlder(store, deckId, planId)
+  const changes = await changesOf(store, deckId)
   const writer = new RateWriter(store, planId)
   const touched: string[] = []
   let conflicts = 0
@@ -43,13 +44,23 @@ export async function undoDeck(
       if (isFull) await writer.flush()
     }
     done += some.length
-    progress(done)
+    progress(done, changes)
   }
   if (conflicts > 0) throw changedSince(conflicts, touched)
   await writer.flush()
   const undone = { undone_by: scope.actor, undone_at: scope.now }
   await execute(store, store.db.updateTable('rate_deck').set(undone).where('id', '=', deckId))
   return done
+}
+
+/** The number of changes that the deck has made. */
+async function changesOf(store: Tables, deckId: number): Promise<number> {
+  const query = store.db
+    .selectFrom('rate_deck')
+    .select(['created', 'updated', 'removed'])
+    .where('id', '=', deckId)
+  const { created = 0, updated = 0, removed = 0 } = (await first(store, query)) ?? {}
+  return created + updated + removed
 }
 
 /** 409: it is undone, or there is a later one. */

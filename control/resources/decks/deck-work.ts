@@ -313,7 +313,9 @@ async function undo(
   const planId = await planOfStored(store, deckId, scope)
   const restored = await writeWithinLimits(store, scope, ['rates'], async () => {
     await refuseUncounted(store, { column: 'rate_plan_id', value: planId }, 'caps', scope)
-    return undoDeck(store, { deckId, planId, scope }, (done) => tell({ stage: 'storing', done }))
+    return undoDeck(store, { deckId, planId, scope }, (done, of) =>
+      tell({ stage: 'storing', done, of }),
+    )
   })
   return { kind: 'undo', restored, changed: { plans: [planId], prefixes: undefined } }
 }
