@@ -3,8 +3,9 @@
  * table, with a turn of the event loop after each part of it.
  */
 import { isUtf8 } from 'node:buffer'
-import { Readable, pipeline } from 'node:stream'
-import { parse } from 'csv-parse'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { finished } from 'node:stream/promises'
+import { parse, type Parser } from 'csv-parse'
 
 export interface CsvRecord {
   /** Number of the first line of the record; the header is line 1. */
@@ -49,7 +50,7 @@ interface Progress {
 }
 
 /**
- * Skips empty lines; LF and CRLF end a line. The header says whether `;`, a tab or `,` separates
+ * The records of each part of the table. Skips empty lines; LF and CRLF end a line. The header says whether `;`, a tab or `,` separates
  * the cells.
  *
  * @param pause gives other work a turn.
@@ -59,7 +60,7 @@ export async function* csvRecords(
   table: Uint8Array,
   pause: () => Promise<unknown>,
   form?: CsvForm,
-): AsyncGenerator<CsvRecord> {
+): AsyncGenerator<readonly CsvRecord[]> {
   const bytes = Buffer.from(table.buffer, table.byteOffset, table.byteLength)
   if (form === undefined) refuseOtherText(bytes)
   const parser = parse({
@@ -78,20 +79,45 @@ export async function* csvRecords(
   const lineOf = ({ records, empty_lines }: Progress): number => records + empty_lines + innerLines
   const raw = partsOf(bytes.subarray(form?.start ?? 0), () => parser.info, pause)
   const parts = form === undefined ? raw : decoded(raw, form.encoding)
-  pipeline(Readable.from(parts), parser, () => undefined)
-  try {
-    for await (const { record: cells, info } of parser as AsyncIterable<{
-      readonly record: readonly string[]
-      readonly info: Progress
-    }>) {
+  const taken = (): readonly CsvRecord[] => {
+    const records: CsvRecord[] = []
+    for (let read = next(parser); read !== null; read = next(parser)) {
+      const { record: cells, info } = read
       const line = lineOf(info)
-      innerLines += cells.reduce((sum, cell) => sum + linesIn(cell), 0)
-      if (cells.length > 1 || cells[0] !== '') yield { line, cells }
+      for (const cell of cells) innerLines += linesIn(cell)
+      if (cells.length > 1 || cells[0] !== '') records.push({ line, cells })
     }
+    return records
+  }
+  const ended = finished(parser)
+  // It is awaited once all is written; until then a failure is seen by what is destroyed.
+  ended.catch(() => undefined)
+  try {
+    for await (const part of parts) {
+      parser.write(part)
+      yield taken()
+      if (parser.errored) throw parser.errored
+    }
+    parser.end()
+    while (!parser.readableEnded && parser.errored === null) {
+      yield taken()
+      await Promise.race([ended, nextTurn()])
+    }
+    await ended
   } catch (error) {
     throw problemOf(error, lineOf(parser.info) + 1)
+  } finally {
+    parser.destroy()
   }
 }
+
+interface ParsedRecord {
+  readonly record: readonly string[]
+  readonly info: Progress
+}
+
+/** A part is parsed while it is written: its records are there at once. */
+const next = (parser: Parser): ParsedRecord | null => parser.read() as ParsedRecord | null
 
 function refuseOtherText(bytes: Buffer): void {
   if (!isUtf8(bytes)) throw new CsvProblem('The table is not UTF-8')

@@ -42,20 +42,22 @@ export async function readLines<Line extends object>(
     problems.push(...found.slice(0, maxReportedProblems - problems.length))
   }
   try {
-    for await (const record of csvRecords(table, pause)) {
-      if (read === undefined) {
-        header = headerOf(record, columns)
-        read = readerOf(header)
-        continue
+    for await (const records of csvRecords(table, pause))
+      for (const record of records) {
+        if (read === undefined) {
+          header = headerOf(record, columns)
+          read = readerOf(header)
+          continue
+        }
+        const found = lengthProblem(record, header) ?? read(record)
+        const line = found instanceof Promise ? await found : found
+        if (isProblems(line)) wrong(line)
+        else lines.push(line)
+        if (lines.length + wrongLines > columns.most)
+          throw badTable(`The table has more than ${columns.most} lines`)
+        if (wrongLines > maxWrongLines)
+          throw badTable(`More than ${maxWrongLines} lines are not valid`, problems)
       }
-      const line = lengthProblem(record, header) ?? (await read(record))
-      if (isProblems(line)) wrong(line)
-      else lines.push(line)
-      if (lines.length + wrongLines > columns.most)
-        throw badTable(`The table has more than ${columns.most} lines`)
-      if (wrongLines > maxWrongLines)
-        throw badTable(`More than ${maxWrongLines} lines are not valid`, problems)
-    }
   } catch (error) {
     if (!(error instanceof CsvProblem)) throw error
     if (error.line === undefined) throw badTable(error.message)

@@ -176,7 +176,8 @@ class NumberWriter {
   }
 
   async write(lines: readonly NumberLine[]): Promise<NumberOutcome> {
-    let created = 0
+    const created: NumberLine[] = []
+    const ids: number[] = []
     for (const slice of slicesOf(lines)) {
       const stored = await this.#stored(slice)
       const added: NewNumber[] = []
@@ -185,18 +186,22 @@ class NumberWriter {
         const before = stored.get(keyOf(line.range))
         const columns = await this.#columns(line, before)
         if (columns === undefined) continue
-        if (before === undefined) added.push(columns)
-        else changed.push({ ...columns, id: before.id })
+        if (before === undefined) {
+          added.push(columns)
+          created.push(line)
+        } else if (isOther(columns, before)) {
+          changed.push({ ...columns, id: before.id })
+          ids.push(before.id)
+        }
       }
-      created += added.length
       await this.#insert(added)
       await this.#update(changed)
     }
     this.#refuseProblems('not valid')
-    await this.#refuseTaken(lines)
-    const ids = await this.#idsOf(lines)
-    const { length: imported } = lines
-    const report = { imported, created, updated: imported - created }
+    const updated = ids.length
+    if (created.length + updated > 0) await this.#refuseTaken(lines)
+    for (const id of await this.#idsOf(created)) ids.push(id)
+    const report = { imported: lines.length, created: created.length, updated }
     return { kind: 'numbers', report, changed: { ids, customerIds: [...this.#owners] } }
   }
 
@@ -417,12 +422,17 @@ const keyOf = ({ first }: NumberRange): string => first
 const taken = 'is already taken'
 const platformOnly = 'can only be set by the platform'
 
+/** Whether the line changes anything. */
+const isOther = (columns: NewNumber, before: NumberRow): boolean =>
+  valueColumns.some((name) => (columns[name] ?? null) !== before[name])
+
 /** Columns of a row that a line may change. */
-const writtenColumns = [
+const valueColumns = [
   ...(['last_number', 'digits', 'tenant_id', 'customer_id', 'target_type', 'target'] as const),
   ...(['display_name', 'emergency_address', 'verified_since_at', 'attestation'] as const),
-  ...(['monthly_fee_micros', 'is_active', 'updated_at'] as const),
+  ...(['monthly_fee_micros', 'is_active'] as const),
 ]
+const writtenColumns = [...valueColumns, 'updated_at'] as const
 
 /** Each has 17 columns: a statement has fewer than 32,766 values. */
 const ROWS_AT_ONCE = 500

@@ -12,7 +12,7 @@ import { ratesToPut, type NewRate } from './bulk-rates.ts'
 import type { CsvRecord } from './csv-records.ts'
 import { flagIn, readLines, triedOut } from './csv-table.ts'
 import { refuseDatedPrices } from './dated-prices.ts'
-import { rateBody, rateColumns, rateProblem, type RateRow } from './rates.ts'
+import { rateBody, rateColumns, rateProblem, type StoredRate } from './rates.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
 export const rateCsvColumns = [
@@ -244,7 +244,7 @@ async function countRates(store: Tables, plans: readonly number[]): Promise<numb
 }
 
 /** The columns of a stored rate, as `rateCsvColumns` names them. */
-export const rateCells = (row: RateRow): readonly (string | number | null)[] => [
+export const rateCells = (row: StoredRate): readonly (string | number | null)[] => [
   row.prefix,
   row.description,
   moneyToDecimal(row.rate_per_minute_micros),

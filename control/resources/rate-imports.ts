@@ -110,8 +110,11 @@ const MAX_HEAP_MB = 512
 const MAX_YOUNG_MB = 24
 /** Its memory is given back. */
 const IDLE_MS = 60_000
-/** An import that takes longer is rolled back: the longest takes about ten seconds. */
-const LONGEST_MS = 120_000
+/**
+ * An import that takes longer is rolled back: the longest takes about ten seconds. The connection of
+ * its client would end after two minutes without an answer.
+ */
+const LONGEST_MS = 110_000
 
 interface Pending {
   readonly worker: Worker

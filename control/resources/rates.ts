@@ -220,21 +220,21 @@ export function ratesAfter(
   planId: number,
   after: number,
   limit: number,
-): Promise<RateRow[]> {
+): Promise<StoredRate[]> {
   // The plus keeps the databases from the index of the plan, which is in another order: each page
   // would sort them all.
   const isOfPlan = sql<boolean>`+rate.rate_plan_id = ${planId}`
   const query = store.db
     .selectFrom('rate')
-    .innerJoin('rate_plan', 'rate_plan.id', 'rate.rate_plan_id')
     .selectAll('rate')
-    .select('rate_plan.name as rate_plan')
     .where(isOfPlan)
     .where('rate.id', '>', after)
     .orderBy('rate.id')
     .limit(limit)
   return all(store, query)
 }
+
+export type StoredRate = Selectable<RateTable>
 
 /** A stored rate as a body. */
 export const rateDocument = (row: Selectable<RateTable>): RateBody => ({

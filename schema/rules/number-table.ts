@@ -1,4 +1,4 @@
-/** Numbers and blocks by number: one step for a single number, a binary search for a block. */
+/** Numbers and blocks by number: one step for a single number, binary searches for a block. */
 import { MAX_BLOCK_DIGITS, numberKey } from './number-ranges.ts'
 
 /** A row of the table: a single number has the same `first` and `last`. */
@@ -37,7 +37,8 @@ export class NumberTable<Row extends Numbered> {
 
   delete(row: Row): void {
     const first = numberKey(row.first)
-    if (first !== numberKey(row.last)) return this.#blocks.get(first.length)?.delete(row)
+    if (first !== numberKey(row.last))
+      return this.#blocks.get(first.length)?.delete(Number(first), row)
     const present = this.#singles.get(first)
     const others = present === undefined || !isList(present) ? [] : present
     const rest = others.filter((each) => each !== row)
@@ -65,60 +66,80 @@ interface Block<Row> {
   readonly row: Row
 }
 
+/** Blocks of one list: a change moves at most so many. */
+const LIST = 256
+
 /**
- * Blocks of one length. What has changed is merged into them before the next look-up, all at once:
- * thousands of blocks may change in one turn of the event loop.
+ * Blocks of one length in short lists: to add or to delete one takes about a microsecond, and a
+ * look-up after the change of 100,000 of them has nothing to sort.
  */
 class Blocks<Row> {
-  #blocks: readonly Block<Row>[] = []
-  /** Where each one begins: a search reads nothing else. */
-  #starts = new Float64Array()
-  readonly #added = new Map<Row, Block<Row>>()
-  readonly #gone = new Set<Row>()
+  /** None is empty; in the order of their first numbers, as the blocks in each are. */
+  readonly #lists: Block<Row>[][] = []
+  /** Where each list begins. */
+  readonly #starts: number[] = []
 
   add(block: Block<Row>): void {
-    this.#added.set(block.row, block)
+    const at = Math.max(0, countUpTo(this.#starts, block.first, valueOf) - 1)
+    const list = this.#lists[at]
+    if (list === undefined) {
+      this.#lists.push([block])
+      this.#starts.push(block.first)
+      return
+    }
+    list.splice(countUpTo(list, block.first, firstOf), 0, block)
+    this.#starts[at] = Math.min(this.#starts[at] ?? block.first, block.first)
+    if (list.length <= LIST) return
+    const rest = list.splice(LIST / 2)
+    this.#lists.splice(at + 1, 0, rest)
+    this.#starts.splice(at + 1, 0, rest[0]?.first ?? block.first)
   }
 
-  delete(row: Row): void {
-    if (!this.#added.delete(row)) this.#gone.add(row)
+  /** From the last list that may have it backwards: several blocks may begin at one number. */
+  delete(first: number, row: Row): void {
+    for (let at = countUpTo(this.#starts, first, valueOf) - 1; at >= 0; at -= 1) {
+      const list = this.#lists[at] ?? []
+      const place = list.findIndex((block) => block.row === row)
+      if (place !== -1) return this.#remove(at, list, place)
+      if ((this.#starts[at] ?? 0) < first) return
+    }
+  }
+
+  #remove(at: number, list: Block<Row>[], place: number): void {
+    list.splice(place, 1)
+    const [next] = list
+    if (next !== undefined) {
+      this.#starts[at] = next.first
+      return
+    }
+    this.#lists.splice(at, 1)
+    this.#starts.splice(at, 1)
   }
 
   find(value: number): Row | undefined {
-    if (this.#added.size > 0 || this.#gone.size > 0) this.#merge()
-    const block = this.#blocks[this.#countUpTo(value) - 1]
+    const list = this.#lists[countUpTo(this.#starts, value, valueOf) - 1]
+    if (list === undefined) return undefined
+    const block = list[countUpTo(list, value, firstOf) - 1]
     return block !== undefined && value <= block.last ? block.row : undefined
   }
+}
 
-  #merge(): void {
-    const added = [...this.#added.values()].toSorted((one, other) => one.first - other.first)
-    const merged: Block<Row>[] = []
-    let next = 0
-    for (const block of this.#blocks) {
-      if (this.#gone.has(block.row)) continue
-      for (let more = added[next]; more && more.first < block.first; more = added[next]) {
-        merged.push(more)
-        next += 1
-      }
-      merged.push(block)
-    }
-    for (const block of added.slice(next)) merged.push(block)
-    this.#added.clear()
-    this.#gone.clear()
-    this.#blocks = merged
-    this.#starts = Float64Array.from(merged, ({ first }) => first)
-  }
+const valueOf = (start: number): number => start
+const firstOf = ({ first }: Block<unknown>): number => first
 
-  /** Returns how many blocks begin at `value` or before. */
-  #countUpTo(value: number): number {
-    const starts = this.#starts
-    let from = 0
-    let to = starts.length
-    while (from < to) {
-      const middle = (from + to) >>> 1
-      if ((starts[middle] ?? Infinity) <= value) from = middle + 1
-      else to = middle
-    }
-    return from
+/** Returns how many items of a list in order begin at `value` or before. */
+function countUpTo<Item>(
+  items: readonly Item[],
+  value: number,
+  startOf: (item: Item) => number,
+): number {
+  let from = 0
+  let to = items.length
+  while (from < to) {
+    const middle = (from + to) >>> 1
+    const item = items[middle]
+    if (item !== undefined && startOf(item) <= value) from = middle + 1
+    else to = middle
   }
+  return from
 }

@@ -69,6 +69,10 @@ test(
     expect(remembered()?.mapping).not.toContain('skip_lines')
     await page.getByRole('button', { name: 'Undo this import' }).click()
     await page.getByText('Undone: 5 rates as before.').waitFor()
+    await page.getByText('Imported decks', { exact: true }).click()
+    await row(page, 'west.csv').getByText('undone').waitFor()
+    expect(await page.getByRole('button', { name: 'Undo west.csv' }).isDisabled()).toBe(true)
+    expect(await inaccessible()).toEqual([])
     expect(tollgate.query('SELECT id FROM rate')).toHaveLength(2)
     // The answer that refuses the line of averages is noted by the browser itself.
     expect(complaints.filter((each) => !each.includes('400'))).toEqual([])

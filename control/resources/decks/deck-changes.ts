@@ -46,34 +46,42 @@ export interface PrefixChange {
 }
 
 /**
- * One change for each rate of the deck, and for each prefix that it does not have.
+ * One change for each rate of the deck, and for each prefix that it does not have, as many at a time
+ * as are read of the plan.
  *
  * @param deck in the order of prefixes and starts.
  * @param stored the plan in the same order.
  */
 export async function* deckChanges(
   deck: readonly DeckRate[],
-  stored: AsyncIterable<PlanRate>,
+  stored: AsyncIterable<readonly PlanRate[]>,
   order: DeckOrder,
-): AsyncGenerator<PrefixChange> {
+): AsyncGenerator<readonly PrefixChange[]> {
   const end = endOfOthers(deck, order.now)
   let at = 0
-  for await (const group of byPrefix(stored)) {
-    for (let rate = deck[at]; rate !== undefined && rate.prefix < group.prefix; rate = deck[at]) {
-      at += 1
-      yield* withoutStored(rate)
+  for await (const groups of byPrefix(stored)) {
+    let changes: PrefixChange[] = []
+    for (const group of groups) {
+      for (let rate = deck[at]; rate !== undefined && rate.prefix < group.prefix; rate = deck[at]) {
+        at += 1
+        changes.push(withoutStored(rate))
+        if (changes.length < MOST_CHANGES) continue
+        yield changes
+        changes = []
+      }
+      const first = at
+      while (deck[at]?.prefix === group.prefix) at += 1
+      if (first === at) changes.push(goneChange(group.prefix, group.rates, end, order))
+      else changes.push(...changesOf(deck.slice(first, at), group.rates, order))
     }
-    const first = at
-    while (deck[at]?.prefix === group.prefix) at += 1
-    const rates = deck.slice(first, at)
-    if (rates.length === 0) yield goneChange(group.prefix, group.rates, end, order)
-    else yield* changesOf(rates, group.rates, order)
+    yield changes
   }
-  for (; at < deck.length; at += 1) {
-    const rate = deck[at]
-    if (rate !== undefined) yield* withoutStored(rate)
-  }
+  for (; at < deck.length; at += MOST_CHANGES)
+    yield deck.slice(at, at + MOST_CHANGES).map(withoutStored)
 }
+
+/** Changes that are given at a time. */
+const MOST_CHANGES = 2_000
 
 /** The latest start of the deck, when a carrier announces it; undefined: it holds at once. */
 export function endOfOthers(deck: readonly DeckRate[], now: number): number | undefined {
@@ -82,39 +90,50 @@ export function endOfOthers(deck: readonly DeckRate[], now: number): number | un
   return latest > now ? latest : undefined
 }
 
-function* withoutStored(rate: DeckRate): Generator<PrefixChange> {
-  yield { kind: 'new', prefix: rate.prefix, rate, before: undefined, writes: [writeOf(rate)] }
-}
+const withoutStored = (rate: DeckRate): PrefixChange => ({
+  kind: 'new',
+  prefix: rate.prefix,
+  rate,
+  before: undefined,
+  writes: [writeOf(rate)],
+})
 
 function writeOf(rate: DeckRate, before?: PlanRate): RateWrite {
-  const { effective_from_at, ...terms } = rate.terms
-  const after = { ...terms, description: rate.description }
-  return { prefix: rate.prefix, effective_from_at, before, after }
+  const { terms, description, prefix } = rate
+  const after = {
+    description,
+    rate_per_minute_micros: terms.rate_per_minute_micros,
+    connect_fee_micros: terms.connect_fee_micros,
+    is_blocked: terms.is_blocked,
+    first_increment_seconds: terms.first_increment_seconds,
+    first_rate_per_minute_micros: terms.first_rate_per_minute_micros,
+    increment_seconds: terms.increment_seconds,
+    effective_to_at: terms.effective_to_at,
+  }
+  return { prefix, effective_from_at: terms.effective_from_at, before, after }
 }
 
-function* changesOf(
+const changesOf = (
   rates: readonly DeckRate[],
   stored: readonly PlanRate[],
   { mode, now }: DeckOrder,
-): Generator<PrefixChange> {
-  const starts = new Map(stored.map((row) => [row.effective_from_at ?? -1, row]))
-  for (const [index, rate] of rates.entries()) {
+): readonly PrefixChange[] =>
+  rates.map((rate, index) => {
     const { effective_from_at: from } = rate.terms
-    const twin = starts.get(from ?? -1)
+    const twin = stored.find((row) => (row.effective_from_at ?? -1) === (from ?? -1))
     const write = writeOf(rate, twin)
     const before = inForce(stored, Math.max(from ?? now, now))
     const writes = twin !== undefined && isSame(twin, write.after) ? [] : [write]
     // An announced price that the whole deck does not have any more is withdrawn.
     const dropped = mode === 'replace' && index === 0 ? dropLater(rates, stored, from) : []
-    yield {
+    return {
       kind: kindOf(rate, before),
       prefix: rate.prefix,
       rate,
       before,
-      writes: [...writes, ...dropped],
+      writes: dropped.length === 0 ? writes : [...writes, ...dropped],
     }
-  }
-}
+  })
 
 function dropLater(
   rates: readonly DeckRate[],
@@ -153,29 +172,50 @@ function endedAt(row: PlanRate, end: number): readonly RateWrite[] {
   return [{ ...removalOf(row), after: { ...row, effective_to_at: end } }]
 }
 
-const termNames = [
-  'description',
-  'rate_per_minute_micros',
-  'connect_fee_micros',
-  'is_blocked',
-  'first_increment_seconds',
-  'first_rate_per_minute_micros',
-  'increment_seconds',
-  'effective_to_at',
-] as const satisfies readonly (keyof KeptTerms)[]
-
 export const isSame = (one: KeptTerms, other: KeptTerms | undefined): boolean =>
-  other !== undefined && termNames.every((name) => one[name] === other[name])
+  other !== undefined &&
+  one.rate_per_minute_micros === other.rate_per_minute_micros &&
+  one.description === other.description &&
+  one.connect_fee_micros === other.connect_fee_micros &&
+  one.is_blocked === other.is_blocked &&
+  one.first_increment_seconds === other.first_increment_seconds &&
+  one.first_rate_per_minute_micros === other.first_rate_per_minute_micros &&
+  one.increment_seconds === other.increment_seconds &&
+  one.effective_to_at === other.effective_to_at
 
 /** A rate as a list, for what is stored of a change. */
-export type TermsList = readonly (string | number | null)[]
+export type TermsList = readonly [
+  description: string | null,
+  ratePerMinuteMicros: number,
+  connectFeeMicros: number,
+  isBlocked: 0 | 1,
+  firstIncrementSeconds: number,
+  firstRatePerMinuteMicros: number,
+  incrementSeconds: number,
+  effectiveToAt: number | null,
+]
 
-export const listOf = (terms: KeptTerms): TermsList => termNames.map((name) => terms[name])
+export const listOf = (terms: KeptTerms): TermsList => [
+  terms.description,
+  terms.rate_per_minute_micros,
+  terms.connect_fee_micros,
+  terms.is_blocked,
+  terms.first_increment_seconds,
+  terms.first_rate_per_minute_micros,
+  terms.increment_seconds,
+  terms.effective_to_at,
+]
 
-export const termsOf = (list: TermsList): KeptTerms =>
-  Object.fromEntries(
-    termNames.map((name, index) => [name, list[index] ?? null]),
-  ) as unknown as KeptTerms
+export const termsOf = (list: TermsList): KeptTerms => ({
+  description: list[0],
+  rate_per_minute_micros: list[1],
+  connect_fee_micros: list[2],
+  is_blocked: list[3],
+  first_increment_seconds: list[4],
+  first_rate_per_minute_micros: list[5],
+  increment_seconds: list[6],
+  effective_to_at: list[7],
+})
 
 /** By the price of a minute first, then by what the first one costs beside it. */
 function kindOf({ terms, description }: DeckRate, before: PlanRate | undefined): RateChangeKind {

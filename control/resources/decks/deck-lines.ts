@@ -16,7 +16,7 @@ export function deckLines(
   table: Uint8Array,
   form: LineForm,
   pause: () => Promise<unknown>,
-): AsyncGenerator<CsvRecord> {
+): AsyncGenerator<readonly CsvRecord[]> {
   const format = deckFormat(table, form)
   if (format.kind === 'csv') return csvRecords(table, pause, format)
   return workbookRecords(table, form.sheet ?? 1, pause)

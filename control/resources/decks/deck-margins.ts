@@ -153,12 +153,13 @@ async function pricesOf(
   pause: () => Promise<unknown>,
 ): Promise<PriceList | undefined> {
   const list: PriceList = new Map()
-  for await (const { prefix, rates } of byPrefix(planRates(store, planId, pause))) {
-    budget.left -= rates.length
-    if (budget.left < 0) return undefined
-    const rate = inForce(rates, at)
-    if (rate !== undefined) list.set(prefix, priceOf(rate))
-  }
+  for await (const groups of byPrefix(planRates(store, planId, pause)))
+    for (const { prefix, rates } of groups) {
+      budget.left -= rates.length
+      if (budget.left < 0) return undefined
+      const rate = inForce(rates, at)
+      if (rate !== undefined) list.set(prefix, priceOf(rate))
+    }
   return list
 }
 

@@ -34,14 +34,15 @@ export class PartWriter {
     this.#deckId = deckId
   }
 
-  async add({ prefix, effective_from_at: start, before, after }: RateWrite): Promise<void> {
+  /** True: `flush` has to follow. */
+  add({ prefix, effective_from_at: start, before, after }: RateWrite): boolean {
     this.#changes.push([
       prefix,
       start,
       before ? listOf(before) : null,
       after ? listOf(after) : null,
     ])
-    if (this.#changes.length >= PART) await this.flush()
+    return this.#changes.length >= PART
   }
 
   async flush(): Promise<void> {
@@ -55,8 +56,11 @@ export class PartWriter {
   }
 }
 
-/** The changes of a deck in the order of prefixes and starts. */
-export async function* pastChanges(store: Tables, deckId: number): AsyncGenerator<PastChange> {
+/** The changes of a deck in the order of prefixes and starts, a part at a time. */
+export async function* pastChanges(
+  store: Tables,
+  deckId: number,
+): AsyncGenerator<readonly PastChange[]> {
   const query = store.db
     .selectFrom('rate_deck_part')
     .select('part')
@@ -73,12 +77,13 @@ export async function* pastChanges(store: Tables, deckId: number): AsyncGenerato
     )
     if (row === undefined) continue
     const text = inflateRawSync(row.changes, { maxOutputLength: MAX_PART_BYTES }).toString()
-    for (const [prefix, start, before, after] of JSON.parse(text) as readonly StoredChange[])
-      yield {
-        prefix,
-        effective_from_at: start,
-        before: before === null ? undefined : termsOf(before),
-        after: after === null ? undefined : termsOf(after),
-      }
+    yield (JSON.parse(text) as readonly StoredChange[]).map(pastChange)
   }
 }
+
+const pastChange = ([prefix, start, before, after]: StoredChange): PastChange => ({
+  prefix,
+  effective_from_at: start,
+  before: before === null ? undefined : termsOf(before),
+  after: after === null ? undefined : termsOf(after),
+})

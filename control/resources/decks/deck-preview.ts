@@ -77,8 +77,8 @@ async function firstRecords(
   form: Partial<DeckMapping>,
 ): Promise<readonly CsvRecord[]> {
   const records: CsvRecord[] = []
-  for await (const record of deckLines(table, form, () => Promise.resolve())) {
-    records.push(record)
+  for await (const some of deckLines(table, form, () => Promise.resolve())) {
+    records.push(...some.slice(0, MAX_LINES - records.length))
     if (records.length === MAX_LINES) break
   }
   return records

@@ -77,27 +77,28 @@ export async function readDeck(
   const skip = new Set(mapping.skip_lines)
   try {
     const finder = new HeaderFinder(mapping)
-    for await (const record of deckLines(table, mapping, pause)) {
-      if (reader === undefined) {
-        const found = finder.find(record)
-        if (found === undefined) continue
-        reader = new LineReader(found, options)
-        if (found.isHeader) continue
+    for await (const records of deckLines(table, mapping, pause))
+      for (const record of records) {
+        if (reader === undefined) {
+          const found = finder.find(record)
+          if (found === undefined) continue
+          reader = new LineReader(found, options)
+          if (found.isHeader) continue
+        }
+        if (skip.has(record.line)) {
+          skipped += 1
+          continue
+        }
+        lines += 1
+        const read = reader.read(record)
+        if (read.kind === 'problems') problems.add(read.problems)
+        else for (const rate of read.rates) rates.push(rate)
+        if (rates.length > MAX_DECK_RATES)
+          throw badRequest(`The deck has more than ${MAX_DECK_RATES} prefixes`)
+        if (problems.lines > MAX_WRONG_LINES)
+          throw badRequest(`More than ${MAX_WRONG_LINES} lines are not valid`, problems.found)
+        if (lines % LINES_OF_PROGRESS === 0) progress(lines)
       }
-      if (skip.has(record.line)) {
-        skipped += 1
-        continue
-      }
-      lines += 1
-      const read = reader.read(record)
-      if (read.kind === 'problems') problems.add(read.problems)
-      else for (const rate of read.rates) rates.push(rate)
-      if (rates.length > MAX_DECK_RATES)
-        throw badRequest(`The deck has more than ${MAX_DECK_RATES} prefixes`)
-      if (problems.lines > MAX_WRONG_LINES)
-        throw badRequest(`More than ${MAX_WRONG_LINES} lines are not valid`, problems.found)
-      if (lines % LINES_OF_PROGRESS === 0) progress(lines)
-    }
     if (reader === undefined) throw finder.missing()
   } catch (error) {
     if (!(error instanceof CsvProblem)) throw error
@@ -255,6 +256,8 @@ export class LineReader {
   readonly #terms = new Map<string, { readonly terms: DeckTerms; readonly rounded: number }>()
   readonly #descriptions = new Map<string, string>()
   readonly #termCells: readonly number[]
+  /** The last cell that a line needs. */
+  readonly #last: number
   #roundedOfLine = 0
   rounded = 0
   expanded = 0
@@ -262,6 +265,7 @@ export class LineReader {
   constructor(columns: FoundColumns, options: DeckOptions) {
     this.#columns = columns
     this.#options = options
+    this.#last = Math.max(...Object.values(columns.indexes))
     this.#termCells = termColumns.flatMap((name) => columns.indexes[name] ?? [])
   }
 
@@ -307,10 +311,9 @@ export class LineReader {
             'it in skip_lines',
         },
       ]
-    const { width, indexes } = this.#columns
-    const last = Math.max(...Object.values(indexes))
-    const isShort = cells.length <= last
-    const isLong = cells.slice(width).some((cell) => cell !== '')
+    const { width } = this.#columns
+    const isShort = cells.length <= this.#last
+    const isLong = cells.length > width && cells.slice(width).some((cell) => cell !== '')
     if (isShort || isLong)
       return [
         {
@@ -329,23 +332,25 @@ export class LineReader {
   }
 
   #description(cells: readonly string[]): string | null {
-    const text = this.#cell(cells, 'description')
+    const cell = this.#cell(cells, 'description')
+    const known = this.#descriptions.get(cell)
+    if (known !== undefined) return known
+    const text = cell
       .replaceAll(controls, ' ')
       .slice(0, MAX_DESCRIPTION)
       .replace(cutCharacter, '')
       // The databases cannot keep half of a character.
       .replaceAll(/\p{Surrogate}/gu, '\ufffd')
     if (text === '') return null
-    const known = this.#descriptions.get(text)
-    if (known !== undefined) return known
-    if (this.#descriptions.size < MAX_KEPT) this.#descriptions.set(text, text)
+    if (this.#descriptions.size < MAX_KEPT) this.#descriptions.set(cell, text)
     return text
   }
 
   /** Equal cells are read once. */
   #termsOf(cells: readonly string[], path: string): ReadTerms {
     // No cell contains NUL: such a deck is refused.
-    const key = this.#termCells.map((index) => cells[index]).join('\0')
+    let key = ''
+    for (const index of this.#termCells) key += `${cells[index] ?? ''}\0`
     const known = this.#terms.get(key)
     if (known !== undefined) {
       this.#roundedOfLine = known.rounded

@@ -355,6 +355,8 @@ const progressView = z
   })
   .meta({ id: 'DeckProgress' })
 
+export type DeckProgressView = z.output<typeof progressView>
+
 function progressRoute({ rateImports, now }: DeckDeps) {
   return new Hono<ControlEnv>().get(
     '/rates/decks/progress',
@@ -391,6 +393,8 @@ const storedView = z
     undone_at: moment.nullable(),
   })
   .meta({ id: 'StoredDeck' })
+
+export type StoredDeckView = z.output<typeof storedView>
 
 const exampleStored = {
   id: 1,

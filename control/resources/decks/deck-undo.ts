@@ -14,39 +14,53 @@ interface Undoing {
   readonly scope: RequestScope
 }
 
-const CHANGES_OF_PROGRESS = 10_000
 const MAX_NAMED_PREFIXES = 10
 
 /** In the open transaction. Resolves with the number of rates that are as they were. */
 export async function undoDeck(
   store: Tables,
   { deckId, planId, scope }: Undoing,
-  progress: (done: number) => void,
+  progress: (done: number, of: number) => void,
 ): Promise<number> {
   await refuseOlder(store, deckId, planId)
+  const changes = await changesOf(store, deckId)
   const writer = new RateWriter(store, planId)
   const touched: string[] = []
   let conflicts = 0
   let done = 0
-  for await (const { change, stored } of beside(
-    pastChanges(store, deckId),
-    planRates(store, planId),
-  )) {
-    const isAsLeft =
-      stored === undefined ? change.after === undefined : isSame(stored, change.after)
-    if (!isAsLeft) {
-      conflicts += 1
-      if (touched.length < MAX_NAMED_PREFIXES) touched.push(change.prefix)
-    } else if (change.before !== undefined) await writer.put(change, change.before)
-    else if (stored !== undefined) await writer.remove(stored.id)
-    done += 1
-    if (done % CHANGES_OF_PROGRESS === 0) progress(done)
+  for await (const some of beside(pastChanges(store, deckId), planRates(store, planId))) {
+    for (const { change, stored } of some) {
+      const isAsLeft =
+        stored === undefined ? change.after === undefined : isSame(stored, change.after)
+      if (!isAsLeft) {
+        conflicts += 1
+        if (touched.length < MAX_NAMED_PREFIXES) touched.push(change.prefix)
+        continue
+      }
+      const isFull =
+        change.before !== undefined
+          ? writer.put(change, change.before)
+          : stored !== undefined && writer.remove(stored.id)
+      if (isFull) await writer.flush()
+    }
+    done += some.length
+    progress(done, changes)
   }
   if (conflicts > 0) throw changedSince(conflicts, touched)
   await writer.flush()
   const undone = { undone_by: scope.actor, undone_at: scope.now }
   await execute(store, store.db.updateTable('rate_deck').set(undone).where('id', '=', deckId))
   return done
+}
+
+/** The number of changes that the deck has made. */
+async function changesOf(store: Tables, deckId: number): Promise<number> {
+  const query = store.db
+    .selectFrom('rate_deck')
+    .select(['created', 'updated', 'removed'])
+    .where('id', '=', deckId)
+  const { created = 0, updated = 0, removed = 0 } = (await first(store, query)) ?? {}
+  return created + updated + removed
 }
 
 /** 409: it is undone, or there is a later one. */
@@ -82,18 +96,33 @@ interface ChangeBeside {
 
 /** Each change with the rate of its prefix and start; both are in that order. */
 async function* beside(
-  changes: AsyncIterable<PastChange>,
-  rates: AsyncGenerator<PlanRate>,
-): AsyncGenerator<ChangeBeside> {
-  const following = async (): Promise<PlanRate | undefined> => {
-    const next: IteratorResult<PlanRate, unknown> = await rates.next()
-    return next.done === true ? undefined : next.value
-  }
-  let rate = await following()
-  for await (const change of changes) {
-    const compare = (one: PlanRate): number =>
-      byPrefixAndStart(one, one.effective_from_at, change, change.effective_from_at)
-    while (rate !== undefined && compare(rate) < 0) rate = await following()
-    yield { change, stored: rate !== undefined && compare(rate) === 0 ? rate : undefined }
+  parts: AsyncIterable<readonly PastChange[]>,
+  pages: AsyncGenerator<readonly PlanRate[]>,
+): AsyncGenerator<readonly ChangeBeside[]> {
+  let page: readonly PlanRate[] = []
+  let at = 0
+  let isOver = false
+  for await (const part of parts) {
+    const found: ChangeBeside[] = []
+    for (const change of part) {
+      for (;;) {
+        if (at === page.length && !isOver) {
+          const next: IteratorResult<readonly PlanRate[], unknown> = await pages.next()
+          isOver = next.done === true
+          if (next.done !== true) [page, at] = [next.value, 0]
+          continue
+        }
+        const rate = page[at]
+        const order = rate === undefined ? 1 : comparedWith(rate, change)
+        if (order === 0) found.push({ change, stored: rate })
+        else if (order > 0) found.push({ change, stored: undefined })
+        if (order >= 0) break
+        at += 1
+      }
+    }
+    yield found
   }
 }
+
+const comparedWith = (rate: PlanRate, change: PastChange): number =>
+  byPrefixAndStart(rate, rate.effective_from_at, change, change.effective_from_at)

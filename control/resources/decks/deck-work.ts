@@ -148,8 +148,6 @@ function mappingOf({ mapping }: DeckWork, remembered: WrittenMapping | undefined
   return deckMapping.parse(written)
 }
 
-const CHANGES_OF_PROGRESS = 10_000
-
 async function diff(
   store: Tables,
   plan: PlanWithMapping,
@@ -164,15 +162,17 @@ async function diff(
   const after: PriceList = new Map()
   let done = 0
   const stored = planRates(store, plan.id, nextTurn)
-  for await (const change of deckChanges(deck.rates, stored, { mode, now })) {
-    found.add(change)
-    const { prefix, rate, kind } = change
-    const old = change.before === undefined ? undefined : inForce([change.before], at)
-    if (old !== undefined) before.set(prefix, priceOf(old))
-    const next = kind === 'gone' ? (mode === 'replace' ? undefined : old) : rate?.terms
-    if (next !== undefined) after.set(prefix, priceOf(next))
-    done += 1
-    if (done % CHANGES_OF_PROGRESS === 0) tell({ stage: 'comparing', done, of: deck.rates.length })
+  for await (const changes of deckChanges(deck.rates, stored, { mode, now })) {
+    for (const change of changes) {
+      found.add(change)
+      const { prefix, rate, kind } = change
+      const old = change.before === undefined ? undefined : inForce([change.before], at)
+      if (old !== undefined) before.set(prefix, priceOf(old))
+      const next = kind === 'gone' ? (mode === 'replace' ? undefined : old) : rate?.terms
+      if (next !== undefined) after.set(prefix, priceOf(next))
+    }
+    done += changes.length
+    tell({ stage: 'comparing', done, of: deck.rates.length })
   }
   const losses = await lossesBy(store, plan, { before, after, at }, nextTurn)
   return {
@@ -282,19 +282,21 @@ async function storeDeck(
   const rates = new RateWriter(store, planId)
   const counts = { created: 0, updated: 0, removed: 0 }
   let done = 0
-  for await (const change of deckChanges(deck.rates, planRates(store, planId), { mode, now })) {
-    found.add(change)
-    for (const each of change.writes) {
-      const { before, after } = each
-      if (before === undefined) counts.created += 1
-      else if (after === undefined) counts.removed += 1
-      else counts.updated += 1
-      await parts.add(each)
-      if (after !== undefined) await rates.put(each, after)
-      else if (before !== undefined) await rates.remove(before.id)
+  for await (const changes of deckChanges(deck.rates, planRates(store, planId), { mode, now })) {
+    for (const change of changes) {
+      found.add(change)
+      for (const each of change.writes) {
+        const { before, after } = each
+        if (before === undefined) counts.created += 1
+        else if (after === undefined) counts.removed += 1
+        else counts.updated += 1
+        if (parts.add(each)) await parts.flush()
+        const isFull = after !== undefined ? rates.put(each, after) : rates.remove(before?.id ?? 0)
+        if (isFull) await rates.flush()
+      }
     }
-    done += 1
-    if (done % CHANGES_OF_PROGRESS === 0) tell({ stage: 'storing', done, of: deck.rates.length })
+    done += changes.length
+    tell({ stage: 'storing', done, of: deck.rates.length })
   }
   await rates.flush()
   await parts.flush()
@@ -328,7 +330,9 @@ async function undo(
   const planId = await planOfStored(store, deckId, scope)
   const restored = await writeWithinLimits(store, scope, ['rates'], async () => {
     await refuseUncounted(store, { column: 'rate_plan_id', value: planId }, 'caps', scope)
-    return undoDeck(store, { deckId, planId, scope }, (done) => tell({ stage: 'storing', done }))
+    return undoDeck(store, { deckId, planId, scope }, (done, of) =>
+      tell({ stage: 'storing', done, of }),
+    )
   })
   return { kind: 'undo', restored, changed: { plans: [planId], prefixes: undefined } }
 }

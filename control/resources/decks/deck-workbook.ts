@@ -18,13 +18,15 @@ export async function* workbookRecords(
   table: Uint8Array,
   sheet: string | number,
   pause: () => Promise<unknown>,
-): AsyncGenerator<CsvRecord> {
+): AsyncGenerator<readonly CsvRecord[]> {
   refuseLargeArchive(Buffer.from(table.buffer, table.byteOffset, table.byteLength))
   const rows = await readRows(table, sheet)
-  for (const [index, row] of rows.entries()) {
-    const cells = row.map(cellText)
-    if (cells.some((cell) => cell !== '')) yield { line: index + 1, cells }
-    if (index % ROWS_IN_TURN === 0) await pause()
+  for (let start = 0; start < rows.length; start += ROWS_IN_TURN) {
+    const some = rows.slice(start, start + ROWS_IN_TURN)
+    yield some
+      .map((row, index) => ({ line: start + index + 1, cells: row.map(cellText) }))
+      .filter(({ cells }) => cells.some((cell) => cell !== ''))
+    await pause()
   }
 }
 

@@ -16,11 +16,11 @@ export async function* planRates(
   store: Tables,
   planId: number,
   pause: () => Promise<unknown> = () => Promise.resolve(),
-): AsyncGenerator<PlanRate> {
+): AsyncGenerator<readonly PlanRate[]> {
   let after: readonly [prefix: string, start: number] | undefined
   for (;;) {
     const rows = await all(store, pageOf(store, planId, after))
-    for (const row of rows) yield row
+    yield rows
     const last = rows.at(-1)
     if (last === undefined || rows.length < PAGE) return
     after = [last.prefix, last.effective_from_at ?? -1]
@@ -53,18 +53,24 @@ export interface PrefixRates {
   readonly rates: readonly PlanRate[]
 }
 
-export async function* byPrefix(rates: AsyncIterable<PlanRate>): AsyncGenerator<PrefixRates> {
-  let group: PlanRate[] = []
-  for await (const rate of rates) {
-    const [first] = group
-    if (first !== undefined && first.prefix !== rate.prefix) {
-      yield { prefix: first.prefix, rates: group }
-      group = []
+export async function* byPrefix(
+  pages: AsyncIterable<readonly PlanRate[]>,
+): AsyncGenerator<readonly PrefixRates[]> {
+  let prefix: string | undefined
+  let rates: PlanRate[] = []
+  for await (const page of pages) {
+    const groups: PrefixRates[] = []
+    for (const rate of page) {
+      if (rate.prefix !== prefix) {
+        if (prefix !== undefined) groups.push({ prefix, rates })
+        prefix = rate.prefix
+        rates = []
+      }
+      rates.push(rate)
     }
-    group.push(rate)
+    yield groups
   }
-  const [first] = group
-  if (first !== undefined) yield { prefix: first.prefix, rates: group }
+  if (prefix !== undefined) yield [{ prefix, rates }]
 }
 
 /** The rate of one prefix that is in force at a time: the latest that has begun. */

@@ -20,17 +20,31 @@ export class RateWriter {
     this.#put = rateBatches(store)
   }
 
-  async put(
+  /** True: `flush` has to follow. */
+  put(
     { prefix, effective_from_at }: Pick<NewRate, 'prefix' | 'effective_from_at'>,
     terms: KeptTerms,
-  ): Promise<void> {
-    this.#rates.push({ ...terms, rate_plan_id: this.#planId, prefix, effective_from_at })
-    if (this.#rates.length >= BATCH) await this.#flushRates()
+  ): boolean {
+    this.#rates.push({
+      rate_plan_id: this.#planId,
+      prefix,
+      effective_from_at,
+      description: terms.description,
+      rate_per_minute_micros: terms.rate_per_minute_micros,
+      connect_fee_micros: terms.connect_fee_micros,
+      is_blocked: terms.is_blocked,
+      first_increment_seconds: terms.first_increment_seconds,
+      first_rate_per_minute_micros: terms.first_rate_per_minute_micros,
+      increment_seconds: terms.increment_seconds,
+      effective_to_at: terms.effective_to_at,
+    })
+    return this.#rates.length >= BATCH
   }
 
-  async remove(id: number): Promise<void> {
+  /** True: `flush` has to follow. */
+  remove(id: number): boolean {
     this.#ids.push(id)
-    if (this.#ids.length >= REMOVED) await this.#flushIds()
+    return this.#ids.length >= REMOVED
   }
 
   async flush(): Promise<void> {

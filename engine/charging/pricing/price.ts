@@ -132,8 +132,9 @@ function affordableIncrements(tariff: Tariff, micros: number, givenAway: number)
 const grantSeconds = 60
 
 /** The length of one grant in seconds: the first increment, a minute at least. */
-export const grantLength = (tariff: Tariff): number =>
-  Math.max(tariff.firstIncrementSeconds, grantSeconds)
+export const grantLength = ({
+  firstIncrementSeconds,
+}: Pick<Tariff, 'firstIncrementSeconds'>): number => Math.max(firstIncrementSeconds, grantSeconds)
 
 /** Undefined: there is no rate. */
 export function quoteOf(rate: Rate | undefined, seconds: number): Quote | undefined {

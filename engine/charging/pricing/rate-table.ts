@@ -7,11 +7,18 @@ import {
   internationalPrefix,
   withoutPlus,
 } from '../../../schema/rules/numbers.ts'
+import { PackedPrices, type PlanOfRates, type PriceRow } from './packed-prices.ts'
 import { costMicros } from './price.ts'
 
+/** A price of a plan as it is read. */
+export interface ReadPrice extends PriceRow {
+  /** As it is stored. */
+  readonly prefix: string
+}
+
 /**
- * Finds the longest prefix by one map look-up per prefix length of the plan, about 15 at most: 0.3
- * µs in a plan of 100,000 rates, without the memory of a trie.
+ * What was read of a plan is packed; what has changed since is beside it, by prefix. A look-up takes
+ * 0.3 µs in a plan of 100,000 rates.
  */
 export class RateDeck {
   readonly #plans = new Map<number, Plan>()
@@ -37,6 +44,20 @@ export class RateDeck {
       touched.add(plan.add(this.#keyOf(rate.tariff.prefix), rate))
     }
     for (const prices of touched) prices.sort()
+  }
+
+  /** Adds what is read of a plan, in the order of prefixes and starts. */
+  addRead(plan: PlanOfRates, rows: readonly ReadPrice[]): void {
+    const { planId, isByRoutingNumber } = plan
+    const prices = this.#plans.get(planId) ?? new Plan()
+    this.#plans.set(planId, prices)
+    if (isByRoutingNumber) this.#byRoutingNumber.add(planId)
+    prices.addRead(plan, rows, (prefix) => this.#keyOf(prefix))
+  }
+
+  /** After the last price is read. */
+  endReading(): void {
+    for (const plan of this.#plans.values()) plan.endReading()
   }
 
   /**
@@ -83,25 +104,55 @@ export class RateDeck {
 }
 
 class Plan {
+  /** What was read; undefined: nothing. */
+  #read: PackedPrices | undefined
+  /** Prefixes that have changed, or that cannot be packed; without a rate: it is removed. */
   readonly #byPrefix = new Map<string, PricesOfPrefix>()
   #lengths: readonly number[] = []
 
   /** Returns the prices that are to be sorted once all are added. */
   add(prefix: string, rate: Rate): PricesOfPrefix {
-    const prices = this.#byPrefix.get(prefix) ?? new PricesOfPrefix()
-    this.#byPrefix.set(prefix, prices)
+    const prices = this.#pricesOf(prefix)
     prices.push(rate)
     this.#note(prefix.length)
     return prices
   }
 
+  addRead(plan: PlanOfRates, rows: readonly ReadPrice[], keyOf: (prefix: string) => string): void {
+    const read = (this.#read ??= new PackedPrices(plan))
+    const touched = new Set<PricesOfPrefix>()
+    for (const row of rows) {
+      const prefix = keyOf(row.prefix)
+      const isPacked = prefix === row.prefix && !this.#byPrefix.has(prefix) && read.add(prefix, row)
+      if (!isPacked) touched.add(this.add(prefix, rateOf(plan, row)))
+    }
+    for (const prices of touched) prices.sort()
+    for (const length of read.lengths) this.#note(length)
+  }
+
+  endReading(): void {
+    this.#read?.end()
+  }
+
   /** Does not visit other prefixes; a length that is no longer used costs one look-up per call. */
   replace(prefix: string, stored: string, rates: readonly Rate[]): void {
-    const prices = this.#byPrefix.get(prefix) ?? new PricesOfPrefix()
+    const prices = this.#pricesOf(prefix)
     prices.replace(withoutPlus(stored), rates)
-    if (prices.isEmpty) this.#byPrefix.delete(prefix)
-    else this.#byPrefix.set(prefix, prices)
+    // Those that were read stay there, and what stands beside them hides them.
+    const hides = (this.#read?.ratesOf(prefix) ?? []).length > 0
+    if (prices.isEmpty && !hides) this.#byPrefix.delete(prefix)
     this.#note(prefix.length)
+  }
+
+  /** Makes what was read of a prefix changeable. */
+  #pricesOf(prefix: string): PricesOfPrefix {
+    const known = this.#byPrefix.get(prefix)
+    if (known !== undefined) return known
+    const prices = new PricesOfPrefix()
+    for (const rate of this.#read?.ratesOf(prefix) ?? []) prices.push(rate)
+    prices.sort()
+    this.#byPrefix.set(prefix, prices)
+    return prices
   }
 
   /** Longest prefix first. */
@@ -116,6 +167,8 @@ class Plan {
    */
   find(digits: string, abroad: number | undefined, at: number): Rate | undefined {
     let abroadAt = abroad ?? -1
+    const read = this.#read
+    let place = read?.longestOf(digits) ?? -1
     for (const length of this.#lengths) {
       if (length <= abroadAt) {
         const rate = this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at)
@@ -123,12 +176,39 @@ class Plan {
         abroadAt = -1
       }
       if (length > digits.length) continue
-      const rate = this.#byPrefix.get(digits.slice(0, length))?.inForce(at)
+      const isRead = read?.lengthOf(place) === length
+      const changed =
+        this.#byPrefix.size === 0 ? undefined : this.#byPrefix.get(digits.slice(0, length))
+      const rate =
+        changed === undefined && isRead ? read.inForce(place, digits, at) : changed?.inForce(at)
       if (rate !== undefined) return rate
+      if (isRead) place = read.shorterOf(place)
     }
     return abroadAt === -1 ? undefined : this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at)
   }
 }
+
+const rateOf = (
+  { planId, currency, decimals, rounding, isByRoutingNumber }: PlanOfRates,
+  row: ReadPrice,
+): Rate => ({
+  planId,
+  tariff: {
+    prefix: row.prefix,
+    currency,
+    connectFeeMicros: row.connectFeeMicros,
+    firstIncrementSeconds: row.firstIncrementSeconds,
+    firstRatePerMinuteMicros: row.firstRatePerMinuteMicros,
+    incrementSeconds: row.incrementSeconds,
+    ratePerMinuteMicros: row.ratePerMinuteMicros,
+    decimals,
+    rounding,
+  },
+  isBlocked: row.isBlocked,
+  ...(isByRoutingNumber && { isByRoutingNumber: true }),
+  effectiveFrom: row.effectiveFrom,
+  effectiveTo: row.effectiveTo,
+})
 
 /**
  * The rates of one prefix of a plan, the latest beginning first: sorted once, searched by

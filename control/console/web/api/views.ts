@@ -52,6 +52,8 @@ export type {
   DeckDiffView as DeckDiff,
   DeckImportView as DeckImport,
   DeckPreviewView as DeckPreview,
+  DeckProgressView as DeckProgress,
+  StoredDeckView as StoredDeck,
 } from '../../../resources/decks/deck-routes.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'

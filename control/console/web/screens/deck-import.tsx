@@ -4,10 +4,11 @@
  */
 import { type Signal, useSignal } from '@preact/signals'
 import { type ConsoleAnswer, send, sendDeck } from '../api/api.ts'
-import type { DeckDiff, DeckImport, DeckPreview } from '../api/views.ts'
+import type { DeckDiff, DeckImport, DeckPreview, DeckProgress } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice } from '../parts/form.tsx'
 import { figureText, momentText, plural } from '../parts/format.ts'
+import { useView } from '../parts/resource.ts'
 import { visibleText } from '../parts/visible-text.ts'
 
 interface ImportProps {
@@ -85,6 +86,7 @@ function DeckDialog({ planId, onImport, onClose }: DialogProps) {
   const remembers = useSignal(true)
   const preview = useSignal<DeckPreview | undefined>(undefined)
   const diff = useSignal<DeckDiff | undefined>(undefined)
+  const isWorking = useSignal(false)
   const look = async (): Promise<ConsoleAnswer<unknown>> => {
     const order = { mapping: mapping.value }
     const answer = await sendDeck<DeckPreview>(planId, '/preview', file.value ?? new Blob(), order)
@@ -99,7 +101,15 @@ function DeckDialog({ planId, onImport, onClose }: DialogProps) {
     diff.value = undefined
     if (isWhole(mapping.value)) void look()
   }
-  const confirm = async (): Promise<ConsoleAnswer<unknown> | { readonly kind: 'open' }> => {
+  const confirm = async (): Promise<Confirmed> => {
+    isWorking.value = true
+    try {
+      return await goOn()
+    } finally {
+      isWorking.value = false
+    }
+  }
+  const goOn = async (): Promise<Confirmed> => {
     if (preview.value === undefined) return stillOpen(await look())
     const order = { mapping: mapping.value, mode: mode.value }
     const deck = file.value ?? new Blob()
@@ -150,13 +160,12 @@ function DeckDialog({ planId, onImport, onClose }: DialogProps) {
         </>
       )}
       <Changes diff={diff.value} />
+      {isWorking.value && <Progress />}
     </Dialog>
   )
 }
 
-const stillOpen = (
-  answer: ConsoleAnswer<unknown>,
-): ConsoleAnswer<unknown> | { readonly kind: 'open' } =>
+const stillOpen = (answer: ConsoleAnswer<unknown>): Confirmed =>
   answer.kind === 'ok' ? { kind: 'open' } : worded(answer)
 
 /** Lines and a day belong to one deck: another has other rates there, and begins later. */
@@ -189,6 +198,28 @@ const formWords = (message: string): string =>
 /** The name itself where the form has no such field. */
 const labelOf = (name: string): string =>
   columnLabels[name] ?? [...cellChoices, ...textFields].find(([each]) => each === name)?.[1] ?? name
+type Confirmed = ConsoleAnswer<unknown> | { readonly kind: 'open' }
+
+const stages: Readonly<Record<DeckProgress['stage'], string>> = {
+  none: '',
+  reading: 'Read',
+  comparing: 'Compared',
+  storing: 'Stored',
+}
+
+/** How far the server is with a large deck. */
+function Progress() {
+  const { data } = useView<DeckProgress>('/rates/decks/progress', { everyMs: 1_000 })
+  const { stage = 'none', done = 0, of = null } = data.value ?? {}
+  if (stage === 'none') return null
+  const whole = of === null ? '' : ` of ${figureText(of, 0)}`
+  return (
+    <p role="status" aria-label="Progress">
+      {`${stages[stage]}: ${figureText(done, 0)}${whole}`}
+    </p>
+  )
+}
+
 
 /** Less would be refused. */
 const isWhole = ({ columns }: Mapping): boolean =>

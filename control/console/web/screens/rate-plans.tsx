@@ -14,6 +14,7 @@ import { saveForm, SchemaFields } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { ImportDeck } from './deck-import.tsx'
+import { Decks, useDecks } from './decks.tsx'
 import { ImportRates } from './rate-import.tsx'
 
 const plan: ScreenNoun<RatePlan> = {
@@ -160,6 +161,11 @@ export function RatePlanScreen({ id }: { id: string }) {
 
 function Rates({ plan: { id, name, currency } }: { plan: RatePlan }) {
   const { data, problem, reload } = useRates(id)
+  const decks = useDecks(id)
+  const reloadBoth = (): void => {
+    decks.reload()
+    reload()
+  }
   const create: Action = {
     text: 'New rate',
     title: 'New rate',
@@ -173,12 +179,13 @@ function Rates({ plan: { id, name, currency } }: { plan: RatePlan }) {
         <Text value={name} max={80} /> <small>in {currency}</small>
       </h2>
       <p class="links">
-        {may('rates:write') && <ImportDeck planId={id} onDone={reload} />}
+        {may('rates:write') && <ImportDeck planId={id} onDone={reloadBoth} />}
         {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
         <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
           Export as CSV
         </a>
       </p>
+      <Decks decks={decks} onUndo={reload} />
       <List<Rate>
         label="Rates"
         rows={data.value?.rows}

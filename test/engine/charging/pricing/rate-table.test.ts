@@ -192,6 +192,91 @@ test('of the dated prices of a prefix the newest that is in force holds', () => 
   )
 })
 
+/** The rates as they are read from the database, a slice at a time. */
+function readTable(rates: readonly Rate[], slice: number, exitCodes: readonly string[]): RateDeck {
+  const table = new RateDeck([], exitCodes)
+  const plan = {
+    planId: 1,
+    currency: 'USD',
+    decimals: 4,
+    rounding: 'up' as const,
+    isByRoutingNumber: false,
+  }
+  const inOrder = rates.toSorted((a, b) =>
+    a.tariff.prefix === b.tariff.prefix
+      ? (a.effectiveFrom ?? -1) - (b.effectiveFrom ?? -1)
+      : a.tariff.prefix < b.tariff.prefix
+        ? -1
+        : 1,
+  )
+  for (let start = 0; start < inOrder.length; start += slice)
+    table.addRead(
+      plan,
+      inOrder.slice(start, start + slice).map(({ tariff, ...row }) => ({ ...tariff, ...row })),
+    )
+  table.endReading()
+  return table
+}
+
+interface Written {
+  readonly prefix: string
+  readonly from: number | null
+  readonly to: number | null
+  readonly price: number
+  readonly isBlocked: boolean
+}
+
+test('a table that is read answers as one of single rates, before and after a change', () => {
+  const moment = fc.option(fc.integer({ min: 0, max: 9 }))
+  const written: fc.Arbitrary<Written> = fc.record({
+    prefix: fc.oneof(
+      fc.stringMatching(/^[0-2]{0,5}$/),
+      fc.stringMatching(/^\+?0?0?[12]{0,3}[*#]?$/),
+      fc.stringMatching(/^[01]{14,18}$/),
+    ),
+    from: moment,
+    to: moment,
+    price: fc.integer({ min: 0, max: 3 }),
+    isBlocked: fc.boolean(),
+  })
+  const prices = fc.uniqueArray(written, {
+    maxLength: 40,
+    selector: ({ prefix, from }) => `${prefix} ${from ?? -1}`,
+  })
+  const ratesOf = (list: readonly Written[]): readonly Rate[] =>
+    list.map(({ prefix, from, to, price, isBlocked }) => {
+      const plain = priced(prefix, price, { effectiveFrom: from, effectiveTo: to, isBlocked })
+      return { ...plain, tariff: { ...plain.tariff, decimals: 4, rounding: 'up' } }
+    })
+  const numbers = fc.array(fc.stringMatching(/^\+?[0-2]{1,17}[*]?$/), {
+    minLength: 1,
+    maxLength: 9,
+  })
+  const exits = fc.constantFrom([], ['00'], ['011', '00'])
+  fc.assert(
+    fc.property(
+      ...([prices, prices, numbers, exits, fc.integer({ min: 1, max: 9 })] as const),
+      (list, changes, called, exitCodes, slice) => {
+        const rates = ratesOf(list)
+        const [single, read] = [new RateDeck(rates, exitCodes), readTable(rates, slice, exitCodes)]
+        const compare = (): void => {
+          for (const number of called)
+            for (let at = -1; at <= 10; at += 1)
+              expect(read.find(1, number, at)).toEqual(single.find(1, number, at))
+        }
+        compare()
+        for (const [index, { tariff }] of ratesOf(changes).entries()) {
+          const prefix = index % 3 === 0 ? (rates[index]?.tariff.prefix ?? '') : tariff.prefix
+          const others = ratesOf(changes).filter((each) => each.tariff.prefix === prefix)
+          for (const table of [single, read]) table.replace(1, prefix, others)
+        }
+        compare()
+      },
+    ),
+    { numRuns: 1_000 },
+  )
+})
+
 test('a hundred thousand dated prices of one prefix are taken over and found within seconds', () => {
   const rates = Array.from({ length: 100_000 }, (_, day) =>
     rate('49', { effectiveFrom: (day * 7_919) % 100_000 }),
