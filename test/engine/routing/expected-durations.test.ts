@@ -7,7 +7,8 @@ function talked(calledNumber: string, ...seconds: readonly number[]): ExpectedDu
   return durations
 }
 
-const times = (count: number, seconds: number): number[] => Array.from({ length: count }, () => seconds)
+const times = (count: number, seconds: number): number[] =>
+  Array.from({ length: count }, () => seconds)
 
 test('a number of which few calls are known is expected to be talked to for a minute', () => {
   expect(talked('4930555').of('4930555')).toBe(DEFAULT_SECONDS)
