@@ -8,7 +8,7 @@ import type { Clocks, Schedule } from '../schema/clock.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
 import type { Unserved } from '../schema/contracts/calls.ts'
 import type { Charging } from '../schema/contracts/charging.ts'
-import type { EventSink } from '../schema/contracts/engine.ts'
+import type { EventSink, OutgoingEvent } from '../schema/contracts/engine.ts'
 import type { HookPort } from '../schema/contracts/hooks.ts'
 import type { InstanceIdentity } from '../schema/contracts/instances.ts'
 import type { Shares } from '../schema/contracts/limits.ts'
@@ -27,11 +27,13 @@ import { CallerPolicies } from './call/identity/caller-policies.ts'
 import { policyReader } from './call/identity/caller-policy-store.ts'
 import type { SimulationDeps } from './call/simulate.ts'
 import { HeaderFilter } from './call/sip-headers.ts'
+import { LossNotices } from './call/loss-notices.ts'
 import { MessageLog } from './call/trace/message-log.ts'
 import { TransferInstances } from './call/transfer/other-instances.ts'
 import { registerThrough } from './call/user-agent/carrier-register.ts'
 import { probeThrough } from './call/user-agent/probe.ts'
 import { UserAgent } from './call/user-agent/user-agent.ts'
+import { costMicros } from './charging/pricing/price.ts'
 import { type Config, probeDefaults } from './config.ts'
 import { Dispatcher, type NodeChange } from './dispatcher/dispatcher.ts'
 import { HostAddresses, hostResolver, type ResolveHost } from './dispatcher/host-addresses.ts'
@@ -56,6 +58,8 @@ import { PhoneHop } from './registrar/hop/phone-hop.ts'
 import { Registrar, type RegistrarDeps } from './registrar/registrar.ts'
 import { WrongPasswords } from './registrar/wrong-passwords.ts'
 import { DialledDomains } from './routing/dialled-domains.ts'
+import { recentTalks } from './routing/expected-duration-store.ts'
+import { ExpectedDurations } from './routing/expected-durations.ts'
 import { ownNames, ownPlacesOf } from './routing/own-places.ts'
 import { loadRouting } from './routing/routing-store.ts'
 import { Routing, type RoutingDeps } from './routing/routing.ts'
@@ -96,8 +100,8 @@ export interface EngineDeps {
   readonly installation?: Installation | undefined
   /** The clocks of what crosses the installation; absent: those of this process. */
   readonly clocks?: Clocks | undefined
-  /** Returns the price of a number. Absent when an external OCS holds the prices. */
-  readonly priceOf?: RoutingDeps['carrierPrice']
+  /** Prices of carriers and customers. Absent when an external OCS holds the prices. */
+  readonly prices?: Pick<RoutingDeps, 'carrierPrice' | 'sales'>
   /** Returns what charging would answer. Absent when an external OCS charges. */
   readonly foresee?: SimulationDeps['foresee']
   /** The operator's file of hooks; absent: there is none. */
@@ -119,6 +123,8 @@ export interface EngineDeps {
   readonly canRecord?: () => boolean
   /** Takes webhook events; absent: there are none. */
   readonly webhooks?: EventSink
+  /** Webhooks are told of this. Absent: there are none. */
+  readonly announce?: (event: OutgoingEvent) => void
   /** A node's state has changed. */
   readonly onNodeChange?: (change: NodeChange) => void
   readonly log: Log
@@ -195,6 +201,9 @@ function createBase(deps: EngineDeps) {
     storage: new StorageNotes([deps.disk ?? store.storage, store.storage], events, log),
     states: new StateChanges({ store, wallNow, schedule, instance: deps.instance.name, log }),
     totals: new CallTotals(),
+    durations: new ExpectedDurations(),
+    recentTalks: () => recentTalks(store),
+    losses: new LossNotices({ now: wallNow, log, announce: deps.announce }),
     ownedNumbers: new NumberDirectory(numberReader(store)),
     callerPolicies: new CallerPolicies(policyReader(store, (problem) => log('warn', problem))),
   }
@@ -218,7 +227,7 @@ function createSip(deps: EngineDeps, { peers }: Base, decisions: () => SipDecisi
 
 function createCalls(
   { config, charging, instance, whyClosed, now, wallNow }: EngineDeps,
-  { deadlines, events }: Base,
+  { deadlines, events, durations }: Base,
   onEnded: (record: CallRecord) => void,
 ): ActiveCalls {
   return new ActiveCalls({
@@ -232,7 +241,9 @@ function createCalls(
     recentCalls: Math.max(2_000, config.traceMemoryBytes / BYTES_OF_A_CALL),
     onEvent: (event) => {
       events.add(event)
-      if (event.type === 'call.ended') onEnded(event.record)
+      if (event.type !== 'call.ended') return
+      if (event.record.direction === 'outbound') durations.add(event.record)
+      onEnded(event.record)
     },
   })
 }
@@ -372,7 +383,7 @@ function createTrunks(
 
 function createRouting(
   deps: EngineDeps,
-  { hosts, tenantNames, ownedNumbers }: Base,
+  { hosts, tenantNames, ownedNumbers, durations }: Base,
   {
     dispatcher,
     trunks,
@@ -394,7 +405,9 @@ function createRouting(
     shared: deps.shares && { shares: deps.shares, schedule },
     activeCarrierCalls: (carrierId) => calls.countByCarrier(carrierId),
     activeAgentCalls: (agentId) => calls.countByAgent(agentId),
-    carrierPrice: deps.priceOf ?? (() => undefined),
+    ...deps.prices,
+    costOf: costMicros,
+    expectedSeconds: (calledNumber) => durations.of(calledNumber),
     gatewayReachability: (gatewayId) => trunks.reachability(gatewayId),
     onLoaded: (carriers) => trunks.watch(carriers),
     onProblem: (problem) => log('warn', `routing: ${problem}`),
@@ -563,6 +576,7 @@ function createCallControl(
     calls,
     charging: deps.charging,
     onEnded: (record, measured) => totals.add(record, measured),
+    onLoss: parts.losses.answered,
     hooks: parts.hookedTo,
     now,
     log,

@@ -14,6 +14,7 @@ import type { ApplicationRuns } from './call/application/application-runs.ts'
 import type { CallControl, Restored } from './call/app.ts'
 import type { CallerPolicies } from './call/identity/caller-policies.ts'
 import type { CallDeadlines } from './call/deadlines.ts'
+import type { LossNotices } from './call/loss-notices.ts'
 import type { MessageLog } from './call/trace/message-log.ts'
 import { traceOf } from './call/trace/trace.ts'
 import type { UserAgent } from './call/user-agent/user-agent.ts'
@@ -34,6 +35,7 @@ import type { Registrar } from './registrar/registrar.ts'
 import type { WrongPasswords } from './registrar/wrong-passwords.ts'
 import type { RoutingWebhooks } from './hooks/webhook/routing-webhooks.ts'
 import type { Stir } from './stir/stir.ts'
+import type { ExpectedDurations, TalkedCall } from './routing/expected-durations.ts'
 import type { Routing } from './routing/routing.ts'
 import type { UnpricedCalls } from './routing/unpriced-calls.ts'
 import type { ServedSip } from './served-sip.ts'
@@ -61,6 +63,8 @@ export interface EngineParts {
   /** Absent without other instances. */
   readonly hop: PhoneHop | undefined
   readonly hosts: HostAddresses
+  readonly durations: ExpectedDurations
+  readonly losses: LossNotices
   /** Absent without relays. */
   readonly media: Media | undefined
   readonly messages: MessageLog
@@ -76,6 +80,8 @@ export interface EngineParts {
   readonly registrar: Registrar
   /** Absent without `RTPENGINE`. */
   readonly relays: RelayPool | undefined
+  /** Calls of the last run to the outside, the oldest first. */
+  readonly recentTalks: () => Promise<readonly TalkedCall[]>
   readonly routing: Routing
   readonly routingWebhooks: RoutingWebhooks
   readonly stir: Stir
@@ -110,6 +116,7 @@ export class Engine {
   readonly dispatcher: Dispatcher
   readonly events: EventLog
   readonly guard: FloodGuard
+  readonly losses: LossNotices
   readonly ownedNumbers: NumberDirectory
   readonly ownPlaces: OwnNetwork
   readonly recordings: Recordings | undefined
@@ -138,6 +145,7 @@ export class Engine {
     this.dispatcher = parts.dispatcher
     this.events = parts.events
     this.guard = parts.guard
+    this.losses = parts.losses
     this.ownedNumbers = parts.ownedNumbers
     this.ownPlaces = parts.ownPlaces
     this.recordings = parts.recordings
@@ -293,6 +301,7 @@ export class Engine {
     await this.ownedNumbers.reload()
     await this.callerPolicies.reload()
     await this.routing.reload()
+    for (const call of await this.#parts.recentTalks()) this.#parts.durations.add(call)
     await this.routingWebhooks.reload()
     await this.stir.reload()
     await this.registrar.load()

@@ -38,7 +38,7 @@ import {
 } from './shares/instance-shares.ts'
 import { HookHost } from './hooks/hook-host.ts'
 import { HttpCertificates } from './http-certificates.ts'
-import { minutePrices } from './minute-prices.ts'
+import { pricesOf } from './prices-of-ocs.ts'
 import { installationOf } from './stores/installation.ts'
 import { limitsOf, membersOf } from './stores/shares-of-instance.ts'
 import { instanceSipPlaceOf, instanceUrlOf } from './stores/instance-place.ts'
@@ -339,12 +339,13 @@ function engineOn(
     installation: stores.local === undefined ? installationOf(store, instance) : undefined,
     clocks: stores.clocks,
     ...(ocs && {
-      priceOf: minutePrices(ocs, deps.now),
+      prices: pricesOf(ocs, deps.now),
       foresee: (asked) => ocs.foresee(asked),
       payerOf: (asked) => ocs.payerOf(asked),
     }),
     hooks,
     webhooks: webhooks.sink,
+    announce: (event) => webhooks.announce(event),
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
 }
@@ -579,6 +580,7 @@ function openControl(
           ...hooks?.telemetry(),
         }),
       },
+      lossTroubles: () => engine.losses.troubles(),
       hookTroubles: () => [...(hooks?.troubles() ?? []), ...engine.routingWebhooks.troubles()],
       console: readConsole(),
       inForce: deps.inForce,

@@ -149,6 +149,8 @@ const passing = new Set([
 const tests = new Set([
   'no_route',
   'no_gateway',
+  'no_carrier_price',
+  'no_profit',
   'carrier_limit',
   'emergency_number',
   'internal_number',

@@ -9,6 +9,7 @@ import {
   type Simulation,
   passedOverReasons,
 } from '../../schema/contracts/engine.ts'
+import type { ExpectedProfit } from '../../schema/contracts/tariff.ts'
 import { parseAddress } from '../../schema/net/ip-address.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
@@ -31,6 +32,27 @@ const presentedCaller = z.strictObject({
   attestation: z.enum(['A', 'B', 'C']),
   why: z.string().describe('Why this number.'),
 })
+
+/** Earnings of the expected call by one carrier: routes and losses are judged by them. */
+const expectedCall = z
+  .strictObject({
+    seconds: z.int().describe('How long calls to such numbers last, on average.'),
+    price_exact: decimal.nullable().describe('What the customer pays. Null: nobody pays here.'),
+    currency: z.string().nullable().describe('Of that price.'),
+    cost_exact: decimal.nullable().describe('What the carrier takes. Null: it is not known.'),
+    cost_currency: z.string().nullable(),
+    margin_exact: decimal
+      .nullable()
+      .describe(
+        'Price less cost; below zero: a loss. Null: one is not known, or in another currency.',
+      ),
+    is_below_margin: z.boolean().describe('Loss protection warns of it, or refuses it.'),
+  })
+  .nullable()
+  .describe(
+    'The expected call by this carrier. Null: no carrier, one of somebody else, or the ' +
+      'credential lacks `rates:read`.',
+  )
 
 const candidate = z.strictObject({
   kind: z.enum(['node', 'gateway', 'agent', 'extension', 'domain', 'application']),
@@ -78,6 +100,7 @@ const candidate = z.strictObject({
       'What is left of the price of one minute after that cost; below zero: a loss. Null: ' +
         'one of both is not known, or they differ in currency.',
     ),
+  expected: expectedCall,
 })
 
 const simulationView = z
@@ -181,6 +204,7 @@ const simulationView = z
           name: z.string(),
           uri: z.string().nullable(),
           why: z.enum(passedOverReasons),
+          expected: expectedCall,
         }),
       )
       .describe('What takes no part, and why; at most 50.'),
@@ -394,8 +418,9 @@ async function viewOf(
     decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
     candidates: candidates.map(
-      ({ minuteMicros: _, share, presented, ruledBy, invite, ...candidate }, index) => ({
+      ({ minuteMicros: _, profit, share, presented, ruledBy, invite, ...candidate }, index) => ({
         ...candidate,
+        expected: expectedView(profit, principal, isOwn),
         presented: presentedView(presented),
         invite: invite && { uri: invite.uri, headers: { ...invite.headers } },
         ruled_by: [...ruledBy],
@@ -407,9 +432,41 @@ async function viewOf(
     ),
     passed_over: passedOver
       .filter((each) => tenantId === null || each.tenantId === tenantId)
-      .map(({ kind, name, uri, why }) => ({ kind, name, uri, why })),
+      .map(({ kind, name, uri, why, profit }) => ({
+        kind,
+        name,
+        uri,
+        why,
+        expected: expectedView(profit, principal, isOwn),
+      })),
   }
 }
+
+/**
+ * The cost by a carrier is for its owner.
+ *
+ * @param isPayerOwn the payer is a customer of the asker.
+ */
+function expectedView(
+  profit: ExpectedProfit | null | undefined,
+  { tenantId, scopes }: Principal,
+  isPayerOwn: boolean,
+) {
+  const isOwn = tenantId === null || profit?.carrierTenantId === tenantId
+  if (profit == null || !isOwn || !scopes.has('rates:read')) return null
+  const sale = isPayerOwn ? profit : unsold
+  return {
+    seconds: profit.seconds,
+    price_exact: decimalOrNull(sale.saleMicros),
+    currency: sale.saleCurrency,
+    cost_exact: decimalOrNull(profit.costMicros),
+    cost_currency: profit.costCurrency,
+    margin_exact: decimalOrNull(sale.marginMicros),
+    is_below_margin: profit.verdict !== 'kept',
+  }
+}
+
+const unsold = { saleMicros: null, saleCurrency: null, marginMicros: null }
 
 /** Rows of others are not shown to a tenant. */
 function numberView(row: Simulation['decidedByNumber'], asker: number | null) {
@@ -593,6 +650,7 @@ const exampleSimulation = {
       presented: null,
       carrier_price_exact: null,
       margin_exact: null,
+      expected: null,
     },
   ],
   passed_over: [
@@ -601,6 +659,7 @@ const exampleSimulation = {
       name: 'sip:10.0.0.12:5060;transport=udp',
       uri: 'sip:10.0.0.12:5060;transport=udp',
       why: 'drained',
+      expected: null,
     },
   ],
 }

@@ -3,6 +3,7 @@ import type { Changes } from '../../schema/changes/changes.ts'
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
 import type { HookTrouble } from '../../schema/contracts/hooks.ts'
+import type { LossTrouble } from '../../schema/contracts/losses.ts'
 import type { EnginePort, SettingsInForce } from '../../schema/contracts/engine.ts'
 import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -44,6 +45,8 @@ export interface Platform extends Clocks {
   readonly certificates?: () => readonly CertificateStatus[]
   /** Failures of the operator's code; absent: there is none. */
   readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
+  /** Answered calls at a loss, of which loss protection warns; absent: another system charges. */
+  readonly lossTroubles?: (() => readonly LossTrouble[]) | undefined
 }
 
 interface ControlSettings {

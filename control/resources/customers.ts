@@ -22,6 +22,7 @@ import * as field from '../http/field-table.ts'
 import { refuseBraked, refuseUncounted, refuseUncountedCustomer } from './braked.ts'
 import { callerIdentity, ownNumber, refuseForeignCaller } from './caller-fields.ts'
 import { putNumbers, releaseNumbers } from './customer-numbers.ts'
+import { changesProtection, lossFields, lossWriter } from './loss-fields.ts'
 import { badReference } from './references.ts'
 import {
   type Definition,
@@ -127,6 +128,7 @@ const fields = field.table(
         .describe('The balance is below the threshold, or the next call would be refused.'),
       { example: false },
     ),
+    ...lossFields('Goes before its plan.'),
     currency: field.required(
       { body: currency.nullish(), view: z.string().describe('ISO 4217.') },
       {
@@ -184,6 +186,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   store: (deps) => new CustomerStore(customers, deps),
   async check(writing) {
     const { body, before, scope, columns, deps } = writing
+    const losses = await lossWriter('customer', writing)
     const money = await currencyOf(writing)
     const planId = columns['rate_plan_id']
     if (before === undefined) {
@@ -197,7 +200,7 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
       if (before.numbers.some((number) => !kept.includes(number)))
         await refuseUncounted(deps.store, counted, 'all', scope)
     }
-    return passwordColumn(writing)
+    return { ...losses, ...passwordColumn(writing) }
   },
   async written(id, writing) {
     const { body, before, scope, tenantId, deps } = writing
@@ -277,6 +280,7 @@ function worthMoney({ given, before, after }: WrittenRow<CustomerView>): readonl
       'rate_plan',
       ['wallets:write', 'rates:write'],
     ],
+    [changesProtection(after, before), 'loss_protection', ['wallets:write', 'rates:write']],
     ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
   )
 }

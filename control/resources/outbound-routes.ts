@@ -3,7 +3,9 @@ import { z } from 'zod'
 import type { Store } from '../../schema/storage/store.ts'
 import { first } from '../../schema/sql/query.ts'
 import { prefix } from '../http/fields.ts'
+import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
+import { changesProtection, lossFields, lossWriter } from './loss-fields.ts'
 import { badReference } from './references.ts'
 import type { Definition, ViewOf, Writing } from './resource.ts'
 import { refusePlatformOnly } from './tenancy.ts'
@@ -37,7 +39,7 @@ const fields = field.table(
     weight: field.of(field.integer(1, 100), { default: 100 }),
     mode: field.of(field.oneOf(['static', 'lcr', 'block']), {
       default: 'static',
-      about: 'Routes with mode "lcr" and the same prefix are tried in order of carrier price.',
+      about: 'Routes with mode "lcr" and the same prefix are tried in order of the expected cost.',
     }),
     strip: field.of(field.integer(0, 32), {
       default: 0,
@@ -53,6 +55,7 @@ const fields = field.table(
       default: false,
       about: 'Emergency calls skip the wallet and all limits.',
     }),
+    ...lossFields('Goes before customer and plan. Emergency calls are never refused.'),
     created_at: field.createdAt,
   },
   { schemaId: 'OutboundRoute' },
@@ -79,8 +82,9 @@ export const outboundRoutes: Definition<typeof fields.body, typeof fields.view> 
   },
 }
 
-async function check(writing: Writing<typeof fields.body, typeof fields.view>): Promise<undefined> {
+async function check(writing: Writing<typeof fields.body, typeof fields.view>): Promise<Row> {
   const { body: route, before, scope, columns, deps } = writing
+  const losses = await lossWriter('outbound_route', writing)
   refusePlatformOnly(scope, route.emergency && before?.emergency !== true, 'emergency')
   if (columns['carrier_id'] === null && route.mode !== 'block')
     throw badReference('carrier', 'is required unless mode is "block"')
@@ -91,6 +95,7 @@ async function check(writing: Writing<typeof fields.body, typeof fields.view>): 
   if (scope.tenantId !== null && isLocked)
     for (const field of ['prefix', 'strip', 'prepend'] as const)
       refusePlatformOnly(scope, route[field] !== before?.[field], field)
+  return losses
 }
 
 async function isOfPlatform(store: Store, carrierId: unknown): Promise<boolean> {
@@ -104,9 +109,12 @@ function freeCalls({
   before,
   after,
 }: WrittenRow<ViewOf<typeof fields.view>>): readonly BeyondScope[] {
-  return fieldsWhere([
-    after.emergency && JSON.stringify(after) !== JSON.stringify(before),
-    'emergency',
-    ['wallets:write'],
-  ])
+  return fieldsWhere(
+    [
+      after.emergency && JSON.stringify(after) !== JSON.stringify(before),
+      'emergency',
+      ['wallets:write'],
+    ],
+    [changesProtection(after, before), 'loss_protection', ['wallets:write', 'rates:write']],
+  )
 }

@@ -8,6 +8,7 @@ import { refuseUncounted } from './braked.ts'
 import { deckMappingDocument } from './decks/deck-mapping.ts'
 import { json } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
+import { lossFields, lossWriter } from './loss-fields.ts'
 import { type Definition, ResourceStore, type ViewOf } from './resource.ts'
 import { rowWith } from './table-rows.ts'
 
@@ -40,6 +41,7 @@ const fields = field.table(
       { body: deckMappingDocument, view: deckMappingDocument, stored: json },
       { about: 'How the columns and cells of its decks are read (`POST /rates/decks`).' },
     ),
+    ...lossFields('Customers and outbound routes that say something themselves go before.'),
     created_at: field.createdAt,
   },
   { schemaId: 'RatePlan' },
@@ -58,12 +60,16 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
   order: ['rate_plan.name'],
   limits: ['rate_plans'],
   store: (deps) => new RatePlanStore(ratePlans, deps),
-  async check({ body: plan, before, scope, deps: { store } }) {
-    if (before === undefined) return undefined
+  async check(writing) {
+    const { body: plan, before, scope, deps } = writing
+    const { store } = deps
+    const losses = await lossWriter('rate_plan', writing)
+    if (before === undefined) return losses
     if (before.currency !== plan.currency) await refuseIfUsed(store, before.id)
     // Fewer decimals, or another rounding, make a price of another one.
     if (before.decimals !== plan.decimals || before.rounding !== plan.rounding)
       await refuseUncounted(store, { column: 'rate_plan_id', value: before.id }, 'caps', scope)
+    return losses
   },
   async follow({ ocs }, { id }) {
     await ocs?.reloadPlan(id)

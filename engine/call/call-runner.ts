@@ -39,6 +39,7 @@ import type { CallSigner, SignedInvite } from './stir/call-signer.ts'
 import type { GatewayCandidate, Routing } from '../routing/routing.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import { CallTimers } from './call-timers.ts'
+import type { LossNotices } from './loss-notices.ts'
 import { SavedCalls, type Restored, type SavedCallsDeps } from './saved-calls.ts'
 
 /** The parts of the engine that hear of live calls, or decide about their course. */
@@ -48,6 +49,8 @@ export interface CallWatchers extends Timing {
    * §10.4).
    */
   readonly onGatewayOutcome: (gatewayId: number, outcome: 'answered' | 'failed') => void
+  /** A carrier has answered a call that leaves too little. Absent: nobody wants to know. */
+  readonly onLoss?: LossNotices['answered'] | undefined
   /** Another instance of the installation does not respond to an INVITE. */
   readonly onInstanceSilent?: ((name: string) => void) | undefined
   /**
@@ -522,6 +525,11 @@ export class CallRunner {
       current?.kind === 'gateway'
         ? routing.boughtPrice(current.bought, answeredAt + call.stampOffsetMs)
         : undefined
+    if (current?.kind === 'gateway' && current.profit !== undefined) {
+      const { customerId } = call.account ?? { customerId: null }
+      const { calledNumber } = call.start
+      this.#deps.onLoss?.({ callUuid, calledNumber, customerId }, current)
+    }
     void charging
       .answered(openCall(call, answeredAt, bought), this.#saved.textOf(callUuid))
       .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored, bought }))

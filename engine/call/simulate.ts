@@ -49,6 +49,7 @@ import { foreseenSignature } from './stir/foreseen-signature.ts'
 import { CallHooks, type HookSources } from './hooks/call-hooks.ts'
 import { type AnswerOf, type AskAttempt, attemptsOf } from './simulated-attempts.ts'
 import type { HeaderFilter } from './sip-headers.ts'
+import { costMicros } from '../charging/pricing/price.ts'
 import type { Dispatcher } from '../dispatcher/dispatcher.ts'
 import type { Registrar } from '../registrar/registrar.ts'
 import type { Origin, Routing } from '../routing/routing.ts'
@@ -394,6 +395,7 @@ type ForeseenRoutes = ReturnType<typeof foreseenRoutes>
 interface OutboundQuestion {
   readonly caller: readonly [number | null, string, number | null]
   readonly only: readonly number[] | undefined
+  readonly routingNumber: string | undefined
 }
 
 /** The most probable order: of equal preference, the greatest weight first. */
@@ -425,13 +427,15 @@ function foreseenRoutes(engines: SimulationDeps) {
       knowsNumber: (...question) => routing.knowsNumber(...question),
       headerRulesOf: (carrierId) => routing.headerRulesOf(carrierId),
       isNumberBlocked: (...question) => routing.isNumberBlocked(...question),
-      outboundCandidates: (customerId, number, tenantId, _search, only) => {
-        const question = { caller: [customerId, number, tenantId ?? null], only } as const
+      outboundCandidates: (customerId, number, tenantId, _search, only, routingNumber) => {
+        const caller = [customerId, number, tenantId ?? null] as const
+        const question = { caller, only, routingNumber }
         lastQuestion = question
         // The candidates of an emergency call are drawn twice.
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
-        return routing.outboundCandidates(...question.caller, { random: likely, passOver }, only)
+        const search = { random: likely, passOver, isExplained: true }
+        return routing.outboundCandidates(...caller, search, only, routingNumber)
       },
     },
     dispatcher: {
@@ -460,7 +464,8 @@ function foreseenRoutes(engines: SimulationDeps) {
     const random = evenDraws()
     for (let draw = 0; draw < DRAWS; draw += 1) {
       const options = { random, passOver: () => undefined }
-      const decision = routing.outboundCandidates(...question.caller, options, question.only)
+      const { caller, only, routingNumber } = question
+      const decision = routing.outboundCandidates(...caller, options, only, routingNumber)
       const [first] = decision.kind === 'gateways' ? decision.gateways : []
       if (first) firsts.set(first.gatewayId, (firsts.get(first.gatewayId) ?? 0) + 1 / DRAWS)
     }
@@ -693,6 +698,7 @@ const plain = {
   route: null,
   phones: null,
   minuteMicros: null,
+  profit: null,
   signature: null,
 }
 
@@ -701,8 +707,9 @@ function candidateView(destination: CallDestination): CandidateView {
   switch (destination.kind) {
     case 'gateway': {
       const { carrierName: name, carrierId: id, number, routeName: route, price } = destination
-      const minuteMicros = price?.minuteMicros ?? null
-      return { ...plain, kind: 'gateway', uri, name, id, number, route, minuteMicros }
+      const minuteMicros = price ? costMicros(price.tariff, 60) : null
+      const money = { minuteMicros, profit: destination.profit ?? null }
+      return { ...plain, kind: 'gateway', uri, name, id, number, route, ...money }
     }
     case 'agent':
       return { ...plain, kind: 'agent', uri, name: destination.name, id: destination.agentId }

@@ -38,6 +38,7 @@ import type {
   RevokedCall,
   Verdict,
   ExitCodes,
+  Tariff,
 } from '../../schema/contracts/charging.ts'
 import type { Brake, Shares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -45,10 +46,11 @@ import type { EventSink } from '../../schema/contracts/engine.ts'
 import type { SavedCallState } from '../../schema/journal/journal-entries.ts'
 import type { CallJournal } from '../../schema/journal/call-journal.ts'
 import type { Store } from '../../schema/storage/store.ts'
+import type { LossTerms } from '../../schema/rules/loss-protection.ts'
 import { international } from '../../schema/rules/numbers.ts'
 import { InstanceShares, type ShareMembers, walletShares } from '../shares/instance-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import { type Books, namedPayer } from './authorization/authorize.ts'
+import { type Books, namedPayer, rateOfCall } from './authorization/authorize.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
@@ -470,6 +472,23 @@ export class Ocs implements Charging, OcsPort {
     return this.rates.table.find(planId, number, at)
   }
 
+  /** Loss protection of a customer, then of its plan; empty: neither has any. */
+  lossTermsOf(customerId: number): readonly LossTerms[] {
+    const { lossTerms: own, planId } = this.#customers.byId(customerId)?.terms ?? nothingSaid
+    const ofPlan = planId === null ? undefined : this.rates.table.lossTermsOf(planId)
+    if (own === undefined && ofPlan === undefined) return nobodySays
+    return [own, ofPlan].filter((each) => each !== undefined)
+  }
+
+  /** The price of a call that the customer pays, as `authorize` finds it; undefined: none. */
+  tariffOf(customerId: number, call: SoldCall, at: number): Tariff | undefined {
+    const payer = this.#customers.byId(customerId)
+    if (payer === undefined) return undefined
+    const { calledNumber: callee, sent, routingNumber } = call
+    const asked = { callee, startedAt: at, sentAs: () => sent, routingNumber }
+    return rateOfCall(payer, asked, this.rates.table)?.tariff
+  }
+
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
     return quoteOf(this.rateFor(planId, number, at), seconds)
   }
@@ -530,6 +549,16 @@ export class Ocs implements Charging, OcsPort {
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
     this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
   }
+}
+
+const nothingSaid = { lossTerms: undefined, planId: null }
+const nobodySays: readonly LossTerms[] = []
+
+/** A call as routing asks for its price. */
+interface SoldCall {
+  readonly calledNumber: string
+  readonly sent: readonly string[]
+  readonly routingNumber: string | undefined
 }
 
 /** The log names no more wallets. */

@@ -23,7 +23,7 @@ import {
 } from '../../schema/rules/numbers.ts'
 import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
-import type { Tariff } from '../../schema/contracts/tariff.ts'
+import type { ExpectedProfit, Tariff } from '../../schema/contracts/tariff.ts'
 import { PrefixTable } from './prefix-table.ts'
 
 export interface OutboundCaller {
@@ -43,6 +43,7 @@ export class OutboundRoutes {
   readonly #emergencies = new Buckets<string, OutboundRouteRecord>()
   readonly #blocks = new Set<number>()
   readonly #rewritten = new Set<number>()
+  readonly #protecting = new Set<number>()
   readonly #exitCodes: ExitCodes | undefined
 
   constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
@@ -56,6 +57,11 @@ export class OutboundRoutes {
     return this.#rewritten.size > 0
   }
 
+  /** Some route says that calls at a loss are told or refused. */
+  get isProtecting(): boolean {
+    return this.#protecting.size > 0
+  }
+
   set(route: OutboundRouteRecord): void {
     this.delete(route.routeId)
     if (!route.isActive) return
@@ -64,6 +70,7 @@ export class OutboundRoutes {
     if (isUrgent(route)) this.#emergencies.add(digitsOf(route.prefix), route)
     if (isBlock(route)) this.#blocks.add(route.routeId)
     if (isRewritten(route, this.#exitCodes)) this.#rewritten.add(route.routeId)
+    if (route.lossTerms !== undefined) this.#protecting.add(route.routeId)
   }
 
   delete(routeId: number): void {
@@ -74,6 +81,7 @@ export class OutboundRoutes {
     if (isUrgent(route)) this.#emergencies.delete(digitsOf(route.prefix), route)
     this.#blocks.delete(routeId)
     this.#rewritten.delete(routeId)
+    this.#protecting.delete(routeId)
   }
 
   /** Whether any emergency route leads to exactly this number. */
@@ -219,7 +227,9 @@ export interface GatewayCandidate {
    * The price by which a least-cost route is ordered. Null: unknown; undefined: another kind of
    * route.
    */
-  readonly price?: CarrierPrice | null
+  readonly price?: RoutePrice | null
+  /** Present where it is asked for, or where the call goes there at a loss. */
+  readonly profit?: ExpectedProfit | undefined
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
   readonly uri: string
   readonly host: string
@@ -241,7 +251,8 @@ export function candidateOf(
   carrier: CarrierRecord,
   gateway: GatewayRecord,
   offer: Pick<GatewayCandidate, 'routeName' | 'bought'> & {
-    readonly price: CarrierPrice | null | undefined
+    readonly price: RoutePrice | null | undefined
+    readonly profit?: ExpectedProfit | undefined
   },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
@@ -254,6 +265,7 @@ export function candidateOf(
     carrierName,
     routeName: offer.routeName,
     ...(offer.price === undefined ? {} : { price: offer.price }),
+    ...(offer.profit && { profit: offer.profit }),
     uri: gatewayUri(gateway),
     host,
     port: gatewayPort(gateway),
@@ -279,17 +291,21 @@ export interface BoughtNumber {
   readonly tenantId: number | null
 }
 
-/** The price of a call by a carrier's price list. */
+/** The price of a number by a carrier's price list. */
 export interface CarrierPrice {
   readonly tariff: Tariff
-  /** A call of one minute, connect fee included, in micro-units of the list's currency. */
-  readonly minuteMicros: number
   /** The carrier does not take calls to this number. */
   readonly isBlocked: boolean
 }
 
+/** The price of a call by the carrier of a route. */
+export interface RoutePrice extends CarrierPrice {
+  /** A call of the expected duration, in micro-units of the list's currency. */
+  readonly expectedMicros: number
+}
+
 /** Undefined: there is no list, or no price for the number in it. */
-type PriceOf = (route: OutboundRouteRecord) => CarrierPrice | undefined
+export type PriceOf = (route: OutboundRouteRecord) => RoutePrice | undefined
 
 /**
  * Routes of one prefix, ordered by preference: those with mode `lcr` change places among each
@@ -304,7 +320,7 @@ export function leastCostFirst(
   if (at === -1) return routes
   const priced = routes
     .filter(isLeastCost)
-    .map((route) => ({ route, micros: priceOf(route)?.minuteMicros ?? Number.MAX_VALUE }))
+    .map((route) => ({ route, micros: priceOf(route)?.expectedMicros ?? Number.MAX_VALUE }))
     .toSorted((one, other) => one.micros - other.micros)
   const others = routes.slice(at).filter((route) => !isLeastCost(route))
   return [...routes.slice(0, at), ...priced.map(({ route }) => route), ...others]
@@ -325,6 +341,10 @@ export type OutboundDecision =
   | { readonly kind: 'blocked'; readonly routeName: string }
   /** Every carrier of the routes has reached `max_calls` or `max_cps`: 503 with `Retry-After`. */
   | { readonly kind: 'limited'; readonly limit?: string }
+  /** Loss protection lets no carrier of the routes have the call: 503. */
+  | { readonly kind: 'unprofitable' }
+  /** No carrier of the routes has a price for the number: 503. */
+  | { readonly kind: 'unpriced' }
   /** There is a route, but nothing behind it can take a call now: 503. */
   | { readonly kind: 'unavailable' }
   /** No route knows the number. */
@@ -343,6 +363,9 @@ export interface PassedOver {
   readonly why:
     | ('other_caller' | 'after_block' | 'no_carrier' | 'blocked_by_carrier' | 'carrier_limit')
     | ('number_blocked' | 'number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
+    | ('no_carrier_price' | 'below_margin')
+  /** The figures by which loss protection has judged; absent: another reason. */
+  readonly profit?: ExpectedProfit | undefined
 }
 
 /** How routes are searched. A call draws by chance and ignores `passOver`. */
@@ -350,12 +373,23 @@ export interface RouteSearch {
   /** Uniform in [0, 1). */
   readonly random: () => number
   readonly passOver: (passed: PassedOver) => void
+  /** Each gateway is to say what a call would earn by it. Absent: only those at a loss do. */
+  readonly isExplained?: boolean
 }
 
 export const passedRoute = (
   { name, carrierId, tenantId }: OutboundRouteRecord,
   why: PassedOver['why'],
-): PassedOver => ({ kind: 'route', name, uri: null, carrierId, tenantId, why })
+  profit?: ExpectedProfit,
+): PassedOver => ({
+  kind: 'route',
+  name,
+  uri: null,
+  carrierId,
+  tenantId,
+  why,
+  ...(profit && { profit }),
+})
 
 export const passedGateway = (
   { name, carrierId, tenantId }: CarrierRecord,

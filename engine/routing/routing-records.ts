@@ -1,5 +1,6 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
 import type { CompiledRules } from '../../schema/rules/header-rules.ts'
+import type { LossTerms } from '../../schema/rules/loss-protection.ts'
 import type { MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
 import type { Verification } from '../../schema/contracts/stir.ts'
 import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
@@ -100,6 +101,8 @@ export interface OutboundRouteRecord {
   readonly prepend: string
   readonly isActive: boolean
   readonly isEmergency: boolean
+  /** Absent: it says nothing about losses. */
+  readonly lossTerms?: LossTerms | undefined
 }
 
 export interface InboundRouteRecord {

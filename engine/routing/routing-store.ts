@@ -1,5 +1,6 @@
 /** Carriers and routes from the database. A row that cannot be used is left out and reported. */
 import { fromFlag } from '../../schema/columns.ts'
+import { lossTermsOf } from '../../schema/rules/loss-protection.ts'
 import type { Database } from '../../schema/tables/database.ts'
 import { mediaRulesOf, readNames } from '../../schema/rules/media.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -269,6 +270,7 @@ async function loadOutboundRoutes(
     prepend: row.prepend,
     isActive: fromFlag(row.is_active),
     isEmergency: fromFlag(row.is_emergency),
+    ...(row.loss_protection !== null && { lossTerms: lossTermsOf(row) }),
   }))
 }
 

@@ -23,6 +23,8 @@ import {
   passedGateway,
   type PassedOver,
   passedRoute,
+  type PriceOf,
+  type RoutePrice,
   rewriteByRoute,
 } from './outbound-routes.ts'
 import { CarrierLimits } from './carrier-limits.ts'
@@ -55,7 +57,8 @@ import {
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
-import type { BoughtPrice } from '../../schema/contracts/tariff.ts'
+import type { BoughtPrice, ExpectedProfit, Tariff } from '../../schema/contracts/tariff.ts'
+import { expectedProfit, type Sales } from './loss-guard.ts'
 import type { DnsAnswers, Sender } from '../../schema/contracts/gateways.ts'
 import { plainHost } from '../../schema/sip/index.ts'
 
@@ -385,15 +388,18 @@ export class Routing {
   /**
    * The gateways for a call to the outside, in order: none for a name. `tenantId` opens the routes
    * that a tenant shares among its customers and extensions. `only`: routes to other carriers are
-   * as if they were not there, and those of the first one come first.
+   * as if they were not there, and those of the first one come first. `routingNumber`: of a ported
+   * number.
    */
   outboundCandidates(
     customerId: number | null,
     dialled: string,
     tenantId: number | null = null,
-    { random, passOver }: RouteSearch = this.#search,
+    search: RouteSearch = this.#search,
     only?: readonly number[],
+    routingNumber?: string,
   ): OutboundDecision {
+    const { random, passOver } = search
     if (isName(dialled)) return { kind: 'none' }
     const caller: OutboundCaller = { customerId, tenantId }
     const calledNumber = this.dialledNumber(dialled)
@@ -403,9 +409,15 @@ export class Routing {
     const routes = only === undefined ? matched.routes : routesOf(only, matched.routes)
     if (routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
+    const isProtected = !isEmergency && this.#isProtected(customerId)
+    const profitOf =
+      isProtected || search.isExplained === true
+        ? this.#profitBy({ caller, dialled, calledNumber, routingNumber, isEmergency }, priceOf)
+        : undefined
     const gateways: GatewayCandidate[] = []
     let limit: string | undefined
     let block: OutboundRouteRecord | undefined
+    let lacking: 'unprofitable' | 'unpriced' | undefined
     for (const route of routes) {
       const carrier = this.#outboundCarrier(route)
       if (!carrier) {
@@ -414,25 +426,71 @@ export class Routing {
       }
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
       const sending = this.#sendingOf(carrier, route, caller, calledNumber)
+      const profit = profitOf?.(route, carrier)
       if (!isEmergency && sending.block !== undefined) {
         block ??= sending.block
         passOver(passedRoute(route, 'number_blocked'))
       } else if (price?.isBlocked) passOver(passedRoute(route, 'blocked_by_carrier'))
-      else if (!isEmergency && this.#limits.isReached(carrier)) {
+      else if (!isEmergency && price === null && this.#hasList(carrier)) {
+        lacking ??= 'unpriced'
+        passOver(passedRoute(route, 'no_carrier_price'))
+      } else if (profit?.verdict === 'refused') {
+        lacking = 'unprofitable'
+        passOver(passedRoute(route, 'below_margin', profit))
+      } else if (!isEmergency && this.#limits.isReached(carrier)) {
         limit = this.#limits.describe(carrier)
         passOver(passedRoute(route, 'carrier_limit'))
       } else {
         const { ratePlanId, tenantId: owner } = carrier
         const { number } = sending
         const bought = { number, dialled: calledNumber, ratePlanId, tenantId: owner }
-        const offer = { route, bought, price, isEmergency }
+        const isShown = search.isExplained === true || profit?.verdict === 'warned'
+        const offer = { route, bought, price, isEmergency, ...(isShown && { profit }) }
         gateways.push(...this.#gatewaysOf(carrier, offer, { random, passOver }))
       }
     }
     if (gateways.length > 0)
       return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
     if (limit !== undefined) return { kind: 'limited', limit }
-    return block ? { kind: 'blocked', routeName: block.name } : { kind: 'unavailable' }
+    return block ? { kind: 'blocked', routeName: block.name } : { kind: lacking ?? 'unavailable' }
+  }
+
+  /** Whether a customer pays for whose calls something is said about losses. */
+  #isProtected(customerId: number | null): boolean {
+    const { sales } = this.#deps
+    if (sales === undefined || customerId === null) return false
+    return this.#outbound.isProtecting || sales.termsOf(customerId).length > 0
+  }
+
+  /**
+   * Earnings of a call by the carrier of each route. Emergencies, and calls that nobody pays for
+   * here, are not protected.
+   */
+  #profitBy(
+    { caller, dialled, calledNumber, routingNumber, isEmergency }: ProfitQuestion,
+    priceOf: PriceOf,
+  ): (route: OutboundRouteRecord, carrier: CarrierRecord) => ExpectedProfit {
+    const { sales, expectedSeconds, costOf } = this.#deps
+    const { customerId } = caller
+    const isSold = sales !== undefined && customerId !== null && !isEmergency
+    const terms = isSold ? sales.termsOf(customerId) : []
+    const seconds = expectedSeconds(calledNumber)
+    const sent = isSold ? this.sentNumbers(dialled, caller) : []
+    const tariff = isSold
+      ? sales.tariffOf(customerId, { calledNumber, sent, routingNumber })
+      : undefined
+    const sale = tariff && { tariff, micros: costOf(tariff, seconds) }
+    return (route, { tenantId: carrierTenantId }) => {
+      const { lossTerms } = route
+      const offered = { price: priceOf(route), carrierTenantId }
+      const narrowest = lossTerms === undefined ? terms : [lossTerms, ...terms]
+      return expectedProfit({ seconds, sale }, offered, narrowest)
+    }
+  }
+
+  /** Without prices here (`OCS_URL`) no list is known. */
+  #hasList({ ratePlanId }: CarrierRecord): boolean {
+    return ratePlanId !== null && this.#deps.carrierPrice !== undefined
   }
 
   /** Carriers that may take calls, by id or name. */
@@ -533,8 +591,9 @@ export class Routing {
   }
 
   /** Looks up the price of a route once, however often it is asked for. */
-  #pricesOf(calledNumber: string): (route: OutboundRouteRecord) => CarrierPrice | undefined {
-    const known = new Map<OutboundRouteRecord, CarrierPrice | undefined>()
+  #pricesOf(calledNumber: string): PriceOf {
+    const known = new Map<OutboundRouteRecord, RoutePrice | undefined>()
+    const { costOf, expectedSeconds } = this.#deps
     return (route) => {
       if (known.has(route)) return known.get(route)
       const carrier = this.#outboundCarrier(route)
@@ -547,8 +606,10 @@ export class Routing {
               dialled: calledNumber,
               ratePlanId,
             })
-      known.set(route, price)
-      return price
+      const micros = price && costOf(price.tariff, expectedSeconds(calledNumber))
+      const priced = price && { ...price, expectedMicros: micros ?? 0 }
+      known.set(route, priced)
+      return priced
     }
   }
 
@@ -557,13 +618,14 @@ export class Routing {
     { number: sent, dialled, ratePlanId }: Omit<BoughtNumber, 'tenantId'>,
     at?: number,
   ): CarrierPrice | undefined {
-    if (ratePlanId === null) return undefined
-    const { exitCodes, carrierPrice } = this.#deps
+    const { exitCodes, carrierPrice, costOf } = this.#deps
+    if (ratePlanId === null || carrierPrice === undefined) return undefined
+    const minuteMicros = ({ tariff }: CarrierPrice): number => costOf(tariff, 60)
     let mostExpensive: CarrierPrice | undefined
     for (const number of countedNumbers(sent, dialled, exitCodes)) {
       const price = carrierPrice(ratePlanId, number, at)
       if (price === undefined || mostExpensive?.isBlocked) continue
-      if (!mostExpensive || price.isBlocked || price.minuteMicros > mostExpensive.minuteMicros)
+      if (!mostExpensive || price.isBlocked || minuteMicros(price) > minuteMicros(mostExpensive))
         mostExpensive = price
     }
     return mostExpensive ?? carrierPrice(ratePlanId, dialled, at)
@@ -596,7 +658,7 @@ export class Routing {
 
   #gatewaysOf(
     carrier: CarrierRecord,
-    { route, bought, price, isEmergency }: Offer,
+    { route, bought, price, profit, isEmergency }: Offer,
     { random, passOver }: RouteSearch,
   ): GatewayCandidate[] {
     if (bought.number === '') {
@@ -609,7 +671,7 @@ export class Routing {
       return why === undefined
     })
     return orderByPreference(usable, random).map((gateway) =>
-      candidateOf(carrier, gateway, { routeName: route.name, bought, price }),
+      candidateOf(carrier, gateway, { routeName: route.name, bought, price, profit }),
     )
   }
 
@@ -649,7 +711,18 @@ interface SentNumber {
 interface Offer {
   readonly route: OutboundRouteRecord
   readonly bought: BoughtNumber
-  readonly price: CarrierPrice | null | undefined
+  readonly price: RoutePrice | null | undefined
+  readonly profit?: ExpectedProfit | undefined
+  readonly isEmergency: boolean
+}
+
+/** A call of which it is asked what it would earn. */
+interface ProfitQuestion {
+  readonly caller: OutboundCaller
+  readonly dialled: string
+  /** The number after exit codes. */
+  readonly calledNumber: string
+  readonly routingNumber: string | undefined
   readonly isEmergency: boolean
 }
 
@@ -700,13 +773,16 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
   /**
    * The price of a number by a price list, at a time in milliseconds UTC (absent: now). Undefined:
-   * the list has none.
+   * the list has none. Absent: prices are not known here (`OCS_URL`).
    */
-  readonly carrierPrice: (
-    ratePlanId: number,
-    number: string,
-    at?: number,
-  ) => CarrierPrice | undefined
+  readonly carrierPrice?:
+    ((ratePlanId: number, number: string, at?: number) => CarrierPrice | undefined) | undefined
+  /** Prices of customers. Absent: they are not known here, and nothing protects from losses. */
+  readonly sales?: Sales | undefined
+  /** The exact price of a call. */
+  readonly costOf: (tariff: Tariff, seconds: number) => number
+  /** How long a call to a number usually lasts. */
+  readonly expectedSeconds: (calledNumber: string) => number
   /** The carriers as they are from now on. */
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */

@@ -14,7 +14,7 @@ import { seedFile } from '../commands/seed.ts'
 import { type Config, readConfig } from '../config.ts'
 import { createEngine } from '../create-engine.ts'
 import type { Engine } from '../engine.ts'
-import { minutePrices } from '../minute-prices.ts'
+import { pricesOf } from '../prices-of-ocs.ts'
 import { ownPlacesOf } from '../routing/own-places.ts'
 import { settings } from '../settings.ts'
 import type { TestKitOptions } from './published.ts'
@@ -107,7 +107,7 @@ async function engineOn(
     newUuid: () => randomBytes(16).toString('hex'),
     canRecord: () => true,
     resolveHost: (host) => Promise.resolve({ addresses: hosts[host] ?? [], ttlMs: 0 }),
-    priceOf: minutePrices(charging, now),
+    prices: pricesOf(charging, now),
     foresee: (asked) => charging.foresee(asked),
     payerOf: (asked) => charging.payerOf(asked),
   })

@@ -159,6 +159,16 @@ const denials = {
       'list_trunks shows the carriers and their gateways, list_routes the routes. ' +
       'set_trunk_state puts a carrier into service.',
   },
+  no_carrier_price: {
+    why: 'No carrier of the least-cost routes has a price for the number',
+    advice: "add the prefix to the carriers' rate plans, or route it without least cost",
+    tools: 'simulate_call shows the routes, and why each is passed over.',
+  },
+  no_profit: {
+    why: 'Every carrier of the number would leave less of its price than loss protection wants',
+    advice: 'add a cheaper carrier, raise the selling price, or lower min_margin',
+    tools: 'simulate_call shows price, cost and margin of the expected call by each carrier.',
+  },
   no_route: {
     why: 'No outbound route takes the number, and no extension has it',
     advice: 'add an outbound route for its prefix, or check the number',

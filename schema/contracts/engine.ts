@@ -23,6 +23,7 @@ import type { StirKeysPort } from './stir.ts'
 import type { DnsAnswers } from './gateways.ts'
 import type { ProposalState, Direction } from './field-values.ts'
 import type { Tariff, Verdict } from './charging.ts'
+import type { ExpectedProfit } from './tariff.ts'
 import type { DecidingHook, HookDecisions } from './hooks.ts'
 
 /** Present figures, and totals since the start, by the names that telemetry shows. */
@@ -414,6 +415,7 @@ export const eventTypes = [
   'call.denied',
   'call.answered',
   'call.ended',
+  'call.below_margin',
   'recording.ready',
   'wallet.topped_up',
   'wallet.low_balance',
@@ -584,6 +586,8 @@ export interface SimulatedCandidate {
   readonly phones: number | null
   /** Price of a call of one minute, if a least-cost route has one. */
   readonly minuteMicros: number | null
+  /** Earnings of the expected call by it; null: it is no gateway. */
+  readonly profit: ExpectedProfit | null
   /** The part of many such calls that is sent here first; 0 to 1. */
   readonly share: number
   /** Why nothing would be sent there, as a record's `denial_code`; null: it is tried. */
@@ -633,6 +637,8 @@ export const passedOverReasons = [
   'inbound_only',
   'gateway_down',
   'leads_to_platform',
+  'no_carrier_price',
+  'below_margin',
 ] as const
 
 export interface PassedOverCandidate {
@@ -642,6 +648,8 @@ export interface PassedOverCandidate {
   /** The owner; null: the platform. */
   readonly tenantId: number | null
   readonly why: (typeof passedOverReasons)[number]
+  /** The figures by which loss protection has judged; absent: another reason. */
+  readonly profit?: ExpectedProfit | undefined
 }
 
 /** More of them are left out: a platform may have a route for each customer. */

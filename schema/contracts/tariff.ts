@@ -19,12 +19,39 @@ export interface Tariff {
 export const roundings = ['up', 'half_up', 'down'] as const
 export type Rounding = (typeof roundings)[number]
 
+/**
+ * How calls that would earn less than wanted are treated. `strict`: as `refuse`, and a carrier
+ * whose price is not known gets no call either.
+ */
+export const lossProtections = ['never', 'warn', 'refuse', 'strict'] as const
+export type LossProtection = (typeof lossProtections)[number]
+
 /** The price of a carrier for a call that its gateway has answered. */
 export interface BoughtPrice {
   /** The price in force at the answer, for the number that was sent. */
   readonly tariff: Tariff
   /** The tenant that owns the carrier, and sees what it charges; null: the platform. */
   readonly tenantId: number | null
+}
+
+/** Earnings of a call of the expected duration by one carrier, and whether it may go there. */
+export interface ExpectedProfit {
+  readonly seconds: number
+  /** The cost by the carrier; null: it is not known. */
+  readonly costMicros: number | null
+  readonly costCurrency: string | null
+  /** The price of the customer; null: nobody pays here. */
+  readonly saleMicros: number | null
+  readonly saleCurrency: string | null
+  readonly salePrefix: string | null
+  /** Null: one of both is not known, or they differ in currency. */
+  readonly marginMicros: number | null
+  /** The owner of the carrier; null: the platform. */
+  readonly carrierTenantId: number | null
+  /** By loss protection; `kept`: it lets the call go there. */
+  readonly verdict: 'kept' | 'warned' | 'refused'
+  /** The owner of the protection that has warned or refused; null: none has. */
+  readonly judgedBy: { readonly tenantId: number | null } | null
 }
 
 /** The cost of a call that is over, by its carrier. */

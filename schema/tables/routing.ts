@@ -2,6 +2,7 @@
 import type { HookFallback } from '../contracts/hooks.ts'
 import type { MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
 import type { Verification } from '../contracts/stir.ts'
+import type { LossProtection } from '../contracts/tariff.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
 export interface RoutingTables {
@@ -129,6 +130,11 @@ interface OutboundRouteTable {
   prepend: Defaulted<string>
   is_active: Defaulted<Flag>
   is_emergency: Defaulted<Flag>
+  loss_protection: Defaulted<LossProtection | null>
+  /** An amount per minute, or a percentage. */
+  min_margin: Defaulted<string | null>
+  /** A tenant has written the two before. */
+  is_loss_by_tenant: Defaulted<Flag>
   created_at: number
 }
 

@@ -1,7 +1,7 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
 import type { ColumnType } from 'kysely'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
-import type { Rounding } from '../contracts/tariff.ts'
+import type { LossProtection, Rounding } from '../contracts/tariff.ts'
 
 export interface TenantTables {
   tenant: TenantTable
@@ -52,6 +52,11 @@ interface RatePlanTable {
   rounding: Defaulted<Rounding>
   /** JSON: how its decks are read; null: nobody has said it. */
   deck_mapping: Defaulted<string | null>
+  loss_protection: Defaulted<LossProtection | null>
+  /** An amount per minute, or a percentage. */
+  min_margin: Defaulted<string | null>
+  /** A tenant has written the two before. */
+  is_loss_by_tenant: Defaulted<Flag>
   created_at: number
 }
 
@@ -115,6 +120,10 @@ export interface CustomerTable {
   default_number: string | null
   /** JSON of the rules about callers, or null. */
   caller_identity: string | null
+  loss_protection: Defaulted<LossProtection | null>
+  min_margin: Defaulted<string | null>
+  /** A tenant has written the two before. */
+  is_loss_by_tenant: Defaulted<Flag>
   created_at: number
   updated_at: number
 }

@@ -75,6 +75,9 @@ const callerRules: Record<string, Rule> = {
 const mediaFields = ['media', 'media_profile', 'codecs', 'dtmf'] as const
 const voice = plains(...mediaFields, 'strip_headers', 'preset')
 
+/** Of its own carriers alone: engine/routing/loss-guard.ts. */
+const losses = plains('loss_protection', 'min_margin')
+
 const carriersOfOthers = [`${CANARY} carrier`, `${CANARY} carrier of the platform`]
 
 const calls: Record<string, Rule> = { call_uuid: foreign('call_uuid', CALL) }
@@ -214,6 +217,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       emergency: platform,
       // A route takes calls of its tenant only: engine/routing/outbound-routes.ts.
       ...plains('name', 'prefix', 'priority', 'weight', 'mode', 'strip', 'prepend', 'is_active'),
+      ...losses,
     },
   },
   '/inbound-routes': {
@@ -340,6 +344,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('name', 'email', 'password', 'is_active', 'credit_limit', 'max_concurrent_calls'),
       ...plains('max_cps', 'max_daily_spend', 'max_call_seconds', 'low_balance_threshold'),
       ...plains('currency', 'balance'),
+      ...losses,
       ...callerRules,
       default_number: foreign('default_number', ...foreignNumbers),
     },
@@ -354,6 +359,7 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       ...plains('name', 'currency', 'decimals', 'rounding', 'priced_by', 'deck_mapping'),
+      ...losses,
     },
   },
   '/rates': {

@@ -144,6 +144,18 @@ const isVisible = (call: ActiveCall, { principal: { tenantId } }: ToolUse): bool
 
 const nullable = z.string().nullable()
 
+/** The figures that order routes, and that loss protection judges. */
+const expected = z
+  .object({
+    seconds: z.int(),
+    price_exact: nullable,
+    cost_exact: nullable,
+    margin_exact: nullable,
+    is_below_margin: z.boolean(),
+  })
+  .nullable()
+  .describe('The expected call by this carrier.')
+
 export const simulateCall = defineTool({
   name: 'simulate_call',
   title: 'Simulate a call',
@@ -192,9 +204,12 @@ export const simulateCall = defineTool({
         signature: nullable.describe('Its attestation, or unsigned. Null: none is wanted.'),
         carrier_price_exact: nullable.describe('The cost of one minute.'),
         margin_exact: nullable.describe('Price of one minute less that cost.'),
+        expected,
       }),
     ),
-    passed_over: z.array(z.object({ kind: z.string(), name: z.string(), why: z.string() })),
+    passed_over: z.array(
+      z.object({ kind: z.string(), name: z.string(), why: z.string(), expected }),
+    ),
   }),
   async run(request, use) {
     const simulation = await simulateFor(use.principal, request, use)

@@ -35,7 +35,7 @@ export const findAnomalies = defineTool({
     'Finds what is unusual in a period, the worst first: start here. ' +
     'Against the 14 days before (less than a day: their same hours): spending, new or ' +
     'expensive destinations, empty wallets, missing rates, limits that refuse calls, ' +
-    'unknown callers, use of keys, nodes, trunks, registrations, certificates, hooks. ' +
+    'unknown callers, use of keys, nodes, trunks, registrations, certificates, hooks, margins. ' +
     'Each finding says what, since when and how much, with evidence, advice, the tool to ' +
     'ask next, and a first step that can be undone. Those that a change deals with are ' +
     'marked with it.',

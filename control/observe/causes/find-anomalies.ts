@@ -12,6 +12,7 @@ import { pageEnd, pageEndView } from '../../http/envelope.ts'
 import { withHandling } from './changes-in-force.ts'
 import { findCertificates } from './find-certificates.ts'
 import { findHooks } from './find-hooks.ts'
+import { findLosses } from './find-losses.ts'
 import { findInCalls } from './find-calls.ts'
 import { findInKeys } from './find-keys.ts'
 import { findGuessing } from './find-guessing.ts'
@@ -64,6 +65,7 @@ const needs: Readonly<Record<FindingKind, readonly Scope[]>> = {
   certificate: ['metrics:read'],
   payment: ['wallets:read'],
   hook: ['metrics:read'],
+  margin: ['rates:read'],
 }
 
 export async function findAnomalies(
@@ -95,6 +97,7 @@ export async function findAnomalies(
     ...(await findOutages(own, span, kinds)),
     ...(kinds.has('certificate') ? findCertificates(own) : []),
     ...(kinds.has('hook') ? findHooks(own, span) : []),
+    ...(kinds.has('margin') ? findLosses(own, span) : []),
     ...(kinds.has('payment') ? await findPayments(own, span) : []),
     // A credential may see carriers and no extensions.
     ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')

@@ -5,6 +5,7 @@ import type { CertificateStatus } from '../../../schema/contracts/certificates.t
 import type { EnginePort } from '../../../schema/contracts/engine.ts'
 import type { HookTrouble } from '../../../schema/contracts/hooks.ts'
 import type { InstancesPort } from '../../../schema/contracts/instances.ts'
+import type { LossTrouble } from '../../../schema/contracts/losses.ts'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import type { PeerRequests } from '../../instances/other-instances.ts'
@@ -27,6 +28,7 @@ export const kinds = [
   'certificate',
   'payment',
   'hook',
+  'margin',
 ] as const
 export type FindingKind = (typeof kinds)[number]
 
@@ -172,6 +174,8 @@ export interface AnomalyDeps {
   readonly certificates?: (() => readonly CertificateStatus[]) | undefined
   /** Failures of the operator's code; absent: there is none. */
   readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
+  /** Answered calls at a loss; absent: another system charges. */
+  readonly lossTroubles?: (() => readonly LossTrouble[]) | undefined
   readonly tenantId: number | null
   /** The only SIP domain whose keys are searched; null: all. */
   readonly domain: string | null

@@ -22,5 +22,6 @@ const codes: ReadonlySet<string> = new Set([
   'extension_unregistered',
   'no_route',
   'no_gateway',
+  'no_carrier_price',
   noCandidate.code,
 ])

@@ -387,7 +387,9 @@ export function routeCall(
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
   const blocked = blockedRoutingNumber(question, payer, tenant, deps)
   if (blocked) return blocked
-  const decision = deps.routing.outboundCandidates(payer, calledNumber, tenant)
+  const { rn } = parametersOf(question) ?? {}
+  const query = [payer, calledNumber, tenant, undefined, undefined, rn] as const
+  const decision = deps.routing.outboundCandidates(...query)
   const outbound = outboundRoute(decision, calledNumber, deps)
   return outbound ?? inward(question, 'internal', account, deps)
 }
@@ -436,7 +438,8 @@ function carriersRoute(
   const tenant = tenantOf(origin, deps) ?? account?.tenantId ?? null
   const blocked = blockedRoutingNumber(question, payer, tenant, deps)
   if (blocked) return blocked
-  const query = [payer, calledNumber, tenant, undefined, carrierIds] as const
+  const { rn } = parametersOf(question) ?? {}
+  const query = [payer, calledNumber, tenant, undefined, carrierIds, rn] as const
   const route = outboundRoute(deps.routing.outboundCandidates(...query), calledNumber, deps)
   const called = about('number', calledNumber)
   return route ?? refused('outbound', 404, 'Not Found', 'no_route', called)
@@ -470,6 +473,10 @@ export function outboundRoute(
       const { limit } = decision
       return refused('outbound', 503, 'Service Unavailable', 'carrier_limit', limit, deps)
     }
+    case 'unprofitable':
+      return refused('outbound', 503, 'Service Unavailable', 'no_profit', called)
+    case 'unpriced':
+      return refused('outbound', 503, 'Service Unavailable', 'no_carrier_price', called)
     case 'unavailable':
       return refused('outbound', 503, 'Service Unavailable', 'no_gateway', called)
     case 'none':

@@ -124,13 +124,14 @@ const shown = ({ balanceMicros, availableMicros }: Funds) => ({
 })
 
 /**
- * The price of one minute for each carrier of a least-cost route, in their order. Null: not known.
+ * The cost of the expected call by each carrier of a least-cost route, in their order. Null: not
+ * known.
  */
 const pricesOf = (candidates: readonly CallDestination[]) =>
   candidates.flatMap((candidate) => {
     if (candidate.kind !== 'gateway' || candidate.price === undefined) return []
     const { carrierName: carrier, price } = candidate
-    return [{ carrier, price: price && moneyToDecimal(price.minuteMicros) }]
+    return [{ carrier, price: price && moneyToDecimal(price.expectedMicros) }]
   })
 
 const readAttempt = (attempt: Attempt): TraceEntry => {

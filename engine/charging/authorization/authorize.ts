@@ -185,6 +185,8 @@ function decide(
 
 type Question = Cappable
 
+type PricedQuestion = Pick<Question, 'callee' | 'startedAt' | 'sentAs' | 'routingNumber' | 'isName'>
+
 type PayerQuestion = Pick<Question, 'customerId' | 'caller' | 'payerTenantId' | 'mayNamePayer'>
 
 /** The customer that would be asked to pay; undefined: none is named that may. */
@@ -272,7 +274,7 @@ function decidePayer(
  */
 export function rateOfCall(
   payer: Customer,
-  { callee, startedAt, sentAs, routingNumber, isName = false }: Question,
+  { callee, startedAt, sentAs, routingNumber, isName = false }: PricedQuestion,
   rates: RateDeck,
 ): Rate | undefined {
   if (isName) return rateOf(payer, '', startedAt, rates)

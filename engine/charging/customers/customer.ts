@@ -3,6 +3,7 @@ import { DAY_MS } from '../../../schema/clock.ts'
 import type { Balance } from '../../../schema/contracts/charging.ts'
 import type { InstanceShare } from '../../shares/instance-share.ts'
 import type { InstanceShares } from '../../shares/instance-shares.ts'
+import type { LossTerms } from '../../../schema/rules/loss-protection.ts'
 import { CustomerLimits, type SharedLimits } from './customer-limits.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
@@ -26,6 +27,8 @@ export interface Terms {
   readonly maxCallSeconds: number
   /** Below this the customer's balance is low. */
   readonly lowBalanceMicros: number
+  /** Absent: nothing is said of calls at a loss. */
+  readonly lossTerms?: LossTerms | undefined
 }
 
 /** The shares that this instance has where others draw from the same wallets and limits. */

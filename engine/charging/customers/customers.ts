@@ -6,6 +6,7 @@ import type { Store } from '../../../schema/storage/store.ts'
 import { all, inSlices, slicesOf, SLICE } from '../../../schema/sql/query.ts'
 import { Customer, type SharedWith, startOfDay, type Terms } from './customer.ts'
 import type { ChangedPayers } from '../../../schema/contracts/changed-rows.ts'
+import { lossTermsOf } from '../../../schema/rules/loss-protection.ts'
 import { NumberTable } from '../../../schema/rules/number-table.ts'
 
 /** One tenant, several, or (null) all. */
@@ -243,6 +244,7 @@ async function loadCustomers(
       maxDailySpendMicros: row.max_daily_spend_micros,
       maxCallSeconds: row.max_call_seconds,
       lowBalanceMicros: row.low_balance_micros,
+      ...(row.loss_protection !== null && { lossTerms: lossTermsOf(row) }),
     },
     balanceMicros: BigInt(row.balance ?? 0),
   }))

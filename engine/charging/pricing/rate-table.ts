@@ -8,6 +8,7 @@ import {
   withoutPlus,
 } from '../../../schema/rules/numbers.ts'
 import { PackedPrices, type PlanOfRates, type PriceRow } from './packed-prices.ts'
+import type { LossTerms } from '../../../schema/rules/loss-protection.ts'
 import { costMicros } from './price.ts'
 
 /** A price of a plan as it is read. */
@@ -25,6 +26,7 @@ export class RateDeck {
   readonly #exitCodes: ExitCodes | undefined
   /** Plans that price by routing numbers. */
   readonly #byRoutingNumber = new Set<number>()
+  readonly #lossTerms = new Map<number, LossTerms>()
 
   /**
    * @param rates of any number of plans, in any order. `exitCodes`: a prefix may begin with one of
@@ -86,6 +88,17 @@ export class RateDeck {
     else this.#plans.set(planId, plan)
     if (other.#byRoutingNumber.has(planId)) this.#byRoutingNumber.add(planId)
     else this.#byRoutingNumber.delete(planId)
+    this.setLossTerms(planId, other.lossTermsOf(planId))
+  }
+
+  /** Loss protection of calls that are sold by this plan; undefined: there is none. */
+  lossTermsOf(planId: number): LossTerms | undefined {
+    return this.#lossTerms.get(planId)
+  }
+
+  setLossTerms(planId: number, terms: LossTerms | undefined): void {
+    if (terms === undefined) this.#lossTerms.delete(planId)
+    else this.#lossTerms.set(planId, terms)
   }
 
   /** Whether calls of this plan to ported numbers are priced by the routing number. */

@@ -8,6 +8,7 @@ import type { Store } from '../../../schema/storage/store.ts'
 import { all, rawRows } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
+import { lossTermsOf } from '../../../schema/rules/loss-protection.ts'
 import type { PlanOfRates } from './packed-prices.ts'
 import { RateDeck, type ReadPrice } from './rate-table.ts'
 import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
@@ -100,6 +101,8 @@ export class Rates {
   /** Reads the rates of one plan, or of all. */
   async #read(planId?: number): Promise<{ readonly table: RateDeck; readonly count: number }> {
     const table = new RateDeck([], this.#exitCodes)
+    for (const row of await protectedPlans(this.#store, planId))
+      table.setLossTerms(row.id, lossTermsOf(row))
     let count = 0
     for await (const slice of readRates(this.#store, planId)) {
       for (const { plan, rows } of slice) {
@@ -118,6 +121,17 @@ interface RatesOfPlan {
   readonly plan: PlanOfRates
   readonly rows: readonly ReadPrice[]
 }
+
+/** Those that say something about calls at a loss; `planId` undefined: of all. */
+const protectedPlans = (store: Store, planId?: number) =>
+  all(
+    store,
+    store.db
+      .selectFrom('rate_plan')
+      .select(['id', 'tenant_id', 'loss_protection', 'min_margin', 'is_loss_by_tenant'])
+      .where('loss_protection', 'is not', null)
+      .$if(planId !== undefined, (rows) => rows.where('id', '=', planId ?? 0)),
+  )
 
 /** Rates per slice: 1 to 2 ms, because calls are set up between two of them. */
 const SLICE = 1_000

@@ -174,6 +174,8 @@ const fields: readonly [string, string, string, object, object][] = [
   ['/routing/carriers', 'carriers', 'customers:write', carrier, { customer: 'payer' }],
   ['/routing/carriers', 'carriers', 'customers:write', carrier, { payer: 'from_number' }],
   ['/outbound-routes', 'routes', 'wallets:write', route, { emergency: true }],
+  ['/outbound-routes', 'routes', 'rates:write', route, { loss_protection: 'never' }],
+  ['/customers', 'customers', 'rates:write', { name: 'a' }, { loss_protection: 'never' }],
   ['/pbx/extensions', 'extensions', 'customers:write', phone, { customer_id: 1 }],
   ['/webhooks', 'webhooks', 'cdrs:read', hook, { events: ['call.ended'] }],
   ['/webhooks', 'webhooks', 'wallets:read', hook, { events: ['wallet.adjusted'] }],

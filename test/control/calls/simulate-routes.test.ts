@@ -42,6 +42,7 @@ const answer: Simulation = {
       invite: { uri: 'sip:4940200@192.0.2.1:5060;transport=udp', headers: {} },
       ruledBy: [2],
       minuteMicros: 100_000,
+      profit: null,
       share: 1 / 3,
       withheld: null,
       presented: null,
@@ -205,10 +206,70 @@ test('a tenant asks about its own sources, and sees no money and no names of oth
   expect(candidates).toMatchObject([
     { share: 0.333, carrier_price_exact: null, margin_exact: null },
   ])
-  expect(passed).toEqual([{ kind: 'node', name: 'sip:n', uri: 'sip:n', why: 'drained' }])
+  expect(passed).toEqual([
+    { kind: 'node', name: 'sip:n', uri: 'sip:n', why: 'drained', expected: null },
+  ])
   // An address of others is like one that does not exist.
   api.engine.simulate = () => Promise.resolve(answer)
   expect((await simulate({ source: '203.0.113.7' }, token)).status).toBe(404)
+})
+
+test('the expected call is for the owner of the carrier, and for those who may read prices', async () => {
+  const profit = (carrierTenantId: number | null) => ({
+    seconds: 90,
+    costMicros: 120_000,
+    costCurrency: 'USD',
+    saleMicros: 90_000,
+    saleCurrency: 'USD',
+    salePrefix: '49',
+    marginMicros: -30_000,
+    carrierTenantId,
+    verdict: 'refused' as const,
+    judgedBy: { tenantId: null },
+  })
+  const [each] = answer.candidates
+  const { api, carrier, simulate, acme } = await openSimulator({
+    origin: { kind: 'carrier', id: 1, name: 'mine', tenantIds: [1] },
+    ...(each && {
+      candidates: [
+        { ...each, profit: profit(null) },
+        { ...each, profit: profit(1) },
+        { ...each, profit: profit(2) },
+      ],
+    }),
+    passedOver: [null, 1, 2].map((owner) => ({
+      ...{ kind: 'route', name: 'r', uri: null, tenantId: 1, why: 'below_margin' },
+      profit: profit(owner),
+    })),
+  })
+  await carrier('mine', acme)
+  const expected = {
+    seconds: 90,
+    price_exact: '0.09',
+    currency: 'USD',
+    cost_exact: '0.12',
+    cost_currency: 'USD',
+    margin_exact: '-0.03',
+    is_below_margin: true,
+  }
+  const seenBy = async (token: string) => {
+    const shown = (await simulate({ source: 'mine' }, token)).data<{
+      candidates: { expected: object | null }[]
+      passed_over: { expected: object | null }[]
+    }>()
+    return [shown.candidates, shown.passed_over].map((list) => list.map((one) => one.expected))
+  }
+  const all = [expected, expected, expected]
+  expect(await seenBy(await api.key({ name: 'root' }))).toEqual([all, all])
+  expect(await seenBy(await api.key({ scopes: ['calls:read'] }))).toEqual([
+    [null, null, null],
+    [null, null, null],
+  ])
+  // The payer of this call is a customer of the platform: its price is not for the tenant.
+  const unsold = { ...expected, price_exact: null, currency: null, margin_exact: null }
+  const own = [null, unsold, null]
+  const ofAcme = await api.key({ kind: 'pbx', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  expect(await seenBy(ofAcme)).toEqual([own, own])
 })
 
 test('the operator sees price and parts; another time is refused where it changes nothing', async () => {

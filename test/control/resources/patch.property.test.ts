@@ -93,6 +93,7 @@ const resources: Readonly<Record<string, Patched>> = {
     other: {
       ...{ name: 'out 2', prefix: '48', priority: 7, weight: 8, strip: 1, prepend: '00' },
       ...{ mode: 'block', is_active: false, emergency: true, customer: 'nova', carrier: 'transit' },
+      ...{ loss_protection: 'strict', min_margin: '2.5%' },
     },
   },
   '/api/v1/inbound-routes': {
@@ -215,6 +216,7 @@ const resources: Readonly<Record<string, Patched>> = {
         max_call_seconds: 9,
         low_balance_threshold: 0.5,
       },
+      ...{ loss_protection: 'refuse', min_margin: '0.002' },
     },
     secret: { table: 'customer', column: 'password_hash' },
   },
@@ -222,6 +224,7 @@ const resources: Readonly<Record<string, Patched>> = {
     least: { name: 'gold' },
     other: {
       ...{ name: 'silver', currency: 'EUR', decimals: 2, rounding: 'half_up', priced_by: 'rn' },
+      ...{ loss_protection: 'warn', min_margin: '5%' },
       deck_mapping: { columns: { prefix: 'Vorwahl', rate_per_minute: 'Preis' }, decimal: ',' },
     },
   },

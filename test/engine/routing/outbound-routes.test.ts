@@ -158,7 +158,6 @@ test('among equals the first is drawn in proportion to the weights', () => {
 })
 
 const costs = (minuteMicros: number, isBlocked = false): CarrierPrice => ({
-  minuteMicros,
   isBlocked,
   tariff: {
     prefix: '4',
@@ -181,7 +180,7 @@ const ordered = (
     modes.map((mode, index) => outboundRoute(index, { mode })),
     ({ routeId }) => {
       const price = prices[routeId]
-      return price === undefined ? undefined : costs(price)
+      return price === undefined ? undefined : { ...costs(price), expectedMicros: price }
     },
   ).map(({ routeId }) => routeId)
 
@@ -284,7 +283,7 @@ test('a list that blocks the number has no price for a call that its carrier has
 
 test('a carrier whose list blocks the number is not asked; with no other the call is refused', () => {
   const blocked = costs(0, true)
-  expect(tried({ 10: costs(5), 20: blocked })).toEqual([1, 3])
+  expect(tried({ 10: costs(5), 20: blocked, 30: costs(9) })).toEqual([1, 3])
   expect(tried({ 10: blocked, 20: blocked, 30: blocked })).toBe('unavailable')
 })
 

@@ -8,6 +8,7 @@ import type {
   TenantRecord,
 } from '../../../engine/routing/routing-records.ts'
 import { type RoutingDeps, Routing } from '../../../engine/routing/routing.ts'
+import { costMicros } from '../../../engine/charging/pricing/price.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 
 export const sampleGateway = (
@@ -135,6 +136,8 @@ export function routingOver(
     activeAgentCalls: (agentId) => agentCalls.get(agentId) ?? 0,
     gatewayReachability: (gatewayId) => reachability.get(gatewayId) ?? 'up',
     carrierPrice: () => undefined,
+    costOf: costMicros,
+    expectedSeconds: () => 60,
     onLoaded: () => undefined,
     onProblem: (problem) => void problems.push(problem),
     now: () => clock.now,

@@ -34,6 +34,8 @@ const phrases: Readonly<Partial<Record<string, string>>> = {
   no_candidate: 'no PBX node or carrier was available',
   node_limit: 'every PBX node had too many calls',
   no_gateway: 'no carrier could take it',
+  no_carrier_price: 'no carrier has a price for it',
+  no_profit: 'every carrier costs too much',
   no_route: 'no route for the number',
   carrier_limit: 'the carrier had too many calls',
   agent_limit: 'the AI agent had too many calls',

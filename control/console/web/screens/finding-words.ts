@@ -88,6 +88,8 @@ export function findingTitle(finding: Finding, context: Context): string {
       return paymentTitle(what)
     case 'hook':
       return `The ${name} fails`
+    case 'margin':
+      return 'A carrier costs too much for what its calls are sold for'
   }
 }
 
@@ -195,6 +197,8 @@ export function stepOf(finding: Finding): Link {
       return { text: 'See the payments', to: pathOf('payments') }
     case 'hook':
       return { text: 'See the settings', to: pathOf('settings') }
+    case 'margin':
+      return { text: 'See the outbound routes', to: pathOf('outbound-routes') }
     case 'capacity':
     case 'node':
     case 'trunk':

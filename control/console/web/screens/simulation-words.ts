@@ -3,6 +3,7 @@ import type { Simulation } from '../api/views.ts'
 
 /** The fields of all kinds of payment, in one type. */
 type Payment = Pick<Simulation['payment'], keyof Simulation['payment']>
+type Candidate = Simulation['candidates'][number]
 type PassedOver = Simulation['passed_over'][number]
 
 export function verdictText({ verdict, sip_code: status, denial_text: text }: Simulation): string {
@@ -44,6 +45,18 @@ export function priceText({ rate }: Payment): string {
   )
 }
 
+/** Such as `90 s: sold for 0.09 USD, bought for 0.12 USD, -0.03 left: too little`. */
+export function expectedText(call: Candidate['expected']): string {
+  if (call === null) return ''
+  const amount = (exact: string | null, currency: string | null): string =>
+    exact === null ? 'unknown' : `${exact} ${currency ?? ''}`.trimEnd()
+  const sale = amount(call.price_exact, call.currency)
+  const cost = amount(call.cost_exact, call.cost_currency)
+  const left = call.margin_exact === null ? '' : `, ${call.margin_exact} left`
+  const judged = call.is_below_margin ? ': too little' : ''
+  return `${call.seconds} s: sold for ${sale}, bought for ${cost}${left}${judged}`
+}
+
 export const orderText: Readonly<Record<Simulation['order'], string>> = {
   fixed: 'Every such call tries them in this order.',
   turn: 'The next call tries them in this order; others come first in turn.',
@@ -65,4 +78,6 @@ export const whyText: Readonly<Record<PassedOver['why'], string>> = {
   inbound_only: 'it takes no outbound calls',
   gateway_down: 'it does not answer',
   leads_to_platform: 'it leads back to this platform',
+  no_carrier_price: 'its carrier has no price for this number',
+  below_margin: 'the call would leave too little, or its cost is not known',
 }

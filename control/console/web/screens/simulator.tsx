@@ -12,6 +12,7 @@ import { hookText } from './decision-words.ts'
 import { DenialCode } from './denial-code.tsx'
 import { nameOfNode, useNodeNames } from './names.ts'
 import {
+  expectedText,
   orderText,
   payerText,
   priceText,
@@ -191,6 +192,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
   const currency = payment.rate?.currency ?? null
   // A tenant sees no costs, and a node of the platform has none.
   const hasCosts = candidates.some((each) => each.carrier_price_exact !== null)
+  const isExpected = candidates.some(({ expected }) => expected !== null)
   return (
     <section aria-labelledby="candidates">
       <h2 id="candidates">Destinations in order</h2>
@@ -215,6 +217,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                   </th>
                 </>
               )}
+              {isExpected && <th scope="col">Expected call</th>}
               <th scope="col" class="figure">
                 First for
               </th>
@@ -246,6 +249,11 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                       <Margin exact={each.margin_exact} currency={currency} />
                     </td>
                   </>
+                )}
+                {isExpected && (
+                  <td>
+                    <Text value={expectedText(each.expected)} max={200} />
+                  </td>
                 )}
                 <td class="figure">{Math.round(each.share * 100)} %</td>
                 <td>

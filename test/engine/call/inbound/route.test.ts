@@ -99,6 +99,8 @@ test.each<[OutboundDecision, object]>([
   ],
   [{ kind: 'limited' }, { status: 503, code: 'carrier_limit', headers: retryAfter }],
   [{ kind: 'unavailable' }, { status: 503, code: 'no_gateway' }],
+  [{ kind: 'unprofitable' }, { status: 503, code: 'no_profit' }],
+  [{ kind: 'unpriced' }, { status: 503, code: 'no_carrier_price' }],
 ])('%j refuses a call to the outside', (decision, end) => {
   const route = routeCall(question(node), null, deps(decision))
   expect(route).toMatchObject({ kind: 'refused', direction: 'outbound', end })
