@@ -95,8 +95,7 @@ test('10,000 random cells of prefixes price the numbers that are written, or non
     const ranges = found.prefixes.map((each) => `${each.padEnd(24, '0')}-${each.padEnd(24, '9')}`)
     const said = JSON.stringify({ cell, rules, found })
     const written = numbersOf(cell, rules)
-    expect(written, said).toBeDefined()
-    expect(joined(ranges), said).toEqual(joined(written ?? []))
+    expect({ said, numbers: joined(ranges) }).toEqual({ said, numbers: written && joined(written) })
   }
   expect(read).toBeGreaterThan(CELLS / 10)
 })
@@ -123,15 +122,18 @@ test('10,000 random cells of prices are the amount that is written, or refused',
     // Twelve decimals as one whole number.
     const bare = cell.replace('$', '').replace(' USD', '')
     const [whole = '', fraction = '', ...more] = bare.split(decimal)
-    expect(more, said).toEqual([])
+    expect({ said, more }).toEqual({ said, more: [] })
     const trillionths = BigInt(
       `${(thousands === '' ? whole : whole.replaceAll(thousands, '')) || '0'}${fraction.padEnd(12, '0')}`,
     )
     const difference = BigInt(found.micros) * 1_000_000n - trillionths
     const least = { up: 0n, refuse: 0n, down: -999_999n, nearest: -499_999n }[rounding]
     const most = { up: 999_999n, refuse: 0n, down: 0n, nearest: 500_000n }[rounding]
-    expect(difference >= least && difference <= most, said).toBe(true)
-    expect(found.isRounded, said).toBe(trillionths % 1_000_000n !== 0n)
+    const isWritten = difference >= least && difference <= most
+    const isRounded = trillionths % 1_000_000n !== 0n
+    expect({ said, isWritten, isRounded: found.isRounded }).toEqual({
+      ...{ said, isWritten: true, isRounded },
+    })
   }
   expect(read).toBeGreaterThan(CELLS / 10)
 })
@@ -189,7 +191,7 @@ test('random files in every form become the rates that were written into them', 
     const answer = await control.call('POST', path, deck, {
       headers: { 'content-type': 'application/octet-stream' },
     })
-    expect(answer.body, `${file} ${encoding} ${JSON.stringify(separator)}`).toMatchObject({
+    expect(answer.body).toMatchObject({
       data: { created: rates.size },
     })
     const stored = (

@@ -46,7 +46,7 @@ test('of two decks at once each is whole, and they are undone in their order alo
   const [one, other] = [first?.id ?? 0, second?.id ?? 0]
   expect((await undo(one)).body).toMatchObject({ statusCode: 409, code: 'later_deck' })
   const twice = await Promise.all([undo(other), undo(other)])
-  expect(twice.map(({ status }) => status).toSorted()).toEqual([200, 409])
+  expect(twice.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409])
   expect((await undo(one)).status).toBe(200)
   expect(await prices()).toEqual([])
   expect((await undo(one)).body).toMatchObject({ statusCode: 409, code: 'already_undone' })
@@ -60,7 +60,7 @@ test('a plan that is removed while a deck comes is gone, or has the deck', async
       await new Promise((resolve) => setImmediate(resolve))
     const removal = await call('DELETE', `/rate-plans/${id}`)
     const answer = await importing
-    expect([removal.status, answer.status], JSON.stringify(answer.body)).toSatisfy(
+    expect([removal.status, answer.status]).toSatisfy(
       ([removed, imported]: [number, number]) =>
         [200, 204, 409].includes(removed) && [200, 400, 404, 409].includes(imported),
     )
