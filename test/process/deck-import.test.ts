@@ -40,7 +40,7 @@ async function withPlan() {
     eventually(async () => {
       const found = await progress()
       expect(found).toMatchObject({ stage: 'storing', of: lines })
-      expect(found.done).toBeGreaterThan(lines / 4)
+      expect(found.done).toBeGreaterThan(0)
       expect(found.done).toBeLessThan(lines)
     })
   const priceOf = async (number: string) => {
