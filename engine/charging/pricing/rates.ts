@@ -9,7 +9,7 @@ import { all, rawRows } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
 import { grantLength } from './price.ts'
 import type { PlanOfRates } from './packed-prices.ts'
-import { RateDeck, type ReadPrice } from './rate-table.ts'
+import { RateDeck, type ReadPlanPrice } from './rate-table.ts'
 import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
 import type { Rounding, Tariff } from '../../../schema/contracts/tariff.ts'
 
@@ -116,7 +116,7 @@ export class Rates {
 
 interface RatesOfPlan {
   readonly plan: PlanOfRates
-  readonly rows: readonly ReadPrice[]
+  readonly rows: readonly ReadPlanPrice[]
 }
 
 /** Rates per slice: 1 to 2 ms, because calls are set up between two of them. */
@@ -215,7 +215,7 @@ function byPlan(
   return found
 }
 
-const priceOf = (row: RawRate): ReadPrice => ({
+const priceOf = (row: RawRate): ReadPlanPrice => ({
   prefix: row[1],
   connectFeeMicros: row[2],
   firstIncrementSeconds: row[3],
