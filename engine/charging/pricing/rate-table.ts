@@ -118,7 +118,11 @@ class Plan {
     return prices
   }
 
-  addRead(plan: PlanOfRates, rows: readonly ReadPlanPrice[], keyOf: (prefix: string) => string): void {
+  addRead(
+    plan: PlanOfRates,
+    rows: readonly ReadPlanPrice[],
+    keyOf: (prefix: string) => string,
+  ): void {
     const read = (this.#read ??= new PackedPrices(plan))
     const touched = new Set<PricesOfPrefix>()
     for (const row of rows) {
