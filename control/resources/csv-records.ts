@@ -50,8 +50,8 @@ interface Progress {
 }
 
 /**
- * The records of each part of the table. Skips empty lines; LF and CRLF end a line. The header says whether `;`, a tab or `,` separates
- * the cells.
+ * The records of each part of the table. Skips empty lines; LF and CRLF end a line. The header says
+ * whether `;`, a tab or `,` separates the cells.
  *
  * @param pause gives other work a turn.
  * @throws {CsvProblem} while it is read.

@@ -111,8 +111,8 @@ const MAX_YOUNG_MB = 24
 /** Its memory is given back. */
 const IDLE_MS = 60_000
 /**
- * An import that takes longer is rolled back: the longest takes about ten seconds. The connection of
- * its client would end after two minutes without an answer.
+ * An import that takes longer is rolled back: the longest takes about ten seconds. The connection
+ * of its client would end after two minutes without an answer.
  */
 const LONGEST_MS = 110_000
 

@@ -46,8 +46,8 @@ export interface PrefixChange {
 }
 
 /**
- * One change for each rate of the deck, and for each prefix that it does not have, as many at a time
- * as are read of the plan.
+ * One change for each rate of the deck, and for each prefix that it does not have, as many at a
+ * time as are read of the plan.
  *
  * @param deck in the order of prefixes and starts.
  * @param stored the plan in the same order.

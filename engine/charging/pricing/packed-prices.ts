@@ -7,7 +7,7 @@ import type { Rate } from '../../../schema/contracts/charging.ts'
 /** Digits of a prefix that are exact in a number. */
 const MAX_DIGITS = 15
 
-/** What all rates of a plan share. */
+/** All rates of a plan share it. */
 export interface PlanOfRates {
   readonly planId: number
   readonly currency: string
@@ -20,7 +20,10 @@ export interface PlanOfRates {
 export class PackedPrices {
   readonly #plan: PlanOfRates
   readonly #terms = new Terms()
-  /** Of each prefix, filled with zeros to `MAX_DIGITS`; with the length they are in order of text. */
+  /**
+   * The digits of each prefix, filled with zeros to `MAX_DIGITS`. Prefixes are in the order of
+   * text, which is that of these digits, then of the length.
+   */
   #digits = new Float64Array(FIRST_SIZE)
   #lengths = new Uint8Array(FIRST_SIZE)
   /** The longest other prefix that it begins with; -1: there is none. */
@@ -81,9 +84,9 @@ export class PackedPrices {
   }
 
   /**
-   * The place of the longest prefix of a number; -1: there is none. Whatever stands between a prefix
-   * and a number that it begins begins with it as well: the last prefix that is not after the number
-   * is the answer, or leads to it.
+   * The place of the longest prefix of a number; -1: there is none. Whatever stands between a
+   * prefix and a number that it begins also begins with it: the last prefix that is not after the
+   * number is the answer, or leads to it.
    */
   longestOf(number: string): number {
     let length = 0
@@ -110,7 +113,7 @@ export class PackedPrices {
     return this.#parentOf(place)
   }
 
-  /** Of a place that is -1 as well. */
+  /** The digits of the prefix at a place; -1 for the place -1. */
   lengthOf(place: number): number {
     return this.#lengths[place] ?? -1
   }

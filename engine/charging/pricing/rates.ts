@@ -10,7 +10,7 @@ import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts
 import { grantLength } from './price.ts'
 import { lossTermsOf } from '../../../schema/rules/loss-protection.ts'
 import type { PlanOfRates } from './packed-prices.ts'
-import { RateDeck, type ReadPrice } from './rate-table.ts'
+import { RateDeck, type ReadPlanPrice } from './rate-table.ts'
 import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
 import type { Rounding, Tariff } from '../../../schema/contracts/tariff.ts'
 
@@ -119,7 +119,7 @@ export class Rates {
 
 interface RatesOfPlan {
   readonly plan: PlanOfRates
-  readonly rows: readonly ReadPrice[]
+  readonly rows: readonly ReadPlanPrice[]
 }
 
 /** Those that say something about calls at a loss; `planId` undefined: of all. */
@@ -229,7 +229,7 @@ function byPlan(
   return found
 }
 
-const priceOf = (row: RawRate): ReadPrice => ({
+const priceOf = (row: RawRate): ReadPlanPrice => ({
   prefix: row[1],
   connectFeeMicros: row[2],
   firstIncrementSeconds: row[3],

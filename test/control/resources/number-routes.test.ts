@@ -294,10 +294,7 @@ test('a table of thousands of lines is imported, and imported again', async () =
     { imported: 1_200, created: 1_200, updated: 0 },
   ])
   const again = await importTable(control, table)
-  expect([again.status, again.data()]).toEqual([
-    200,
-    { imported: 1_200, created: 0, updated: 0 },
-  ])
+  expect([again.status, again.data()]).toEqual([200, { imported: 1_200, created: 0, updated: 0 }])
 })
 
 test('each wrong line is reported, and nothing is imported', async () => {
