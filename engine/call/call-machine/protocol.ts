@@ -11,6 +11,7 @@ import type { Account } from '../../../schema/contracts/charging.ts'
 import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
+import type { Redirection } from '../redirect.ts'
 import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
@@ -92,6 +93,8 @@ export type MachineEvent =
       readonly legId: string
       readonly forward: Forward | undefined
     }
+  /** Where a carrier's 3xx leads. */
+  | ({ readonly type: 'redirectDecided'; readonly callUuid: string } & Redirection)
   | {
       readonly type: 'forwardStarted'
       readonly callUuid: string
@@ -328,6 +331,11 @@ export type CallCommand =
       readonly type: 'decideForward'
       readonly callUuid: string
       readonly legId: string
+      readonly headers: Headers
+    }
+  | {
+      readonly type: 'decideRedirect'
+      readonly callUuid: string
       readonly headers: Headers
     }
   | {
