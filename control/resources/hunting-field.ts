@@ -106,7 +106,10 @@ const stored = (column: string): Column => ({
   },
   write: (value) => {
     const { answers = [], ...rest } = (value ?? {}) as z.output<typeof body>
-    const all = { ...rest, answers: answers.map((each) => ({ ...each, reason: each.reason ?? null })) }
+    const all = {
+      ...rest,
+      answers: answers.map((each) => ({ ...each, reason: each.reason ?? null })),
+    }
     const given = Object.entries(all).filter(([name, member]) => !isUsual(name, member))
     return { [column]: given.length === 0 ? null : JSON.stringify(Object.fromEntries(given)) }
   },

@@ -5,7 +5,7 @@
  */
 import type { CallDeps } from './call-deps.ts'
 import type { LiveCall } from './call-machine/state.ts'
-import { numberParameters, type NumberParameters } from './inbound/number-parameters.ts'
+import { numberParameters } from './inbound/number-parameters.ts'
 import { tenantOf } from './inbound/route.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf } from './sip-headers.ts'
@@ -89,7 +89,6 @@ function gatewayAt(
   const read = numberParameters(uri, number, false, (rn) => routing.dialledNumber(rn))
   // An emergency call carries no parameters.
   const parameters = isEmergency ? undefined : read
-  if (parameters && isRefused(parameters, caller, routing)) return 'number_blocked'
   const { target } = invite
   const only = target?.kind === 'carriers' ? target.carrierIds : undefined
   const found = routing.redirected(
@@ -101,15 +100,7 @@ function gatewayAt(
       isEmergency,
       only,
     },
-    { ...place, number },
+    { ...place, number, rn: parameters?.rn },
   )
   return typeof found === 'string' ? found : { ...found, redirected: { parameters, identity } }
 }
-
-/** A block holds for a routing number, too, and an emergency is called by its own number. */
-const isRefused = (
-  { rn }: NumberParameters,
-  caller: { readonly customerId: number | null; readonly tenantId: number | null },
-  routing: CallDeps['routing'],
-): boolean =>
-  rn !== undefined && (routing.isNumberBlocked(caller, rn) || routing.isEmergencyNumber(rn))

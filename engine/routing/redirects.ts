@@ -8,6 +8,8 @@ import { gatewayPort, type GatewayRecord } from './routing-records.ts'
 export interface RedirectTarget extends SipTarget {
   /** The number that the target is to get. */
   readonly number: string
+  /** Routing number of a ported one, in the normal form of called numbers. */
+  readonly rn?: string | undefined
 }
 
 /** A call that a carrier has redirected. */

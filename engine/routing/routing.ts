@@ -456,6 +456,11 @@ export class Routing {
       if (isEmergency || this.isEmergencyNumber(number)) return 'other_number'
       if (this.isNumberBlocked(caller, number)) return 'number_blocked'
     }
+    const { rn } = target
+    // A block holds for a routing number, too, and an emergency is called by its own number.
+    const isRefused =
+      rn !== undefined && (this.isNumberBlocked(caller, rn) || this.isEmergencyNumber(rn))
+    if (isRefused) return 'number_blocked'
     const known = isSame ? dialled : number
     const matched = this.#outbound.match(caller, known, unweighted, () => undefined)
     if (matched.kind === 'blocked') return 'number_blocked'

@@ -468,9 +468,12 @@ export function redirectDecided(
     (each) => each.kind !== 'gateway' || !ids.has(each.gatewayId),
   )
   dialing.candidates = [...gateways, ...others]
-  const note = { carrier: current.carrierName, gateways: gateways.map(({ uri }) => uri), passedOver }
-  if (call.notes.length < MAX_NOTES)
-    call.notes.push({ at: ctx.now, what: 'redirected', ...note })
+  const note = {
+    carrier: current.carrierName,
+    gateways: gateways.map(({ uri }) => uri),
+    passedOver,
+  }
+  if (call.notes.length < MAX_NOTES) call.notes.push({ at: ctx.now, what: 'redirected', ...note })
   return resultOf(ctx, call, redirect, gateways.length > 0)
 }
 
@@ -485,12 +488,7 @@ function reportHealth(
     commands.push({ type: 'reportHealth', destination, health })
 }
 
-function resultOf(
-  ctx: StepContext,
-  call: Call,
-  result: AttemptResult,
-  isRedirected = false,
-): void {
+function resultOf(ctx: StepContext, call: Call, result: AttemptResult, isRedirected = false): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
   if (
