@@ -7,8 +7,8 @@ import {
   maxHuntingAttempts,
   maxHuntingSeconds,
   maxMappedAnswers,
-  redirectPolicies,
 } from '../../schema/rules/hunting.ts'
+import { redirectPolicies } from '../../schema/contracts/hunting.ts'
 import { isKnownStatus } from '../../schema/sip/index.ts'
 import { text } from '../http/fields.ts'
 import type { Column, Row } from '../http/field-columns.ts'
@@ -78,7 +78,7 @@ const body = z.strictObject({
     .describe('What callers get in place of its answers; the first that matches counts.'),
 })
 
-const view = z.strictObject({
+export const huntingView = z.strictObject({
   next_on: z.array(z.string()).nullable(),
   stop_on: z.array(z.string()),
   max_attempts: z.int().nullable(),
@@ -89,7 +89,7 @@ const view = z.strictObject({
   ),
 })
 
-const usual: z.output<typeof view> = {
+const usual: z.output<typeof huntingView> = {
   next_on: null,
   stop_on: [],
   max_attempts: null,
@@ -105,7 +105,7 @@ const stored = (column: string): Column => ({
     return typeof written === 'string' ? { ...usual, ...(JSON.parse(written) as object) } : usual
   },
   write: (value) => {
-    const { answers = [], ...rest } = (value ?? {}) as z.output<typeof body>
+    const { answers = [], ...rest } = (value ?? {}) as Partial<z.output<typeof body>>
     const all = {
       ...rest,
       answers: answers.map((each) => ({ ...each, reason: each.reason ?? null })),
@@ -119,7 +119,7 @@ const isUsual = (name: string, value: unknown): boolean =>
   JSON.stringify(value ?? null) === JSON.stringify((usual as Row)[name])
 
 export const hunting = field.of(
-  { body, view, stored },
+  { body, view: huntingView, stored },
   {
     default: { stop_on: [], redirects: 'refuse', answers: [] },
     example: {

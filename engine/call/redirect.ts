@@ -4,12 +4,11 @@
  * neither who pays nor what the call costs the payer (D411).
  */
 import type { CallDeps } from './call-deps.ts'
-import type { LiveCall } from './call-machine/state.ts'
+import type { LiveCall, PassedContact, Redirection } from './call-machine/state.ts'
 import { numberParameters } from './inbound/number-parameters.ts'
 import { tenantOf } from './inbound/route.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf } from './sip-headers.ts'
-import type { RedirectRefusal } from '../routing/redirects.ts'
 import type { GatewayCandidate } from '../routing/routing.ts'
 import { sipTarget } from '../../schema/net/sip-target.ts'
 import {
@@ -24,16 +23,6 @@ import {
 const MAX_CONTACTS = 32
 /** Gateways to which all redirections of a call lead. */
 const MAX_REDIRECTIONS = 5
-
-/** Where a 3xx leads. */
-export interface Redirection {
-  /** In the order in which they are tried. */
-  readonly gateways: readonly GatewayCandidate[]
-  /** Why the other Contacts lead nowhere, the preferred one first. */
-  readonly passedOver: readonly PassedContact[]
-}
-
-export type PassedContact = RedirectRefusal | 'no_number' | 'loop' | 'too_many'
 
 export function redirectionOf(
   call: LiveCall,

@@ -21,7 +21,7 @@ import {
   internationalPrefix,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
-import type { HuntingRules } from '../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { Tariff } from '../../schema/contracts/tariff.ts'

@@ -1,5 +1,5 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
-import type { HuntingRules } from '../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { CompiledRules } from '../../schema/rules/header-rules.ts'
 import type { MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
 import type { Verification } from '../../schema/contracts/stir.ts'

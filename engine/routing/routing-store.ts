@@ -31,7 +31,8 @@ import {
   ruleDirections,
   ruleParts,
 } from '../../schema/rules/header-rules.ts'
-import { type HuntingRules, readHunting } from '../../schema/rules/hunting.ts'
+import { readHunting } from '../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 
 /** All rows, a slice after the other, or those that have changed. */

@@ -3,35 +3,13 @@
  * answers move on, how far, and what the caller gets to see. Pure.
  */
 
-export const redirectPolicies = ['refuse', 'follow'] as const
+import { type HuntingRules, type MappedAnswer, redirectPolicies } from '../contracts/hunting.ts'
 
 export const maxAnswerMatches = 32
 export const maxMappedAnswers = 32
 /** Gateways that a call is sent to at most. */
 export const maxHuntingAttempts = 16
 export const maxHuntingSeconds = 180
-
-/** Another answer in place of the carrier's. */
-export interface MappedAnswer {
-  readonly match: string
-  readonly status: number
-  /** Null: the usual phrase of the status. */
-  readonly reason: string | null
-}
-
-export interface HuntingRules {
-  /** Answers after which the next gateway is tried; null: the usual ones. */
-  readonly nextOn: readonly string[] | null
-  /** Answers after which none is tried; they count more than `nextOn`. */
-  readonly stopOn: readonly string[]
-  /** Null: as many as there are gateways. */
-  readonly maxAttempts: number | null
-  /** Null: as long as it takes. */
-  readonly maxSeconds: number | null
-  readonly redirects: (typeof redirectPolicies)[number]
-  /** The first that matches counts. */
-  readonly answers: readonly MappedAnswer[]
-}
 
 export const usualHunting: HuntingRules = {
   nextOn: null,

@@ -26,7 +26,6 @@ import {
 } from './attempt.ts'
 import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from './failover.ts'
 import type { Dial, FailedAttempt, StepContext } from './protocol.ts'
-import type { Redirection } from '../redirect.ts'
 import {
   MAX_NOTES,
   nowhere,
@@ -34,6 +33,7 @@ import {
   type AttemptResult,
   type Call,
   type Dialing,
+  type Redirection,
   type Forward,
   type CallLocation,
   type SourcePhones,

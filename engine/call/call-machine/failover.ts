@@ -6,12 +6,8 @@ import { withoutPhone } from '../dialing/outgoing-invite.ts'
 import { listedStatus } from '../sip-headers.ts'
 import type { Headers } from '../signalling.ts'
 import { parseReason, reasonPhrase, splitList } from '../../../schema/sip/index.ts'
-import {
-  type HuntingRules,
-  isMatch,
-  type MatchedAnswer,
-  matchesAnswer,
-} from '../../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
+import { isMatch, type MatchedAnswer, matchesAnswer } from '../../../schema/rules/hunting.ts'
 import type { AttemptResult } from './state.ts'
 
 type Rejected = AttemptResult & { readonly kind: 'rejected' }

@@ -11,7 +11,6 @@ import type { Account } from '../../../schema/contracts/charging.ts'
 import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
-import type { Redirection } from '../redirect.ts'
 import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { Origin } from '../../routing/routing.ts'
 import type {
@@ -20,6 +19,7 @@ import type {
   HolderRun,
   Note,
   CallLocation,
+  Redirection,
   ReinviteResult,
   SourcePhones,
   World,

@@ -18,10 +18,10 @@ import type { End } from '../cdr/end-reason.ts'
 import type { Callee, PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, Reached, Route } from '../inbound/route.ts'
-import type { PassedContact } from '../redirect.ts'
 import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
-import type { Origin } from '../../routing/routing.ts'
+import type { RedirectRefusal } from '../../routing/redirects.ts'
+import type { GatewayCandidate, Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 
@@ -92,6 +92,16 @@ interface RedirectionNote {
   readonly gateways: readonly string[]
   readonly passedOver: readonly PassedContact[]
 }
+
+/** Where a 3xx of a carrier leads. */
+export interface Redirection {
+  /** In the order in which they are tried. */
+  readonly gateways: readonly GatewayCandidate[]
+  /** Why the other Contacts lead nowhere, the preferred one first. */
+  readonly passedOver: readonly PassedContact[]
+}
+
+export type PassedContact = RedirectRefusal | 'no_number' | 'loop' | 'too_many'
 
 /** How the operator's own code was asked about a call, and what it has decided. */
 export interface HookNote {

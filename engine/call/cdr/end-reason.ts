@@ -104,7 +104,12 @@ function summaryOf(end: End): EndSummary {
     case 'refused':
       return { ...byStatus(end.status), sipCode: end.status, hangupBy: 'system', denialCode }
     case 'rejected':
-      return { ...byStatus(end.answered ?? end.status), sipCode: end.status, hangupBy: 'callee', denialCode }
+      return {
+        ...byStatus(end.answered ?? end.status),
+        sipCode: end.status,
+        hangupBy: 'callee',
+        denialCode,
+      }
     case 'no-answer':
       return { ...byStatus(480), sipCode: 480, hangupBy: 'system', denialCode }
     case 'cancelled':

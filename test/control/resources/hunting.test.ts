@@ -89,7 +89,7 @@ const refused: readonly (readonly [string, unknown, string])[] = [
     { answers: [{ match: '503', status: 480, reason: 'a'.repeat(65) }] },
     'hunting.answers.0.reason',
   ],
-  ['an unknown member', { next: [] }, 'hunting'],
+  ['an unknown member', { next: [] }, 'hunting.next'],
 ]
 
 test('whatever makes no sense is refused, and says where it stands', async () => {

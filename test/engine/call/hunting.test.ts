@@ -3,7 +3,8 @@ import { afterEach, expect, test } from 'vitest'
 import { traceOf } from '../../../engine/call/trace/trace.ts'
 import type { CarrierPrice } from '../../../engine/routing/outbound-routes.ts'
 import type { CarrierRecord, OutboundRouteRecord } from '../../../engine/routing/routing-records.ts'
-import { type HuntingRules, usualHunting } from '../../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
+import { usualHunting } from '../../../schema/rules/hunting.ts'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'
 import { outboundRoute, routingOver, sampleCarrier, sampleGateway } from '../routing/samples.ts'
@@ -357,7 +358,7 @@ test('redirect servers that name each other end, and so do fifty Contacts', asyn
   expect(note).toMatchObject({
     passedOver: expect.arrayContaining(['loop', 'too_many']) as unknown,
   })
-  expect((note?.['gateways'] as readonly string[]).length).toBe(4)
+  expect(note?.['gateways']).toHaveLength(4)
 })
 
 test('who hangs up while a call is redirected ends it, and nothing more is sent', async () => {

@@ -2,7 +2,7 @@
 import type { PhoneCandidate } from '../../../engine/call/dialing/outgoing-invite.ts'
 import type { CallDestination, Route } from '../../../engine/call/inbound/route.ts'
 import type { GatewayCandidate } from '../../../engine/routing/routing.ts'
-import type { HuntingRules } from '../../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
 import type { Chance } from './chance.ts'
 
 const address = { host: '10.2.0.1', port: 5_060, transport: 'udp' } as const

@@ -12,6 +12,7 @@ import { hookText } from './decision-words.ts'
 import { DenialCode } from './denial-code.tsx'
 import { nameOfNode, useNodeNames } from './names.ts'
 import {
+  huntingText,
   orderText,
   payerText,
   priceText,
@@ -252,6 +253,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                   {each.withheld === null
                     ? signedText(each.signature)
                     : `no: ${each.withheld_text ?? each.withheld}`}
+                  {each.hunting !== null && `; ${huntingText(each.hunting)}`}
                   {each.presented !== null && (
                     <>
                       {', shown '}
