@@ -23,6 +23,8 @@ import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { decimal, denialTextField, exampleTime, moment } from '../http/view-fields.ts'
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
+import { huntingView } from '../resources/hunting-field.ts'
 import { attestations, directions } from '../../schema/contracts/field-values.ts'
 
 const presentedCaller = z.strictObject({
@@ -80,6 +82,12 @@ const candidate = z.strictObject({
   presented: presentedCaller
     .nullable()
     .describe('What it would be shown of the caller. Null: no rules say anything.'),
+  hunting: huntingView
+    .nullable()
+    .describe(
+      'How a call goes on when its carrier does not take it (`hunting`). Null: as usual, or the ' +
+        'carrier of somebody else.',
+    ),
   signature: z
     .enum([...attestations, 'unsigned'])
     .nullable()
@@ -418,9 +426,13 @@ async function viewOf(
     decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
     candidates: candidates.map(
-      ({ minuteMicros: _, profit, share, presented, ruledBy, invite, ...candidate }, index) => ({
+      (
+        { minuteMicros: _, profit, share, presented, ruledBy, invite, hunting, ...candidate },
+        index,
+      ) => ({
         ...candidate,
         expected: expectedView(profit, principal, isOwn),
+        hunting: hunting && huntingViewOf(hunting),
         presented: presentedView(presented),
         invite: invite && { uri: invite.uri, headers: { ...invite.headers } },
         ruled_by: [...ruledBy],
@@ -467,6 +479,15 @@ function expectedView(
 }
 
 const unsold = { saleMicros: null, saleCurrency: null, marginMicros: null }
+
+const huntingViewOf = (rules: HuntingRules): z.output<typeof huntingView> => ({
+  next_on: rules.nextOn && [...rules.nextOn],
+  stop_on: [...rules.stopOn],
+  max_attempts: rules.maxAttempts,
+  max_seconds: rules.maxSeconds,
+  redirects: rules.redirects,
+  answers: rules.answers.map((each) => ({ ...each })),
+})
 
 /** Rows of others are not shown to a tenant. */
 function numberView(row: Simulation['decidedByNumber'], asker: number | null) {
@@ -644,6 +665,7 @@ const exampleSimulation = {
         headers: { From: '<sip:4930200@192.0.2.1:5060>', 'Max-Forwards': '69' },
       },
       ruled_by: [],
+      hunting: null,
       signature: null,
       share: 1,
       withheld_text: null,

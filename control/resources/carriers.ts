@@ -36,6 +36,7 @@ import { refuseOtherPayer } from './braked.ts'
 import { callerIdentity, refuseForeignCaller } from './caller-fields.ts'
 import { carrierMedia, mediaFields, stripHeaders } from './media-fields.ts'
 import { headerRules } from './header-rule-field.ts'
+import { hunting } from './hunting-field.ts'
 import { filledIn, preset } from './presets.ts'
 import { probedStatusView } from './dispatcher-sets.ts'
 import { badReference } from './references.ts'
@@ -276,6 +277,7 @@ const fields = field.table({
       example: { sign: true, verify: 'mark' },
     },
   ),
+  hunting,
   preset: field.written(preset, { isOnlyAtCreation: true }),
   max_calls: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 100 }),
   max_cps: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 10 }),

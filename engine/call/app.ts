@@ -57,6 +57,7 @@ import { transferByApi } from './transfer/transfer-call.ts'
 import { hostPort, tagOf } from '../../schema/sip/index.ts'
 import { answerToPrack } from './call-machine/exchange.ts'
 import type { LiveCall } from './call-machine/state.ts'
+import { redirectionOf } from './redirect.ts'
 import { replaceForOtherInstance, replaceParty } from './transfer/replace-party.ts'
 import {
   type CallStart,
@@ -209,6 +210,10 @@ function perform(request: CallRequest, deps: CallDeps): void {
     case 'decideForward': {
       const forward = forwardBy(call, request.headers, deps)
       return dispatch({ type: 'forwardDecided', callUuid, legId: request.legId, forward })
+    }
+    case 'decideRedirect': {
+      const redirection = redirectionOf(call, request.headers, deps)
+      return dispatch({ type: 'redirectDecided', callUuid, ...redirection })
     }
     case 'findPhones': {
       const { domain, extension } = request

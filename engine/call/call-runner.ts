@@ -90,7 +90,8 @@ type CommandOf<T extends CallCommand['type']> = Extract<CallCommand, { readonly 
 
 /** Commands that begin or redirect calls. */
 export type CallRequest = CommandOf<
-  'decideForward' | 'findPhones' | 'forwardOut' | 'askAttempt' | 'connectSource' | 'refer'
+  | ('decideForward' | 'decideRedirect' | 'findPhones' | 'forwardOut' | 'askAttempt')
+  | ('connectSource' | 'refer')
 >
 
 /** An attempt that waits for a media relay is checked again after this time. */
@@ -281,6 +282,7 @@ export class CallRunner {
       case 'stopTimer':
         return this.#timers.stop(command.timer)
       case 'decideForward':
+      case 'decideRedirect':
       case 'findPhones':
       case 'forwardOut':
       case 'askAttempt':
@@ -363,7 +365,7 @@ export class CallRunner {
     const sent = { uri, nextHop, headers, body, credentials }
     const send = (each: InviteToSend): void => this.#signalling.invite(legId, each, near, facts)
     if (candidate.kind !== 'gateway') return send(sent)
-    return candidate.isSigned === true
+    return candidate.isSigned === true && candidate.redirected?.identity === undefined
       ? this.#signed(legId, candidate, invite, sent, send)
       : this.#leaveUnsigned(callUuidOf(legId), () => send(sent))
   }

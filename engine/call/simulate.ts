@@ -127,13 +127,13 @@ export async function simulate(
   const facts = dialFactsOf(invite, decided, hooked?.effects.tags)
   const sent = presenting(decided, deps)
   const shownInvite = (destination: CallDestination) =>
-    isShown(destination, tenantId, deps)
-      ? inviteView(destination, invite, facts, sent, deps.ownHost())
-      : unshown
+    inviteView(destination, invite, facts, sent, deps.ownHost())
   const destinations = decided.route?.kind === 'candidates' ? decided.route.candidates : []
   const candidates = dialing.candidates.map((candidate, index) => {
     const destination = destinations[index]
-    return { ...candidate, ...(destination === undefined ? unshown : shownInvite(destination)) }
+    if (destination === undefined || !isShown(destination, tenantId, deps))
+      return { ...candidate, ...unshown, hunting: null }
+    return { ...candidate, ...shownInvite(destination) }
   })
   return {
     invite: decided.end ? undefined : firstInvite(decided.route, invite, facts, sent),
@@ -700,6 +700,7 @@ const plain = {
   minuteMicros: null,
   profit: null,
   signature: null,
+  hunting: null,
 }
 
 function candidateView(destination: CallDestination): CandidateView {
@@ -708,8 +709,9 @@ function candidateView(destination: CallDestination): CandidateView {
     case 'gateway': {
       const { carrierName: name, carrierId: id, number, routeName: route, price } = destination
       const minuteMicros = price ? costMicros(price.tariff, 60) : null
+      const { hunting = null } = destination
       const money = { minuteMicros, profit: destination.profit ?? null }
-      return { ...plain, kind: 'gateway', uri, name, id, number, route, ...money }
+      return { ...plain, kind: 'gateway', uri, name, id, number, route, ...money, hunting }
     }
     case 'agent':
       return { ...plain, kind: 'agent', uri, name: destination.name, id: destination.agentId }

@@ -42,7 +42,8 @@ export async function attemptsOf(
     if (withheld === undefined) statuses.set(destination, status)
     const result = withheld ?? resultOf(destination, status)
     if (result.kind === 'answered') return { end: undefined, statuses, notes }
-    const after = afterResult(result, last)
+    const rules = destination.kind === 'gateway' ? destination.hunting : undefined
+    const after = afterResult(result, last, { rules, isEmergency: false })
     last = after.last
     const goesOn = !after.isLast
     const remaining = judged.slice(index + 1).map((each) => each.destination)

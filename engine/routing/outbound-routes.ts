@@ -21,6 +21,7 @@ import {
   internationalPrefix,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { ExpectedProfit, Tariff } from '../../schema/contracts/tariff.ts'
@@ -245,6 +246,18 @@ export interface GatewayCandidate {
   readonly headerRules?: readonly CompiledRule[] | undefined
   /** Its calls are signed (STIR). */
   readonly isSigned?: true
+  /** Absent: a call goes on after its answers as usual. */
+  readonly hunting?: HuntingRules
+  /** A redirect server has sent the call here. */
+  readonly redirected?: RedirectedInvite
+}
+
+/** The parts of a 3xx that the INVITE to its target has. */
+export interface RedirectedInvite {
+  /** Parameters of the number in the Contact. */
+  readonly parameters?: { readonly text: string; readonly rn?: string | undefined } | undefined
+  /** Signatures that the redirect server has given (STIR). */
+  readonly identity?: string | undefined
 }
 
 export function candidateOf(
@@ -256,7 +269,7 @@ export function candidateOf(
   },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
-  const { headerRules, stir } = carrier
+  const { headerRules, hunting, stir } = carrier
   const { gatewayId, host, transport } = gateway
   return {
     kind: 'gateway',
@@ -277,6 +290,7 @@ export function candidateOf(
     stripHeaders,
     ...(headerRules?.out && { headerRules: headerRules.out }),
     ...(stir?.isSigned === true && { isSigned: true as const }),
+    ...(hunting && { hunting }),
   }
 }
 

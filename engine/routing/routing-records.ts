@@ -1,4 +1,5 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { CompiledRules } from '../../schema/rules/header-rules.ts'
 import type { LossTerms } from '../../schema/rules/loss-protection.ts'
 import type { MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
@@ -74,6 +75,8 @@ export interface CarrierRecord {
   readonly headerRules?: CompiledRules | undefined
   /** Absent: its calls are neither signed nor verified. */
   readonly stir?: StirPolicy | undefined
+  /** Absent: calls hunt as usual. */
+  readonly hunting?: HuntingRules | undefined
   /** 0: unlimited, as for the next. */
   readonly maxCalls: number
   /** New calls in any second. */

@@ -32,6 +32,8 @@ import {
   ruleDirections,
   ruleParts,
 } from '../../schema/rules/header-rules.ts'
+import { readHunting } from '../../schema/rules/hunting.ts'
+import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 
 /** All rows, a slice after the other, or those that have changed. */
@@ -150,20 +152,22 @@ async function loadCarriers(
     const codecs = row.codecs === null ? null : readNames(row.codecs)
     const password = openPassword(store, row)
     const headerRules = readHeaderRules(row.header_rules)
+    const hunting = huntingOf(row)
     if (
       typeof numberRules !== 'string' &&
       typeof headerRules !== 'string' &&
+      typeof hunting !== 'string' &&
       codecs !== undefined &&
       password !== undefined
     ) {
       const own = gateways.of(row.id).map(gatewayOf)
       const carrier = carrierOf({ ...row, auth_password: password }, own, numberRules)
-      return [headerRules === undefined ? carrier : { ...carrier, headerRules }]
+      return [{ ...carrier, ...(headerRules && { headerRules }), ...(hunting && { hunting }) }]
     }
     // Without its rules a carrier would be sent wrong numbers: better none.
     const wrong =
       codecs === undefined ? 'codecs are not a list of names' : 'its password is damaged'
-    const rules = [numberRules, headerRules].find((each) => typeof each === 'string')
+    const rules = [numberRules, headerRules, hunting].find((each) => typeof each === 'string')
     const reason = typeof rules === 'string' ? rules : wrong
     problems.push(`carrier ${row.name} is not used: ${reason}`)
     return []
@@ -231,6 +235,13 @@ function stirOf(row: Selectable<Database['carrier']>): StirPolicy | undefined {
   const isSigned = fromFlag(row.stir_sign)
   const { stir_verify: verify } = row
   return isSigned || verify !== 'off' ? { isSigned, verify } : undefined
+}
+
+/** Undefined: its calls hunt as usual. A text: why they cannot. */
+function huntingOf({
+  hunting,
+}: Selectable<Database['carrier']>): HuntingRules | string | undefined {
+  return hunting === null ? undefined : (readHunting(hunting) ?? 'hunting has no rules')
 }
 
 const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord => ({

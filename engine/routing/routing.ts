@@ -28,6 +28,12 @@ import {
   rewriteByRoute,
 } from './outbound-routes.ts'
 import { CarrierLimits } from './carrier-limits.ts'
+import {
+  isTargetOf,
+  type RedirectedCall,
+  type RedirectRefusal,
+  type RedirectTarget,
+} from './redirects.ts'
 import { type AddressesOf, GatewayGuard } from './gateway-guard.ts'
 import {
   gatewayNames,
@@ -493,6 +499,60 @@ export class Routing {
     return ratePlanId !== null && this.#deps.carrierPrice !== undefined
   }
 
+  /**
+   * The gateway to which a carrier's 3xx may send a call, at the price of the dialled number; a
+   * text: why there is none. Its number is the one that is given: no rule of the carrier changes
+   * it.
+   */
+  redirected(call: RedirectedCall, target: RedirectTarget): GatewayCandidate | RedirectRefusal {
+    const { caller, isEmergency, only } = call
+    const dialled = this.dialledNumber(call.dialled)
+    const number = this.dialledNumber(target.number)
+    const isSame = isSameNumber(number, dialled) || isSameNumber(target.number, call.sent)
+    if (!isSame) {
+      // The caller pays nothing for an emergency, and must not flood an emergency number.
+      if (isEmergency || this.isEmergencyNumber(number)) return 'other_number'
+      if (this.isNumberBlocked(caller, number)) return 'number_blocked'
+    }
+    const { rn } = target
+    // A block holds for a routing number, too, and an emergency is called by its own number.
+    const isRefused =
+      rn !== undefined && (this.isNumberBlocked(caller, rn) || this.isEmergencyNumber(rn))
+    if (isRefused) return 'number_blocked'
+    const known = isSame ? dialled : number
+    const matched = this.#outbound.match(caller, known, unweighted, () => undefined)
+    if (matched.kind === 'blocked') return 'number_blocked'
+    let refusal: RedirectRefusal = 'unknown_gateway'
+    for (const route of matched.routes) {
+      const carrier = this.#outboundCarrier(route)
+      if (carrier === undefined || only?.includes(carrier.carrierId) === false) continue
+      // A tenant's redirect server chooses none of the platform's carriers.
+      if (call.byTenantId !== null && carrier.tenantId !== call.byTenantId) continue
+      const gateway = carrier.gateways.find(
+        (each) =>
+          isTargetOf(each, target) && this.#notUsable(carrier, each, isEmergency) === undefined,
+      )
+      if (gateway === undefined) continue
+      const { ratePlanId, tenantId } = carrier
+      const bought = { number: target.number, dialled: known, ratePlanId, tenantId }
+      const dear = this.#tooDear(bought, isSame ? undefined : dialled)
+      if (dear === undefined)
+        return candidateOf(carrier, gateway, { routeName: route.name, bought, price: undefined })
+      refusal = dear
+    }
+    return refusal
+  }
+
+  /** Whether another number than the dialled one would cost more at a carrier. */
+  #tooDear(bought: BoughtNumber, dialled: string | undefined): RedirectRefusal | undefined {
+    const price = this.#priceOf(bought)
+    if (price?.isBlocked) return 'blocked_by_carrier'
+    if (dialled === undefined) return undefined
+    const usual = this.#priceOf({ ...bought, number: dialled, dialled })
+    const isKnown = price !== undefined && usual !== undefined && !usual.isBlocked
+    return isKnown && price.minuteMicros <= usual.minuteMicros ? undefined : 'dearer'
+  }
+
   /** Carriers that may take calls, by id or name. */
   carriersNamed(wanted: number | string): readonly CarrierRecord[] {
     return named(this.#carriers.values(), ({ carrierId }) => carrierId, wanted).filter(
@@ -689,6 +749,11 @@ export class Routing {
       : undefined
   }
 }
+
+/** Chance changes the order of routes alone. */
+const unweighted = (): number => 0
+
+const isSameNumber = (one: string, other: string): boolean => digitsOf(one) === digitsOf(other)
 
 /** The routes to these carriers, in their order. */
 const routesOf = (

@@ -1,4 +1,5 @@
 /** The engine as the API sees it: plain data, times as stamps. */
+import type { HuntingRules } from './hunting.ts'
 import type { Attestation } from './caller-identity.ts'
 import type {
   ActiveCall,
@@ -598,6 +599,11 @@ export interface SimulatedCandidate {
   readonly invite: SimulatedInvite | null
   /** Numbers of the carrier's header rules that have changed it. */
   readonly ruledBy: readonly number[]
+  /**
+   * Rules of its carrier by which a call goes on; null: the usual ones, or the carrier of somebody
+   * else.
+   */
+  readonly hunting: HuntingRules | null
   /** How its INVITE would be signed (STIR); null: its carrier wants no signature. */
   readonly signature: SimulatedSignature | null
 }

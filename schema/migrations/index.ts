@@ -12,6 +12,7 @@ import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
 import * as callerIdentity from './caller-identity.ts'
 import * as headerRules from './header-rules.ts'
+import * as hunting from './hunting.ts'
 import * as costs from './costs.ts'
 import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
@@ -109,6 +110,7 @@ export const migrations: readonly Migration[] = [
   { version: 10, name: 'costs', sql: costs.sql, forServer: serverWords(costs.sumTables) },
   { version: 11, name: 'decks', sql: decks.sql },
   { version: 12, name: 'profit', sql: profit.sql },
+  { version: 13, name: 'hunting', sql: hunting.sql },
 ]
 
 export const newestVersion = migrations.length

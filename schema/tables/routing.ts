@@ -90,6 +90,8 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   header_rules: Defaulted<string>
   stir_sign: Defaulted<Flag>
   stir_verify: Defaulted<VerifyPolicy>
+  /** JSON of the rules by which calls hunt, or null: the usual ones. */
+  hunting: string | null
   /** 0: unlimited. */
   max_calls: Defaulted<number>
   max_cps: Defaulted<number>

@@ -28,7 +28,7 @@ import type { ContactTarget } from '../../engine/registrar/bindings.ts'
 import type { Caller, PhoneAnswer } from '../../engine/registrar/registrar.ts'
 import type { ExtensionRecord } from '../../engine/registrar/extension-directory.ts'
 import type { AgentDecision } from '../../engine/routing/agents.ts'
-import type { Origin, OutboundDecision } from '../../engine/routing/routing.ts'
+import type { Origin, OutboundDecision, Routing } from '../../engine/routing/routing.ts'
 import type { InboundTarget } from '../../engine/routing/routing-records.ts'
 import { createSipServer } from '../../engine/sip-server/index.ts'
 import type { CallCost, OpenCall, CallRecord } from '../../schema/contracts/call-record.ts'
@@ -131,6 +131,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
     isAtCapacity: false,
     admitsCarrier: true,
     boughtPrice: undefined as BoughtPrice | undefined,
+    redirected: (() => 'unknown_gateway') as Routing['redirected'],
     fullNodes: new Set<number>(),
     inbound: { kind: 'set', setId: 1 } as InboundTarget,
     caller: { kind: 'stranger' } as Caller,
@@ -279,6 +280,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
       admitCarrierCall: () => answers.admitsCarrier,
       admitAgentCall: () => true,
       boughtPrice: () => answers.boughtPrice,
+      redirected: (call, target) => answers.redirected(call, target),
       limitOf: (carrierId) => `carrier ${carrierId}, max_calls 1`,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,

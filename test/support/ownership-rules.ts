@@ -203,6 +203,10 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('header_rules', plains('source', 'pattern', 'replacement')),
       // Keys of its tenant sign: test/engine/stir/signing.test.ts.
       ...within('stir', plains('sign', 'verify')),
+      // A tenant's redirect server reaches its own carriers: test/engine/routing/redirects.test.ts.
+      ...within('hunting', plains('next_on', 'stop_on', 'max_attempts', 'max_seconds')),
+      ...within('hunting', plains('redirects')),
+      ...within('hunting.answers', plains('match', 'status', 'reason')),
       ...plains('name', 'max_calls', 'max_cps'),
       ...voice,
     },

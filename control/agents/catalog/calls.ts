@@ -201,6 +201,10 @@ export const simulateCall = defineTool({
         withheld: nullable,
         presented: z.object({ number: z.string(), why: z.string() }).nullable(),
         ruled_by: z.array(z.int()).describe('Header rules of the carrier that change its INVITE.'),
+        hunting: z
+          .object({ next_on: z.array(z.string()).nullable(), redirects: z.string() })
+          .nullable()
+          .describe('Rules of the carrier about the next try. Null: the usual ones.'),
         signature: nullable.describe('Its attestation, or unsigned. Null: none is wanted.'),
         carrier_price_exact: nullable.describe('The cost of one minute.'),
         margin_exact: nullable.describe('Price of one minute less that cost.'),

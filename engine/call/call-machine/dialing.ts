@@ -27,11 +27,13 @@ import {
 import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from './failover.ts'
 import type { Dial, FailedAttempt, StepContext } from './protocol.ts'
 import {
+  MAX_NOTES,
   nowhere,
   type InviteAttempt,
   type AttemptResult,
   type Call,
   type Dialing,
+  type Redirection,
   type Forward,
   type CallLocation,
   type SourcePhones,
@@ -58,6 +60,8 @@ export function dialRoute(
     invite,
     isEmergency,
     visited,
+    startedAt: ctx.now,
+    tries: 0,
     candidates: route.candidates,
     attempts: [],
     last: route.otherwise ?? noCandidate,
@@ -76,6 +80,8 @@ export function ringSource(
     invite,
     isEmergency: false,
     visited: [],
+    startedAt: ctx.now,
+    tries: 0,
     candidates: [],
     attempts: [],
     last: noCandidate,
@@ -93,7 +99,7 @@ function tryNext(ctx: StepContext, call: Call): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
   const [next, ...others] = dialing.candidates
-  if (next === undefined) return exhausted(ctx, call, dialing.last)
+  if (next === undefined || isHuntedOut(ctx, dialing)) return exhausted(ctx, call, dialing.last)
   dialing.candidates = others
   dialing.current = next
   dialing.attempts = []
@@ -107,6 +113,29 @@ function tryNext(ctx: StepContext, call: Call): void {
   ctx.commands.push({ type: 'takeRoom', callUuid: call.start.callUuid, destination: next })
   return undefined
 }
+
+/** Whether no further destination is tried; an emergency goes on to the last. */
+const isHuntedOut = ({ now }: StepContext, dialing: Dialing): boolean =>
+  dialing.limits !== undefined &&
+  !dialing.isEmergency &&
+  (dialing.tries >= dialing.limits.attempts ||
+    now - dialing.startedAt >= dialing.limits.seconds * 1_000)
+
+/** The strictest limits of all carriers that are tried hold from then on. */
+function noteTry(dialing: Dialing, destination: CallDestination): void {
+  dialing.tries += 1
+  if (destination.kind !== 'gateway' || destination.hunting === undefined) return
+  const { maxAttempts, maxSeconds } = destination.hunting
+  if (maxAttempts === null && maxSeconds === null) return
+  const { attempts = Infinity, seconds = Infinity } = dialing.limits ?? {}
+  dialing.limits = {
+    attempts: Math.min(attempts, maxAttempts ?? NO_LIMIT),
+    seconds: Math.min(seconds, maxSeconds ?? NO_LIMIT),
+  }
+}
+
+/** The state of a call is written as JSON, which has no infinity. */
+const NO_LIMIT = Number.MAX_SAFE_INTEGER
 
 /** Nodes without a limit are tried without asking. */
 const isLimited = (destination: CallDestination): destination is LimitedDestination =>
@@ -190,8 +219,9 @@ function moveTo(ctx: StepContext, call: Call, to: CallLocation): void {
 
 function startCurrent(ctx: StepContext, call: Call): void {
   const { current } = call.dialing ?? {}
-  if (current === undefined) return undefined
+  if (call.dialing === undefined || current === undefined) return undefined
   call.destination = current
+  noteTry(call.dialing, current)
   if (current.kind !== 'extension') return startAttempt(ctx, call, current, false)
   return ringPhones(ctx, call, current)
 }
@@ -399,9 +429,52 @@ function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void 
   const { current, beforeVoicemail } = dialing
   reportHealth(ctx, current, result)
   dialing.beforeVoicemail = undefined
+  if (isRedirect(dialing, result)) {
+    dialing.redirect = result
+    const headers = result.redirect ?? {}
+    ctx.commands.push({ type: 'decideRedirect', callUuid: call.start.callUuid, headers })
+    return undefined
+  }
   // If the voicemail does not respond, the result of the phones counts.
   const isLost = isWithoutAnswer(result)
   return resultOf(ctx, call, beforeVoicemail && isLost ? beforeVoicemail : result)
+}
+
+/** A 3xx of a carrier whose redirections are followed, before the caller has heard anything. */
+const isRedirect = (
+  { current, purpose }: Dialing,
+  result: AttemptResult,
+): result is NonNullable<Dialing['redirect']> =>
+  purpose === 'destination' &&
+  current?.kind === 'gateway' &&
+  current.hunting?.redirects === 'follow' &&
+  result.kind === 'rejected' &&
+  result.redirect !== undefined &&
+  !result.isFinal
+
+/** A 3xx leads to gateways, which are tried before all others, or nowhere. */
+export function redirectDecided(
+  ctx: StepContext,
+  call: Call,
+  { gateways, passedOver }: Redirection,
+): void {
+  const { dialing } = call
+  const { redirect, current } = dialing ?? {}
+  if (!dialing || redirect === undefined || current?.kind !== 'gateway' || call.end) return
+  dialing.redirect = undefined
+  dialing.redirections = (dialing.redirections ?? 0) + gateways.length
+  const ids = new Set(gateways.map(({ gatewayId }) => gatewayId))
+  const others = dialing.candidates.filter(
+    (each) => each.kind !== 'gateway' || !ids.has(each.gatewayId),
+  )
+  dialing.candidates = [...gateways, ...others]
+  const note = {
+    carrier: current.carrierName,
+    gateways: gateways.map(({ uri }) => uri),
+    passedOver,
+  }
+  if (call.notes.length < MAX_NOTES) call.notes.push({ at: ctx.now, what: 'redirected', ...note })
+  return resultOf(ctx, call, redirect, gateways.length > 0)
 }
 
 /** Reports the health of a node or a gateway, as a live INVITE has shown it. */
@@ -415,7 +488,7 @@ function reportHealth(
     commands.push({ type: 'reportHealth', destination, health })
 }
 
-function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
+function resultOf(ctx: StepContext, call: Call, result: AttemptResult, isRedirected = false): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
   if (
@@ -424,10 +497,12 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult): void {
     isWithoutAnswer(result)
   )
     return exhausted(ctx, call, hookFailed(ctx.timing.retryAfterSeconds))
-  const { last, isLast } = afterResult(result, dialing.last)
-  dialing.last = last
-  const goesOn = !isLast || isUnknownThere(dialing.current, result)
   const { current, isEmergency } = dialing
+  const rules = current?.kind === 'gateway' ? current.hunting : undefined
+  const { last, isLast } = afterResult(result, dialing.last, { rules, isEmergency })
+  dialing.last = last
+  const mayGoOn = isRedirected || !isLast || isUnknownThere(current, result)
+  const goesOn = mayGoOn && !isHuntedOut(ctx, dialing)
   if (ctx.asksAttempts === true && !isEmergency && current !== undefined && !isOurOwn(current))
     return askHook(ctx, call, failedAttempt(current, dialing, result, goesOn))
   return goesOn ? tryNext(ctx, call) : exhausted(ctx, call, last)

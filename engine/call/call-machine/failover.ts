@@ -4,16 +4,48 @@
 import { noCandidate, type End } from '../cdr/end-reason.ts'
 import { withoutPhone } from '../dialing/outgoing-invite.ts'
 import { listedStatus } from '../sip-headers.ts'
+import type { Headers } from '../signalling.ts'
+import { parseReason, reasonPhrase, splitList } from '../../../schema/sip/index.ts'
+import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
+import { isMatch, type MatchedAnswer, matchesAnswer } from '../../../schema/rules/hunting.ts'
 import type { AttemptResult } from './state.ts'
 
 type Rejected = AttemptResult & { readonly kind: 'rejected' }
 
 /**
  * The node cannot serve the call, but another may (SPECIFICATION.md §10.4). A 4xx or 6xx is the
- * called side's decision.
+ * called side's decision. A carrier may have rules of its own (`isMovingOn`).
  */
 export function movesOn(status: number): boolean {
   return status === 408 || status === 500 || (status >= 502 && status <= 504)
+}
+
+/** Whether an answer leads to the next gateway by the rules of its carrier, if it has any. */
+function isMovingOn(result: Rejected, { rules, isEmergency }: Hunting): boolean {
+  const { status } = result
+  if (rules === undefined) return movesOn(status)
+  const { nextOn, stopOn, redirects } = rules
+  const answer = answerOf(result)
+  // Nothing stops an emergency that would let another call go on.
+  if (!isEmergency && matchesAnswer(stopOn, answer)) return false
+  // Redirections are followed, but this one leads nowhere.
+  if (status < 400 && redirects === 'follow') return true
+  const isUsual = nextOn === null || isEmergency
+  return (isUsual && movesOn(status)) || (nextOn !== null && matchesAnswer(nextOn, answer))
+}
+
+const answerOf = ({ status, headers }: Rejected): MatchedAnswer => ({
+  status,
+  cause: () => q850Cause(headers),
+})
+
+/** RFC 3326: of several reasons, the one of ISUP. */
+function q850Cause(headers: Headers): number | undefined {
+  for (const value of splitList(headers['reason'] ?? '')) {
+    const reason = parseReason(value.trim())
+    if (reason?.protocol === 'q.850' && reason.cause !== undefined) return reason.cause
+  }
+  return undefined
 }
 
 /** Returns the health of a node, as a live call has shown it (SPECIFICATION.md §10.4). */
@@ -39,11 +71,41 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
 export function afterResult(
   result: AttemptResult | undefined,
   last: End,
+  hunting: Hunting = usual,
 ): { readonly last: End; readonly isLast: boolean } {
   if (result?.kind === 'withheld' && last.kind === 'refused' && last.code === noCandidate.code)
     return { last: result.end, isLast: false }
   if (result?.kind !== 'rejected') return { last, isLast: false }
-  return { last: endOf(result), isLast: result.isFinal || !movesOn(result.status) }
+  return {
+    last: shownBy(result, hunting.rules),
+    isLast: result.isFinal || !isMovingOn(result, hunting),
+  }
+}
+
+/** The rules of the carrier that has answered; undefined: it has none. */
+export interface Hunting {
+  readonly rules: HuntingRules | undefined
+  readonly isEmergency: boolean
+}
+
+const usual: Hunting = { rules: undefined, isEmergency: false }
+
+/** The answer of a carrier, as its callers get it: the record keeps both. */
+function shownBy(result: Rejected, rules: HuntingRules | undefined): End {
+  if (rules === undefined || rules.answers.length === 0) return endOf(result)
+  const answer = answerOf(result)
+  const mapped = rules.answers.find(({ match }) => isMatch(match, answer))
+  if (mapped === undefined) return endOf(result)
+  const { status, reason } = mapped
+  // A Reason would contradict what is shown.
+  const { reason: _, ...headers } = result.headers
+  return {
+    kind: 'rejected',
+    status: listedStatus(status),
+    reason: reason ?? reasonPhrase(status),
+    headers,
+    answered: result.status,
+  }
 }
 
 /**

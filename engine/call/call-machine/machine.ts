@@ -44,6 +44,7 @@ import {
   forwardDecided,
   lostHolder,
   phonesFound,
+  redirectDecided,
   ringSource,
   ringTimedOut,
   roomTaken,
@@ -153,6 +154,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
     case 'dial':
     case 'ring':
     case 'roomTaken':
+    case 'redirectDecided':
     case 'forwardStarted':
     case 'journalled':
     case 'resumed':
@@ -242,6 +244,8 @@ function onCallEvent(ctx: StepContext, call: Call, event: CallBound): void {
       return dialRoute(ctx, call, event)
     case 'roomTaken':
       return roomTaken(ctx, call, event.isTaken)
+    case 'redirectDecided':
+      return redirectDecided(ctx, call, event)
     case 'forwardStarted':
       call.forwardedTo = event.to
       return undefined

@@ -19,6 +19,7 @@ import type {
   HolderRun,
   Note,
   CallLocation,
+  Redirection,
   ReinviteResult,
   SourcePhones,
   World,
@@ -92,6 +93,8 @@ export type MachineEvent =
       readonly legId: string
       readonly forward: Forward | undefined
     }
+  /** Where a carrier's 3xx leads. */
+  | ({ readonly type: 'redirectDecided'; readonly callUuid: string } & Redirection)
   | {
       readonly type: 'forwardStarted'
       readonly callUuid: string
@@ -328,6 +331,11 @@ export type CallCommand =
       readonly type: 'decideForward'
       readonly callUuid: string
       readonly legId: string
+      readonly headers: Headers
+    }
+  | {
+      readonly type: 'decideRedirect'
+      readonly callUuid: string
       readonly headers: Headers
     }
   | {

@@ -20,7 +20,8 @@ import type { CallStart, IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, Reached, Route } from '../inbound/route.ts'
 import type { VerifiedCaller } from '../stir/verified-caller.ts'
 import type { SdpOwner, Headers } from '../signalling.ts'
-import type { Origin } from '../../routing/routing.ts'
+import type { RedirectRefusal } from '../../routing/redirects.ts'
+import type { GatewayCandidate, Origin } from '../../routing/routing.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
 import type { StreamQuality } from '../../../schema/contracts/field-values.ts'
 
@@ -76,6 +77,8 @@ export type Note = {
         readonly attestation: Attestation | null
       })
   /** An INVITE to a carrier was signed, or (`why`) was not. */
+  /** A carrier has redirected the call. */
+  | ({ readonly what: 'redirected'; readonly carrier: string } & RedirectionNote)
   | {
       readonly what: 'signed'
       readonly carrier: string
@@ -83,6 +86,22 @@ export type Note = {
       readonly why: string | null
     }
 )
+
+interface RedirectionNote {
+  /** URIs of the gateways that are tried. */
+  readonly gateways: readonly string[]
+  readonly passedOver: readonly PassedContact[]
+}
+
+/** Where a 3xx of a carrier leads. */
+export interface Redirection {
+  /** In the order in which they are tried. */
+  readonly gateways: readonly GatewayCandidate[]
+  /** Why the other Contacts lead nowhere, the preferred one first. */
+  readonly passedOver: readonly PassedContact[]
+}
+
+export type PassedContact = RedirectRefusal | 'no_number' | 'loop' | 'too_many'
 
 /** How the operator's own code was asked about a call, and what it has decided. */
 export interface HookNote {
@@ -205,6 +224,12 @@ export interface Forward {
   readonly route: Route | undefined
 }
 
+/** How long a call looks for a destination. */
+export interface HuntingLimits {
+  readonly attempts: number
+  readonly seconds: number
+}
+
 /** Destinations tried one after the other. */
 export interface Dialing {
   readonly purpose: 'source' | 'destination'
@@ -212,6 +237,16 @@ export interface Dialing {
   readonly isEmergency: boolean
   /** Extensions that the call has come to by forwarding. */
   readonly visited: readonly string[]
+  /** When the first destination was tried. */
+  readonly startedAt: number
+  /** INVITEs so far: those to one destination count as one. */
+  tries: number
+  /** The strictest limits of the carriers that were tried; absent: there are none. */
+  limits?: HuntingLimits | undefined
+  /** A 3xx of a carrier waits for a decision. */
+  redirect?: (AttemptResult & { readonly kind: 'rejected' }) | undefined
+  /** Gateways to which redirections have led. */
+  redirections?: number
   /** Still to be tried. */
   candidates: readonly CallDestination[]
   current?: CallDestination | undefined

@@ -12,6 +12,8 @@ export type End =
       readonly status: number
       readonly reason: string
       readonly headers: Readonly<Record<string, string>>
+      /** The carrier's own status, where its callers get another one. */
+      readonly answered?: number
     }
   /** The call rang for too long. */
   | { readonly kind: 'no-answer' }
@@ -102,7 +104,12 @@ function summaryOf(end: End): EndSummary {
     case 'refused':
       return { ...byStatus(end.status), sipCode: end.status, hangupBy: 'system', denialCode }
     case 'rejected':
-      return { ...byStatus(end.status), sipCode: end.status, hangupBy: 'callee', denialCode }
+      return {
+        ...byStatus(end.answered ?? end.status),
+        sipCode: end.status,
+        hangupBy: 'callee',
+        denialCode,
+      }
     case 'no-answer':
       return { ...byStatus(480), sipCode: 480, hangupBy: 'system', denialCode }
     case 'cancelled':

@@ -202,7 +202,7 @@ export function inviteFor(
     ownHost: filter.ownHost,
     callUuid: invite.callUuid,
     carrier: candidate.carrierName,
-    rn: parametersFor(invite)?.rn,
+    rn: numbersOf(candidate, invite)?.rn,
   })
   return { ...stripped, ...ruled }
 }
@@ -250,6 +250,7 @@ function composeInvite(
       invite.calledUser === '' ? `<sip:${host}>` : `<sip:${invite.calledUser}@${host}>`
     return { uri, nextHop: candidate.uri, headers, credentials: undefined }
   }
+  if (candidate.kind === 'gateway') signedElsewhere(candidate, headers)
   if (candidate.kind === 'node') headers[CALL_UUID] = invite.callUuid
   else if (!presentDecided(invite, candidate, filter, headers))
     presentCaller(candidate, invite, headers)
@@ -261,12 +262,30 @@ function composeInvite(
   if (candidate.kind === 'node')
     return { uri: `sip:${address}`, nextHop: candidate.uri, headers, credentials: undefined }
   const credentials = credentialsOf(candidate)
-  const uri = withParameters(`sip:${address}`, user, parametersFor(invite))
+  const uri = withParameters(`sip:${address}`, user, numbersOf(candidate, invite))
   return { uri, nextHop: candidate.uri, headers, credentials }
 }
 
+/** A redirect server says what stands beside the number that it has given. */
+const numbersOf = (
+  { redirected }: GatewayCandidate,
+  invite: OutgoingCall,
+): Pick<NumberParameters, 'text' | 'rn'> | undefined =>
+  redirected === undefined ? parametersFor(invite) : redirected.parameters
+
+/** The signatures of a redirect server are about its number and its time, not the caller's. */
+function signedElsewhere({ redirected }: GatewayCandidate, headers: Headers): void {
+  if (redirected?.identity === undefined) return
+  headers['identity'] = redirected.identity
+  delete headers['date']
+}
+
 /** RFC 3261 §19.1.6: parameters stand behind the number, and `user=phone` says that it is one. */
-const withParameters = (uri: string, user: string, ported: NumberParameters | undefined): string =>
+const withParameters = (
+  uri: string,
+  user: string,
+  ported: Pick<NumberParameters, 'text'> | undefined,
+): string =>
   ported === undefined
     ? uri
     : `sip:${user}${ported.text}${uri.slice('sip:'.length + user.length)};user=phone`

@@ -93,6 +93,10 @@ function readNote(note: Note): TraceEntry {
       const { direction, carrier, rules } = note
       return { kind: 'decision', at, what, detail: { direction, carrier, rules } }
     }
+    case 'redirected': {
+      const { carrier, gateways, passedOver } = note
+      return { kind: 'decision', at, what, detail: { carrier, gateways, passedOver } }
+    }
     case 'verified': {
       const { verification, attestation, why } = note
       return { kind: 'decision', at, what, detail: { verification, attestation, why } }

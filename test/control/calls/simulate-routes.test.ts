@@ -1,3 +1,4 @@
+import { usualHunting } from '../../../schema/rules/hunting.ts'
 import { expect, test } from 'vitest'
 import type { Simulation, SimulationRequest } from '../../../schema/contracts/engine.ts'
 import { execute } from '../../../schema/sql/query.ts'
@@ -46,6 +47,7 @@ const answer: Simulation = {
       share: 1 / 3,
       withheld: null,
       presented: null,
+      hunting: { ...usualHunting, stopOn: ['503'], maxAttempts: 2 },
       signature: null,
     },
   ],

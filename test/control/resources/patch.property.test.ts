@@ -134,6 +134,11 @@ const resources: Readonly<Record<string, Patched>> = {
       },
       caller_id: { mode: 'pai', value: '4940' },
       stir: { sign: true, verify: 'mark' },
+      hunting: {
+        ...{ next_on: ['5xx', 'Q.850;cause=34'], stop_on: ['503'], max_attempts: 3 },
+        ...{ max_seconds: 9, redirects: 'follow' },
+        answers: [{ match: '503', status: 480, reason: 'Later' }],
+      },
       number_rules: { in: [], out: [{ match: '^1', replace: '' }] },
       header_rules: [
         {

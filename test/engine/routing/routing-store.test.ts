@@ -1,3 +1,4 @@
+import { usualHunting } from '../../../schema/rules/hunting.ts'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { loadRouting } from '../../../engine/routing/routing-store.ts'
 import type { LocalStore } from '../../../schema/storage/store.ts'
@@ -22,6 +23,7 @@ function insertCarrier(
     strip_headers?: string
     stir_sign?: 0 | 1
     stir_verify?: 'mark' | 'refuse'
+    hunting?: string
   } = {},
 ): Promise<unknown> {
   return execute(store, store.db.insertInto('carrier').values({ name, ...stamps, ...fields }))
@@ -75,6 +77,16 @@ test('a carrier that signs or verifies says so; others have nothing of it', asyn
   ])
 })
 
+test('a carrier has the rules by which its calls hunt; of others nothing is said', async () => {
+  await insertCarrier('plain')
+  await insertCarrier('some', { hunting: '{"stop_on":["503"],"max_attempts":2}' })
+  const { carriers } = await loadRouting(store)
+  expect(carriers.map(({ hunting }) => hunting)).toEqual([
+    undefined,
+    { ...usualHunting, stopOn: ['503'], maxAttempts: 2 },
+  ])
+})
+
 test.each([
   ['not JSON', {}],
   ['[]', {}],
@@ -83,6 +95,10 @@ test.each([
   ['{"in":[],"out":[]}', { codecs: '"PCMA"' }],
   ['{"in":[],"out":[]}', { header_rules: '[{"do":"set"}]' }],
   ['{"in":[],"out":[]}', { header_rules: JSON.stringify([forbiddenRule]) }],
+  ['{"in":[],"out":[]}', { hunting: '[' }],
+  ['{"in":[],"out":[]}', { hunting: '{"next_on":["2xx"]}' }],
+  ['{"in":[],"out":[]}', { hunting: '{"answers":[{"match":"503","status":407}]}' }],
+  ['{"in":[],"out":[]}', { hunting: '{"max_attempts":-1}' }],
 ])('a carrier with number rules %s and %o is left out and told', async (number_rules, fields) => {
   await insertCarrier('broken', { number_rules, ...fields })
   await insertCarrier('whole')

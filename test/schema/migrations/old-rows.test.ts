@@ -118,8 +118,8 @@ describe.each([
       ['pass', '4930200'],
     ])
     const rules =
-      'SELECT DISTINCT caller_identity, header_rules, stir_sign, stir_verify FROM carrier'
-    expect(await read(rules)).toEqual([[null, '[]', 0, 'off']])
+      'SELECT DISTINCT caller_identity, header_rules, stir_sign, stir_verify, hunting FROM carrier'
+    expect(await read(rules)).toEqual([[null, '[]', 0, 'off', null]])
     expect(await read('SELECT carrier_id FROM carrier_gateway')).toEqual([[2]])
     await execute("UPDATE carrier SET caller_id_mode = 'policy' WHERE id = 1")
     await expect(

@@ -21,6 +21,7 @@ type Asked = Extract<
       | 'connectSource'
       | 'count'
       | 'decideForward'
+      | 'decideRedirect'
       | 'display'
       | 'extend'
       | 'forwardOut'
@@ -82,6 +83,8 @@ export class Control extends CallBeginnings {
       }
       case 'decideForward':
         return this.#decideForward(command)
+      case 'decideRedirect':
+        return this.#decideRedirect(command)
       case 'forwardOut':
         return this.#forwardOut(command)
       case 'connectSource':
@@ -154,6 +157,17 @@ export class Control extends CallBeginnings {
       forward = { invite, route: this.routes.route() }
     if (forward?.route?.kind === 'refused') forward = undefined
     this.emit({ type: 'forwardDecided', callUuid, legId, forward })
+  }
+
+  #decideRedirect({ callUuid }: Extract<Asked, { readonly type: 'decideRedirect' }>): void {
+    const call = this.call(callUuid)
+    if (call?.dialing?.current?.kind !== 'gateway') return
+    const isFar = (call.dialing.redirections ?? 0) >= 5
+    const found = Array.from({ length: isFar ? 0 : this.chance.pick([0, 1, 1, 2]) }, () =>
+      this.routes.gateway(),
+    )
+    const event = { type: 'redirectDecided', callUuid, gateways: found, passedOver: [] } as const
+    this.emit(event)
   }
 
   #forwardOut({ callUuid, by, invite }: Extract<Asked, { readonly type: 'forwardOut' }>): void {

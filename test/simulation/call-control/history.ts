@@ -257,6 +257,7 @@ class History implements Line, Scene {
       case 'connectSource':
       case 'count':
       case 'decideForward':
+      case 'decideRedirect':
       case 'display':
       case 'extend':
       case 'forwardOut':

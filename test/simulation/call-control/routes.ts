@@ -1,7 +1,11 @@
 /** Where calls may go: destinations that routing could name. */
 import type { PhoneCandidate } from '../../../engine/call/dialing/outgoing-invite.ts'
 import type { CallDestination, Route } from '../../../engine/call/inbound/route.ts'
+import type { GatewayCandidate } from '../../../engine/routing/routing.ts'
+import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
 import type { Chance } from './chance.ts'
+
+const address = { host: '10.2.0.1', port: 5_060, transport: 'udp' } as const
 
 export class Routes {
   readonly #chance: Chance
@@ -27,32 +31,11 @@ export class Routes {
     const chance = this.#chance
     const id = chance.between(1, 9)
     const uri = `sip:10.2.0.${id}`
-    const address = { host: '10.2.0.1', port: 5_060, transport: 'udp' } as const
     switch (chance.weighted({ node: 40, gateway: 20, extension: 30, agent: 5, domain: 5 })) {
       case 'node':
         return { kind: 'node', nodeId: id, setId: 1, tenantId: null, uri, ...address }
       case 'gateway':
-        return {
-          kind: 'gateway',
-          gatewayId: id,
-          carrierId: id,
-          carrierName: 'c',
-          routeName: 'r',
-          bought: { number: '1', dialled: '1', ratePlanId: null, tenantId: null },
-          uri,
-          ...address,
-          number: '49',
-          auth: {
-            type: 'ip',
-            username: null,
-            password: null,
-            realm: null,
-            fromUser: null,
-            fromDomain: null,
-            expiresSeconds: 60,
-          },
-          callerId: { mode: 'pass', value: null },
-        }
+        return this.gateway()
       case 'extension': {
         const mailbox = { uri: 'sip:vm', extension: '100', domain: 'd', tenantId: 1 }
         const voicemail = chance.is(0.4) ? ({ kind: 'voicemail', ...mailbox } as const) : undefined
@@ -64,6 +47,45 @@ export class Routes {
       case 'domain':
       default:
         return { kind: 'domain', uri, tenantId: null }
+    }
+  }
+
+  gateway(): GatewayCandidate {
+    const chance = this.#chance
+    const id = chance.between(1, 9)
+    return {
+      kind: 'gateway',
+      gatewayId: id,
+      carrierId: id,
+      carrierName: 'c',
+      routeName: 'r',
+      bought: { number: '1', dialled: '1', ratePlanId: null, tenantId: null },
+      uri: `sip:10.2.0.${id}`,
+      ...address,
+      number: '49',
+      auth: {
+        type: 'ip',
+        username: null,
+        password: null,
+        realm: null,
+        fromUser: null,
+        fromDomain: null,
+        expiresSeconds: 60,
+      },
+      callerId: { mode: 'pass', value: null },
+      ...(chance.is(0.4) && { hunting: this.#hunting() }),
+    }
+  }
+
+  #hunting(): HuntingRules {
+    const chance = this.#chance
+    return {
+      nextOn: chance.pick([null, ['4xx'], ['5xx', '603']]),
+      stopOn: chance.pick([[], ['503']]),
+      maxAttempts: chance.pick([null, 1, 2]),
+      maxSeconds: chance.pick([null, 1, 30]),
+      redirects: chance.pick(['refuse', 'follow', 'follow']),
+      answers: chance.is(0.5) ? [{ match: '4xx', status: 480, reason: null }] : [],
     }
   }
 

@@ -29,6 +29,8 @@ export function decisionText({ what, detail }: Decision): string {
       return verifiedText(detail)
     case 'ruled':
       return ruledText(detail)
+    case 'redirected':
+      return redirectedText(detail)
     case 'signed':
       return signedText(detail)
     default:
@@ -42,6 +44,27 @@ function ruledText(detail: Detail): string {
   const [carrier, isIn] = [text(detail, 'carrier'), detail['direction'] === 'in']
   const which = `${rules.length === 1 ? 'rule' : 'rules'} ${rules.join(', ')} of ${carrier}`
   return `The INVITE ${isIn ? `from ${carrier} was` : `to ${carrier} is`} changed by ${which}.`
+}
+
+function redirectedText(detail: Detail): string {
+  const list = (name: string): readonly string[] =>
+    Array.isArray(detail[name]) ? detail[name].map(String) : []
+  const [gateways, passed] = [list('gateways'), list('passedOver')]
+  const whys = [...new Set(passed)].map((why) => redirectWhys[why] ?? why).join('; ')
+  const others = passed.length === 0 ? '' : ` Passed over: ${whys}.`
+  const to = gateways.length === 0 ? 'nowhere' : `to ${gateways.join(', ')}`
+  return `${text(detail, 'carrier')} has redirected the call ${to}.${others}`
+}
+
+const redirectWhys: Readonly<Record<string, string>> = {
+  unknown_gateway: 'no gateway that the routes of the caller lead to',
+  number_blocked: 'a route blocks the number',
+  blocked_by_carrier: 'the carrier does not take the number',
+  dearer: 'another number, which costs more or has no price',
+  other_number: 'an emergency is called by its own number alone',
+  no_number: 'no number',
+  loop: 'the call has been there',
+  too_many: 'more than five',
 }
 
 const text = (detail: Detail, name: string): string => {

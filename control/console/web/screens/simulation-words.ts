@@ -81,3 +81,19 @@ export const whyText: Readonly<Record<PassedOver['why'], string>> = {
   no_carrier_price: 'its carrier has no price for this number',
   below_margin: 'the call would leave too little, or its cost is not known',
 }
+
+type Hunting = NonNullable<Simulation['candidates'][number]['hunting']>
+
+/** How a call goes on when the carrier does not take it. */
+export function huntingText(rules: Hunting): string {
+  const { next_on: next, stop_on: stop, max_attempts: attempts, max_seconds: seconds } = rules
+  const said = [
+    next !== null && (next.length === 0 ? 'no answer leads on' : `leads on: ${next.join(', ')}`),
+    stop.length > 0 && `ends it: ${stop.join(', ')}`,
+    attempts !== null && `at most ${attempts} attempts`,
+    seconds !== null && `at most ${seconds} s`,
+    rules.redirects === 'follow' && 'redirections are followed',
+    ...rules.answers.map(({ match, status }) => `${match} is shown as ${status}`),
+  ]
+  return said.filter((each) => each !== false).join('; ')
+}

@@ -13,6 +13,7 @@ import { DenialCode } from './denial-code.tsx'
 import { nameOfNode, useNodeNames } from './names.ts'
 import {
   expectedText,
+  huntingText,
   orderText,
   payerText,
   priceText,
@@ -260,6 +261,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                   {each.withheld === null
                     ? signedText(each.signature)
                     : `no: ${each.withheld_text ?? each.withheld}`}
+                  {each.hunting !== null && `; ${huntingText(each.hunting)}`}
                   {each.presented !== null && (
                     <>
                       {', shown '}

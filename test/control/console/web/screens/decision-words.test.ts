@@ -8,3 +8,14 @@ test.each([
   const detail = { direction, carrier: 'west', rules }
   expect(decisionText({ what: 'ruled', detail })).toBe(said)
 })
+
+test('the page of a call says where a redirect server has sent it, and what was passed over', () => {
+  const detail = { carrier: 'west', gateways: ['sip:192.0.2.1'], passedOver: ['loop', 'loop'] }
+  expect(decisionText({ what: 'redirected', detail })).toBe(
+    'west has redirected the call to sip:192.0.2.1. Passed over: the call has been there.',
+  )
+  const nowhere = { ...detail, gateways: [], passedOver: [] }
+  expect(decisionText({ what: 'redirected', detail: nowhere })).toBe(
+    'west has redirected the call nowhere.',
+  )
+})

@@ -1,0 +1,121 @@
+/** Where a carrier's 3xx may send a call: nowhere that the caller's routes do not lead. */
+import { expect, test } from 'vitest'
+import type { CarrierPrice } from '../../../engine/routing/outbound-routes.ts'
+import type { RedirectedCall, RedirectTarget } from '../../../engine/routing/redirects.ts'
+import { outboundRoute, routingOver, sampleCarrier, sampleGateway } from './samples.ts'
+
+const carriers = [
+  sampleCarrier(1),
+  sampleCarrier(2, { ratePlanId: 7 }),
+  sampleCarrier(3, { tenantId: 3 }),
+  sampleCarrier(4, { tenantId: 4 }),
+  sampleCarrier(5, { isActive: false }),
+  sampleCarrier(6, { direction: 'in' }),
+  sampleCarrier(7, { gateways: [sampleGateway(7, { isOutbound: false })] }),
+  sampleCarrier(8, {
+    numberRules: { in: (number) => number, out: (number) => `9${number}` },
+    gateways: [
+      sampleGateway(8, { host: 'Gw.Example', port: 0, transport: 'tls' }),
+      sampleGateway(9, { host: '2001:db8::9', port: 5_080, transport: 'tcp' }),
+    ],
+  }),
+  sampleCarrier(10),
+]
+
+const outboundRoutes = [
+  ...[1, 2, 5, 6, 7, 8].map((carrierId) => outboundRoute(carrierId, { carrierId })),
+  outboundRoute(3, { carrierId: 3, tenantId: 3 }),
+  outboundRoute(4, { carrierId: 4, tenantId: 4 }),
+  outboundRoute(10, { carrierId: 10, customerId: 8, tenantId: null }),
+  outboundRoute(11, { carrierId: null, mode: 'block', prefix: '4990' }),
+  outboundRoute(12, { carrierId: 1, prefix: '112', isEmergency: true }),
+]
+
+const prices: Readonly<Record<string, number>> = { '4930': 20, '4940': 20, '4950': 21 }
+const carrierPrice = (_: number, number: string): CarrierPrice | undefined => {
+  const minuteMicros = prices[number]
+  const tariff = {} as CarrierPrice['tariff']
+  return minuteMicros === undefined ? undefined : { tariff, minuteMicros, isBlocked: false }
+}
+
+const { routing, reachability } = routingOver({ carriers, outboundRoutes }, { carrierPrice })
+
+const redirected = (target: Partial<RedirectTarget>, call: Partial<RedirectedCall> = {}) => {
+  const found = routing.redirected(
+    {
+      caller: { customerId: 7, tenantId: 3 },
+      dialled: '4930',
+      byTenantId: null,
+      sent: '004930',
+      isEmergency: false,
+      ...call,
+    },
+    {
+      host: '203.0.113.2',
+      port: 0,
+      transport: undefined,
+      isSecure: false,
+      number: '4930',
+      ...target,
+    },
+  )
+  return typeof found === 'string' ? found : `${found.carrierName}: ${found.number}`
+}
+
+const host = (id: number) => ({ host: `203.0.113.${id}` })
+
+test('a known gateway gets the number that the redirect server names', () => {
+  expect(redirected({})).toBe('carrier 2: 4930')
+  expect(redirected({ port: 5_060, transport: 'udp' })).toBe('carrier 2: 4930')
+  expect(redirected({ number: '+4930' })).toBe('carrier 2: +4930')
+  expect(redirected({ number: '004930' })).toBe('carrier 2: 004930')
+  expect(redirected({ port: 5_061 })).toBe('unknown_gateway')
+  expect(redirected({ transport: 'tcp' })).toBe('unknown_gateway')
+  // Rules of the carrier have no say in it.
+  const named = { host: 'gw.example', isSecure: true }
+  expect(redirected(named)).toBe('carrier 8: 4930')
+  expect(redirected({ ...named, port: 5_061 })).toBe('carrier 8: 4930')
+  expect(redirected({ ...named, port: 5_060 })).toBe('unknown_gateway')
+  expect(redirected({ host: '2001:db8::9', port: 5_080 })).toBe('carrier 8: 4930')
+})
+
+test('carriers that are off, only call or belong to somebody else are unknown', () => {
+  expect([4, 5, 6, 7, 10, 99].map((id) => redirected(host(id)))).toEqual(
+    Array.from({ length: 6 }, () => 'unknown_gateway'),
+  )
+  expect(redirected(host(3))).toBe('carrier 3: 4930')
+  expect(redirected(host(3), { caller: { customerId: 7, tenantId: null } })).toBe('unknown_gateway')
+  expect(redirected(host(10), { caller: { customerId: 8, tenantId: 3 } })).toBe('carrier 10: 4930')
+  reachability.set(2, 'down')
+  expect(redirected(host(2))).toBe('unknown_gateway')
+  reachability.delete(2)
+})
+
+test("a tenant's redirect server chooses none of the platform's carriers", () => {
+  expect(redirected(host(2), { byTenantId: 3 })).toBe('unknown_gateway')
+  expect(redirected(host(3), { byTenantId: 3 })).toBe('carrier 3: 4930')
+})
+
+test('of the carriers that a hook has chosen, no other is reached', () => {
+  expect(redirected(host(2), { only: [1] })).toBe('unknown_gateway')
+  expect(redirected(host(2), { only: [1, 2] })).toBe('carrier 2: 4930')
+})
+
+test('another number is never dearer than the one that was dialled, and not blocked', () => {
+  expect(redirected({ number: '4940' })).toBe('carrier 2: 4940')
+  expect(redirected({ number: '4950' })).toBe('dearer')
+  expect(redirected({ number: '4960' })).toBe('dearer')
+  const untenanted = { caller: { customerId: 7, tenantId: null } }
+  expect(redirected({ number: '4990' }, untenanted)).toBe('number_blocked')
+  expect(redirected({ rn: '4990' }, untenanted)).toBe('number_blocked')
+  // Carrier 1 has no price list: what another number costs is not known.
+  expect(redirected({ ...host(1), number: '4940' })).toBe('dearer')
+})
+
+test('an emergency number is reached by dialling it alone', () => {
+  expect(redirected({ ...host(1), number: '112' })).toBe('other_number')
+  expect(redirected({ ...host(1), rn: '112' })).toBe('number_blocked')
+  const urgent = { dialled: '112', sent: '112', isEmergency: true }
+  expect(redirected({ ...host(1), number: '112' }, urgent)).toBe('carrier 1: 112')
+  expect(redirected({ ...host(1), number: '4930' }, urgent)).toBe('other_number')
+})
