@@ -527,9 +527,10 @@ export class Routing {
   /** Price of a carrier for a call that it answers at `at`; undefined: it is not known. */
   boughtPrice(bought: BoughtNumber, at: number): BoughtPrice | undefined {
     const price = this.#priceOf(bought, at)
-    return price === undefined || price.isBlocked
-      ? undefined
-      : { tariff: price.tariff, tenantId: bought.tenantId }
+    if (price === undefined || price.isBlocked) return undefined
+    const { number, dialled, tenantId } = bought
+    const { tariff } = price
+    return number === dialled ? { tariff, tenantId } : { tariff, tenantId, number }
   }
 
   /** Looks up the price of a route once, however often it is asked for. */

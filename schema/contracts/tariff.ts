@@ -25,6 +25,8 @@ export interface BoughtPrice {
   readonly tariff: Tariff
   /** The tenant that owns the carrier, and sees what it charges; null: the platform. */
   readonly tenantId: number | null
+  /** The number that was sent, and by which the carrier charges; absent: the called number. */
+  readonly number?: string | undefined
 }
 
 /** The cost of a call that is over, by its carrier. */
@@ -32,6 +34,7 @@ export interface CarrierCost {
   readonly costMicros: number
   readonly prefix: string
   readonly currency: string
-  /** As in `BoughtPrice`. */
+  /** As in `BoughtPrice`, like the next. */
   readonly tenantId: number | null
+  readonly number?: string | undefined
 }
