@@ -47,8 +47,8 @@ export interface ReratingTable {
   changed: Defaulted<number>
   /** Calls that stay as they are: the plan has no price for them. */
   without_rate: Defaulted<number>
-  /** The number by which they were priced is not known. */
-  other_number: Defaulted<number>
+  /** The number by which they are priced is not in their records. */
+  unknown_number: Defaulted<number>
   other_currency: Defaulted<number>
   parts: Defaulted<number>
   /** Sums of the calls that were priced. */
