@@ -165,7 +165,9 @@ export async function openReratingRig() {
         FROM wallet ORDER BY customer_id`,
     )
     return rows.map((row) => ({
-      ...row,
+      customer: Number(row['customer_id']),
+      balance: String(row['balance']),
+      entries: String(row['entries']),
       memory: String(control.ocs.balanceOf(Number(row['customer_id']))?.balanceMicros),
     }))
   }

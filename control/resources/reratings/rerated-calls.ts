@@ -155,7 +155,7 @@ function isSold({ db }: Tables, { rate_plan_id: planId, tenant_id: tenantId }: R
     .where('rate_plan_id', '=', planId)
     .$if(tenantId !== null, (rows) => rows.where('tenant_id', '=', tenantId))
   // The plus keeps SQLite from the index of customers, which has no order of starts.
-  return sql<boolean>`+cdr.customer_id IN (${customers})
+  return sql<boolean>`+cdr.customer_id IN ${customers}
     AND (cdr.rate_prefix IS NOT NULL OR cdr.cost_micros > 0)`
 }
 
@@ -174,7 +174,7 @@ function isBought({ db }: Tables, meant: ReratedCalls) {
     .$if(tenantId !== null, (rows) => rows.where('carrier.tenant_id', '=', tenantId))
     .$if(carrierId !== null, (rows) => rows.where('carrier.id', '=', carrierId ?? 0))
   return sql<boolean>`cdr.carrier IS NOT NULL AND cdr.direction = 'outbound'
-    AND EXISTS (${carriers})`
+    AND EXISTS ${carriers}`
 }
 
 export type NewPrice =
