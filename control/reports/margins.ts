@@ -192,7 +192,7 @@ function readNew(
   return all(store, query.$castTo<ReadRow>())
 }
 
-/** What was changed of records that the sums have, and is not in these yet. */
+/** Reads changes of records that the sums have, and that these do not have yet. */
 function readChanges(
   { store }: CallSources,
   watermark: Watermark,

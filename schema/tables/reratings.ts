@@ -7,7 +7,7 @@ export interface ReratingTables {
   rerating_sum: ReratingSumTable
 }
 
-/** What customers were sold, or what was bought of carriers. */
+/** Customers were sold calls, or calls were bought of carriers. */
 export type ReratingKind = 'sold' | 'bought'
 
 /** Records are priced, money is posted; an undo restores records, then returns the money. */
@@ -82,7 +82,7 @@ export interface ReratingSumTable {
   before_micros: Sum
   after_micros: Sum
   returned_micros: Sum
-  /** What was added to the wallet; null: nothing yet. */
+  /** The amount that was added to the wallet; null: nothing yet. */
   posted_micros: Sum | null
   is_returned: Defaulted<Flag>
 }

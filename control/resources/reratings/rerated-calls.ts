@@ -109,14 +109,14 @@ async function countOf(
   const query = recordsOf(store, meant, after)
     .where(sql<boolean>`(cdr.start_stamp, cdr.id) <= (${upTo.at}, ${upTo.id})`)
     .select(({ fn }) => fn.countAll<number>().as('records'))
-  return Number((await first(store, query))?.records ?? 0)
+  return (await first(store, query))?.records ?? 0
 }
 
 /** All records of the period. */
 export async function recordsIn(store: Tables, meant: ReratedCalls): Promise<number> {
   const query = recordsOf(store, meant, { at: meant.from_at, id: 0 })
   const counted = query.select(({ fn }) => fn.countAll<number>().as('records'))
-  return Number((await first(store, counted))?.records ?? 0)
+  return (await first(store, counted))?.records ?? 0
 }
 
 function callsOf(
@@ -185,7 +185,7 @@ export type NewPrice =
   | { readonly kind: 'priced'; readonly micros: number; readonly prefix: string }
 
 /**
- * What the call costs by the plan as it is now: at the time that decided its price, which is the
+ * Prices the call by the plan as it is now: at the time that decided its price, which is the
  * start of a call that is sold and the answer of one that is bought.
  */
 export function newPriceOf(call: PricedCall, meant: ReratedCalls, prices: Prices): NewPrice {

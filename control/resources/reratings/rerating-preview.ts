@@ -1,4 +1,4 @@
-/** What a re-rating would change, without changing it. */
+/** Says what a re-rating would change, without changing it. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Tables, readApart } from '../../../schema/sql/query.ts'
 import {

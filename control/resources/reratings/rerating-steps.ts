@@ -36,7 +36,7 @@ export interface StepDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
-  /** Of this process: others leave its jobs alone. */
+  /** The name of this process: others leave its jobs alone. */
   readonly process: string
 }
 
@@ -203,7 +203,7 @@ export class ReratingSteps {
       const returned: ChangedCall[] = []
       for (const call of changed) {
         const record = recordOf.get(call.id)
-        // What was charged for a record that is gone goes back, too.
+        // The money for a record that is gone goes back, too.
         if (record === undefined) returned.push(call)
         else if (!isOther(priceIn(record, job.kind), call.after)) restored.push({ record, call })
       }
@@ -378,7 +378,7 @@ const isOther = (
   other: { readonly micros: number; readonly prefix: string | null },
 ): boolean => one.micros !== other.micros || one.prefix !== other.prefix
 
-/** What the calls of each customer became dearer by. */
+/** Sums by how much the calls of each customer became dearer. */
 function differencesOf(calls: readonly ChangedCall[]) {
   const sums = new Map<number, bigint>()
   for (const { customerId, before, after } of calls)

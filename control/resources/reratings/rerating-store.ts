@@ -5,7 +5,7 @@ import { type Tables, all, first, insert, execute, transaction } from '../../../
 import type { Store } from '../../../schema/storage/store.ts'
 import type { ReratingKind, ReratingTable } from '../../../schema/tables/reratings.ts'
 import type { RequestScope } from '../../auth/tenants.ts'
-import { ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
+import { type ApiError, badRequest, conflict, notFound } from '../../http/api-error.ts'
 import type { Reference } from '../../http/fields.ts'
 import { pageOf, same } from '../../http/rows.ts'
 import { badReference, resolve } from '../references.ts'

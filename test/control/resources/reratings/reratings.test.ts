@@ -268,6 +268,7 @@ test('a job that is killed anywhere goes on, and changes each call and each wall
   const random = seededRandom(seed)
   for (let call = 0; call < 250; call += 1)
     await rig.talk({ customerId: call % 3 === 0 ? two : one }, 60 + (call % 7))
+  await rig.ocs.reloadCustomers()
   const [records, wallets, told] = [await rig.records(), await rig.money(), await rig.marginsNow()]
   await rig.rollUp()
   await rig.correct()
