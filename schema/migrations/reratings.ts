@@ -57,7 +57,7 @@ CREATE TABLE rerating (
   claimed_until INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX rerating_tenant ON rerating (tenant_id, id);
-CREATE INDEX rerating_open ON rerating (id) WHERE state NOT IN ('done', 'undone');
+CREATE INDEX rerating_open ON rerating (state, id);
 
 -- What a page of records was before and after: compressed JSON.
 CREATE TABLE rerating_part (
