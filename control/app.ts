@@ -21,6 +21,7 @@ import {
   paymentWebhookRoutes,
   type PaymentRoutesDeps,
 } from './money/payment-routes.ts'
+import type { Reratings } from './resources/reratings/reratings.ts'
 import type { RateImports } from './resources/rate-imports.ts'
 import { rateRoutes } from './resources/rate-routes.ts'
 import type { EventFeed } from './observe/events/event-feed.ts'
@@ -96,6 +97,8 @@ export interface ApiParts extends ReturnType<typeof openTools> {
   readonly hub: EventHub
   readonly feed: EventFeed
   readonly subscriptions: McpSubscriptions
+  /** Undefined: another OCS has prices and wallets. */
+  readonly reratings: Reratings | undefined
 }
 
 /** The whole control API. */
@@ -103,7 +106,7 @@ export function createApi(
   deps: ControlDeps,
   access: OpenedAccess,
   telemetry: Telemetry,
-  { hub, feed, subscriptions, toolbox, proposals }: ApiParts,
+  { hub, feed, subscriptions, toolbox, proposals, reratings }: ApiParts,
 ): ControlApp {
   const { store, now, steadyNow, engine, version } = deps
   const app = front(deps, access, telemetry)
@@ -157,7 +160,8 @@ export function createApi(
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
   app.route('/api/v1', proposalRoutes({ proposals, others: deps.others }))
   app.route('/', decisionRoutes(proposals, { ...deps, ...access }))
-  if (deps.ocs !== undefined) mountBilling(app, { ...deps, ...access, kinds, ocs: deps.ocs })
+  if (deps.ocs !== undefined && reratings !== undefined)
+    mountBilling(app, { ...deps, ...access, kinds, reratings, ocs: deps.ocs })
   app.route('/api/client', clientLoginRoutes({ ...access, now, steadyNow }))
   return app
 }
@@ -171,7 +175,9 @@ function mountForCustomers(app: ControlApp, deps: PaymentRoutesDeps): void {
 /** Customers and rates belong to the OCS in charge. */
 function mountBilling(
   app: ControlApp,
-  deps: ControlDeps & OpenedAccess & ChangeDeps & { readonly ocs: OcsPort },
+  deps: ControlDeps &
+    OpenedAccess &
+    ChangeDeps & { readonly ocs: OcsPort; readonly reratings: Reratings },
 ): void {
   app.route('/api/v1', customerRoutes(deps))
   app.route('/api/v1', rateRoutes(deps))

@@ -21,6 +21,7 @@ import {
   type Watch,
 } from './http/http-server.ts'
 import { ConnectionLimit } from './http/connection-limit.ts'
+import { RERATING_TICK_MS, Reratings } from './resources/reratings/reratings.ts'
 import { isUnstored } from '../schema/storage/storage.ts'
 import { correlationIds } from './http/front.ts'
 import { describeRefused } from './auth/rate-limit.ts'
@@ -98,9 +99,11 @@ export function createControl(
     return { app, server: httpServer(app, limits, watch, certificate) }
   }
   const tools = openTools(deps, access, telemetry, access.audit)
+  const { ocs } = deps
+  const reratings = ocs && new Reratings({ ...deps, ocs })
   deps.webhooks.completeWith((endpoint, body) => access.links.complete(endpoint, body))
   const api = serve(
-    createApi(deps, access, telemetry, { hub, feed, subscriptions, ...tools }),
+    createApi(deps, access, telemetry, { hub, feed, subscriptions, reratings, ...tools }),
     certificates.api,
   )
   const edge = serve(createEdge(deps, access, telemetry), certificates.edge)
@@ -116,14 +119,15 @@ export function createControl(
     newCorrelationId: newId,
   })
   const { proposals } = tools
-  return { access, telemetry, hub, feed, subscriptions, changes, proposals, api, edge }
+  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals }
+  return { ...made, reratings, api, edge }
 }
 
 export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, feed, subscriptions, changes, proposals, ...made } =
+  const { access, telemetry, hub, feed, subscriptions, changes, proposals, reratings, ...made } =
     createControl(deps, options.limits, {
       api: options.api.certificate,
       edge: options.edge.certificate,
@@ -155,6 +159,8 @@ export async function startControl(
       if (!isUnstored(error)) deps.log('error', 'expired proposals could not be closed', { error })
     })
   const stopProposals = options.every(PROPOSALS_TICK_MS, () => void expire())
+  reratings?.wake()
+  const stopReratings = options.every(RERATING_TICK_MS, () => reratings?.wake())
   return {
     api: addressOf(api),
     edge: addressOf(edge),
@@ -163,6 +169,7 @@ export async function startControl(
       stopChanges()
       stopTelemetry()
       stopProposals()
+      stopReratings()
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()
@@ -170,7 +177,7 @@ export async function startControl(
       subscriptions.close()
       deps.others?.client.close()
       await Promise.all([close(api), close(edge)])
-      await Promise.all([deps.reports.stop(), deps.rateImports.stop()])
+      await Promise.all([deps.reports.stop(), deps.rateImports.stop(), reratings?.stop()])
       await access.close()
     },
   }

@@ -48,17 +48,27 @@ export const ofRecord: FiguresOfRow = {
     ELSE '' END`,
 }
 
-/** Figures of a row of `cdr_cost_change` with its record: it changes the cost alone. */
+/** Columns that a record adds to the figures once. */
+const countedOnce = [
+  'calls',
+  'answered',
+  'denied',
+  'failed',
+  'billsec',
+  'pdd_ms',
+  'pdd_calls',
+] as const
+
+/**
+ * Figures of a row of `cdr_cost_change` with its record: it changes the cost, and moves the record
+ * where that has come with another prefix.
+ */
 export const ofCostChange: FiguresOfRow = {
   ...ofRecord,
-  calls: '0',
-  answered: '0',
-  denied: '0',
-  failed: '0',
-  billsec: '0',
   cost_micros: 'change.cost_micros',
-  pdd_ms: '0',
-  pdd_calls: '0',
+  ...(Object.fromEntries(
+    countedOnce.map((column) => [column, `change.records * (${ofRecord[column]})`]),
+  ) as Record<(typeof countedOnce)[number], string>),
 }
 
 /** Figures of a row of `call_sum`. */

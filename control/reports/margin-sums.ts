@@ -27,15 +27,43 @@ const figures = {
   carrier_cost_micros: 'coalesce(cdr.carrier_cost_micros, 0)',
 }
 
-/** Further columns of the slice that is rolled up, each like a column of `call_sum`. */
-const sliceColumns: Readonly<Record<string, { readonly like: string; readonly is: string }>> = {
-  carrier_currency: { like: 'member', is: "coalesce(cdr.carrier_currency, '')" },
+/** The same of a row of `cdr_cost_change`, whose amounts have the sign of `records`. */
+const changedFigures = {
+  losses: `CASE WHEN change.currency = change.carrier_currency
+    AND change.records * change.cost_micros < change.records * change.carrier_cost_micros
+    THEN change.records ELSE 0 END`,
+  carrier_cost_micros: 'coalesce(change.carrier_cost_micros, 0)',
+}
+
+const isBoughtChange = sql.raw<boolean>(`(change.records <> 0 AND cdr.disposition = 'ANSWERED' AND (
+  change.carrier_cost_micros IS NOT NULL
+  OR (cdr.direction = 'outbound' AND cdr.carrier IS NOT NULL)))`)
+
+interface SliceColumn {
+  /** The column of `call_sum` that has its type. */
+  readonly like: string
+  readonly ofRecord: string
+  readonly ofChange: string
+}
+
+/** Further columns of the slice that is rolled up. */
+const sliceColumns: Readonly<Record<string, SliceColumn>> = {
+  carrier_currency: {
+    like: 'member',
+    ofRecord: "coalesce(cdr.carrier_currency, '')",
+    ofChange: "coalesce(change.carrier_currency, '')",
+  },
   is_own: {
     like: 'calls',
-    is: 'CASE WHEN cdr.carrier_tenant_id = cdr.tenant_id THEN 1 ELSE 0 END',
+    ofRecord: 'CASE WHEN cdr.carrier_tenant_id = cdr.tenant_id THEN 1 ELSE 0 END',
+    ofChange: 'CASE WHEN change.carrier_tenant_id = cdr.tenant_id THEN 1 ELSE 0 END',
   },
-  losses: { like: 'calls', is: figures.losses },
-  carrier_cost_micros: { like: 'cost_micros', is: figures.carrier_cost_micros },
+  losses: { like: 'calls', ofRecord: figures.losses, ofChange: changedFigures.losses },
+  carrier_cost_micros: {
+    like: 'cost_micros',
+    ofRecord: figures.carrier_cost_micros,
+    ofChange: changedFigures.carrier_cost_micros,
+  },
 }
 export const marginColumns = ['is_bought', ...Object.keys(sliceColumns)]
 
@@ -44,10 +72,12 @@ export const marginColumnTypes = [
   ...Object.entries(sliceColumns).map(([name, { like }]) => `${like} AS ${name}`),
 ].join(', ')
 
-/** Changes of costs belong to an external OCS, which has the prices of carriers, too. */
+/** Changes of costs by an external OCS are not in them: it has the prices of carriers, too. */
 export const marginColumnsOf = (isRecord: boolean) => [
-  (isRecord ? sql`CASE WHEN ${isBought} THEN 1 ELSE 0 END` : sql`0`).as('is_bought'),
-  ...Object.entries(sliceColumns).map(([name, { is }]) => sql.raw(is).as(name)),
+  sql`CASE WHEN ${isRecord ? isBought : isBoughtChange} THEN 1 ELSE 0 END`.as('is_bought'),
+  ...Object.entries(sliceColumns).map(([name, { ofRecord, ofChange }]) =>
+    sql.raw(isRecord ? ofRecord : ofChange).as(name),
+  ),
 ]
 
 export const createMarginPart =
@@ -104,6 +134,19 @@ export const recordMargins = {
     sql.raw<number>(`sum(${figures.losses})`).as('losses'),
     moneyText('cdr.cost_micros').as('sold'),
     moneyText(figures.carrier_cost_micros).as('bought'),
+  ],
+}
+
+/** The same of changes of records that the sums have, for a statement on both tables. */
+export const changedMargins = {
+  isBought: isBoughtChange,
+  isOwn: sql<boolean>`change.carrier_tenant_id = cdr.tenant_id AND ${hasOwnPrice}`,
+  sums: [
+    sql<number>`sum(change.records)`.as('calls'),
+    sql<number>`sum(change.records * cdr.billsec)`.as('billsec'),
+    sql.raw<number>(`sum(${changedFigures.losses})`).as('losses'),
+    sql<string>`CAST(sum(change.cost_micros) AS TEXT)`.as('sold'),
+    sql.raw<string>(`CAST(sum(${changedFigures.carrier_cost_micros}) AS TEXT)`).as('bought'),
   ],
 }
 

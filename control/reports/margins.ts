@@ -7,16 +7,17 @@ import { sql } from 'kysely'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { all } from '../../schema/sql/query.ts'
+import { all, transaction } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'
 import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
 import { queryTime, type Reference, reference, text, time } from '../http/fields.ts'
 import { tenantOf } from '../resources/references.ts'
-import { type CallSources, startOfDay } from './call-filters.ts'
+import { type CallSources, isInFile, startOfDay } from './call-filters.ts'
 import { csvCell } from './cdr-text.ts'
 import {
+  changedMargins,
   type MarginGrouping,
   marginGroupings,
   recordMargins,
@@ -110,14 +111,15 @@ export async function* margins(
   let rows: readonly ReadRow[] = []
   let isSettled = false
   for (let attempt = 0; attempt < MAX_ATTEMPTS && !isSettled; attempt += 1) {
-    const watermark = await watermarkOf(sources)
-    rows = [
-      ...(await readSums(sources, request)),
-      ...(isWhole ? await readNew(sources, watermark, request) : []),
-    ]
+    const read = () => readOnce(sources, request, isWhole)
+    const once = isInFile(sources) ? await read() : await transaction(sources.sums, read)
+    rows = once.rows
     yield
     // Records that were added meanwhile may be in both, or in neither.
-    isSettled = (await watermarkOf(sources)).upTo === watermark.upTo
+    const { upTo, changesUpTo } = await watermarkOf(sources)
+    isSettled =
+      !isInFile(sources) ||
+      (upTo === once.watermark.upTo && changesUpTo === once.watermark.changesUpTo)
   }
   const groups = added(rows, ({ member }) => member).toSorted(worstFirst)
   const { offset, limit } = request
@@ -137,6 +139,18 @@ export async function* margins(
       ...figuresOf(row),
     })),
   }
+}
+
+/** A server reads in one transaction; a file may be added to between two statements. */
+async function readOnce(sources: CallSources, request: MarginRequest, isWhole: boolean) {
+  const watermark = await watermarkOf(sources)
+  const rows = [...(await readSums(sources, request))]
+  if (isWhole)
+    rows.push(
+      ...(await readNew(sources, watermark, request)),
+      ...(await readChanges(sources, watermark, request)),
+    )
+  return { watermark, rows }
 }
 
 function readSums({ sums }: CallSources, request: MarginRequest): Promise<readonly ReadRow[]> {
@@ -178,7 +192,32 @@ function readNew(
   return all(store, query.$castTo<ReadRow>())
 }
 
-/** The rows by their group and currencies. */
+/** Reads changes of records that the sums have, and that these do not have yet. */
+function readChanges(
+  { store }: CallSources,
+  watermark: Watermark,
+  { from, before, groupBy, tenantId, isOwn }: MarginRequest,
+): Promise<readonly ReadRow[]> {
+  const query = store.db
+    .selectFrom('cdr_cost_change as change')
+    .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
+    .where('change.id', '>', watermark.changesUpTo)
+    .where(sql<boolean>`NOT ${newRecords(watermark)}`)
+    .where(sql<boolean>`+cdr.start_stamp >= ${from} AND +cdr.start_stamp < ${before}`)
+    .where(changedMargins.isBought)
+    .$if(tenantId !== null, (own) => own.where(sql<boolean>`+cdr.tenant_id = ${tenantId}`))
+    .$if(isOwn, (own) => own.where(changedMargins.isOwn))
+    .select([
+      recordMargins.member[groupBy].as('member'),
+      sql<string>`coalesce(change.currency, '')`.as('currency'),
+      sql<string>`coalesce(change.carrier_currency, '')`.as('carrier_currency'),
+      ...changedMargins.sums,
+    ])
+    .groupBy([sql`1`, sql`2`, sql`3`])
+  return all(store, query.$castTo<ReadRow>())
+}
+
+/** The rows by their group and currencies. Calls that were priced anew leave groups without any. */
 function added(rows: readonly ReadRow[], memberOf: (row: ReadRow) => string): readonly MarginRow[] {
   const sums = new Map<string, MarginRow>()
   for (const row of rows) {
@@ -194,7 +233,7 @@ function added(rows: readonly ReadRow[], memberOf: (row: ReadRow) => string): re
     sum.sold += BigInt(row.sold)
     sum.bought += BigInt(row.bought)
   }
-  return [...sums.values()]
+  return [...sums.values()].filter(({ calls }) => calls > 0)
 }
 
 /** Undefined: one of both prices is not known, or they are in different currencies. */

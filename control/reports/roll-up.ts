@@ -269,7 +269,8 @@ function pageOf({ db }: CallSources['store'], known: Watermark, records: number)
     .select([sql`0`.as('change_id'), ...columnsOf(ofRecord, sql`cdr.currency`)])
   const changes = db
     .selectFrom('cdr_cost_change')
-    .selectAll()
+    .select(['id', 'cdr_id', 'cost_micros', 'currency', 'records', 'rate_prefix'])
+    .select(['carrier_cost_micros', 'carrier_currency', 'carrier_tenant_id'])
     .where('id', '>', known.changesUpTo)
     .orderBy('id')
     .limit(MAX_CHANGES)
@@ -285,9 +286,16 @@ function pageOf({ db }: CallSources['store'], known: Watermark, records: number)
     .unionAll(changed)
 }
 
+/** The prefix of a record that was priced anew is that of the change. */
+const changedKeys: typeof keys = {
+  ...keys,
+  rate_prefix: sql`CASE change.records WHEN 0 THEN ${keys['rate_prefix']}
+    ELSE coalesce(change.rate_prefix, '') END`,
+}
+
 const columnsOf = (figures: FiguresOfRow, currency: RawBuilder<unknown>) => [
   sql.ref('cdr.id').as('id'),
-  ...Object.entries(keys).map(([name, key]) => key.as(name)),
+  ...Object.entries(figures === ofRecord ? keys : changedKeys).map(([name, key]) => key.as(name)),
   markedCurrency(currency).as('currency'),
   ...figureColumns.map((figure) => sql.raw(figures[figure]).as(figure)),
   ...marginColumnsOf(figures === ofRecord),

@@ -345,6 +345,9 @@ async function takeDay(
 /** Calls by day, in milliseconds UTC. */
 export type Tail = ReadonlyMap<number, readonly CallSum[]>
 
+const changedPrefix = sql<string | null>`CASE change.records WHEN 0 THEN cdr.rate_prefix
+  ELSE change.rate_prefix END`
+
 /** Records of days that the sums do not have yet, and costs that were changed since. */
 async function tailOf(
   { store }: CallSources,
@@ -376,8 +379,9 @@ async function tailOf(
   let changes = db
     .selectFrom('cdr_cost_change as change')
     .innerJoin('cdr', 'cdr.id', 'change.cdr_id')
-    .select([day, 'cdr.customer_id as customerId', 'cdr.rate_prefix as prefix', 'change.currency'])
+    .select([day, 'cdr.customer_id as customerId', changedPrefix.as('prefix'), 'change.currency'])
     .select([
+      sql<number>`sum(change.records)`.as('calls'),
       sql<number>`sum(CAST(${shownCost} AS double precision))`.as('costMicros'),
       sql<number>`min(cdr.start_stamp)`.as('firstAt'),
       sql<number>`max(cdr.start_stamp)`.as('lastAt'),
@@ -385,7 +389,7 @@ async function tailOf(
     .where('change.id', '>', watermark.changesUpTo)
     .where(sql<SqlBool>`NOT ${isNew}`)
     .groupBy(sql`1`)
-    .groupBy(['cdr.customer_id', 'cdr.rate_prefix', 'change.currency'])
+    .groupBy(['cdr.customer_id', changedPrefix, 'change.currency'])
   for (const condition of conditions) {
     records = records.where(condition)
     changes = changes.where(condition)
@@ -398,7 +402,7 @@ async function tailOf(
   }
   for (const row of await all(store, records)) add(row)
   for (const row of await all(store, changes))
-    add({ ...row, carrier: null, denial: null, calls: 0, answered: 0 })
+    add({ ...row, carrier: null, denial: null, answered: row.calls })
   return tail
 }
 

@@ -14,6 +14,8 @@ import { ok, queryId, queryInteger } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { phoneNumber, queryTime } from '../http/fields.ts'
 import { deckRoutes } from './decks/deck-routes.ts'
+import { reratingRoutes } from './reratings/rerating-routes.ts'
+import type { Reratings } from './reratings/reratings.ts'
 import { followRates } from './follow-rates.ts'
 import { resourceRoutes } from './resource-routes.ts'
 import { csvLine } from './csv-table.ts'
@@ -116,6 +118,7 @@ const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
 
 interface RateDeps extends ChangeDeps {
   readonly ocs: OcsPort
+  readonly reratings: Reratings
   readonly rateImports: RateImports
 }
 
@@ -126,6 +129,7 @@ export function rateRoutes(deps: RateDeps) {
     .route('/', exportRatesRoute(deps))
     .route('/', importRatesRoute(deps))
     .route('/', deckRoutes(deps))
+    .route('/', reratingRoutes(deps))
     .route('/', resourceRoutes(deps, rates, { filters: planQuery }))
 }
 

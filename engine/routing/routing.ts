@@ -549,8 +549,10 @@ export class Routing {
     if (price?.isBlocked) return 'blocked_by_carrier'
     if (dialled === undefined) return undefined
     const usual = this.#priceOf({ ...bought, number: dialled, dialled })
-    const isKnown = price !== undefined && usual !== undefined && !usual.isBlocked
-    return isKnown && price.minuteMicros <= usual.minuteMicros ? undefined : 'dearer'
+    if (price === undefined || usual === undefined || usual.isBlocked) return 'dearer'
+    const { costOf, expectedSeconds } = this.#deps
+    const seconds = expectedSeconds(dialled)
+    return costOf(price.tariff, seconds) <= costOf(usual.tariff, seconds) ? undefined : 'dearer'
   }
 
   /** Carriers that may take calls, by id or name. */
@@ -645,9 +647,10 @@ export class Routing {
   /** Price of a carrier for a call that it answers at `at`; undefined: it is not known. */
   boughtPrice(bought: BoughtNumber, at: number): BoughtPrice | undefined {
     const price = this.#priceOf(bought, at)
-    return price === undefined || price.isBlocked
-      ? undefined
-      : { tariff: price.tariff, tenantId: bought.tenantId }
+    if (price === undefined || price.isBlocked) return undefined
+    const { number, dialled, tenantId } = bought
+    const { tariff } = price
+    return number === dialled ? { tariff, tenantId } : { tariff, tenantId, number }
   }
 
   /** Looks up the price of a route once, however often it is asked for. */

@@ -383,6 +383,11 @@ export interface MoneyMove {
   /** `key:<uuid>`, `user:<name>`, `payment`. */
   readonly actor: string
   readonly note: string | null
+  /**
+   * A deduction is owed where the wallet does not have it. It may be in the caller's transaction;
+   * what instances hold for live calls stays with these.
+   */
+  readonly mayBeOwed?: true
 }
 
 export type MoneyMoveResult =

@@ -32,6 +32,8 @@ export interface BoughtPrice {
   readonly tariff: Tariff
   /** The tenant that owns the carrier, and sees what it charges; null: the platform. */
   readonly tenantId: number | null
+  /** The number that was sent, and by which the carrier charges; absent: the called number. */
+  readonly number?: string | undefined
 }
 
 /** Earnings of a call of the expected duration by one carrier, and whether it may go there. */
@@ -59,6 +61,7 @@ export interface CarrierCost {
   readonly costMicros: number
   readonly prefix: string
   readonly currency: string
-  /** As in `BoughtPrice`. */
+  /** As in `BoughtPrice`, like the next. */
   readonly tenantId: number | null
+  readonly number?: string | undefined
 }

@@ -18,6 +18,7 @@ import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as profit from './profit.ts'
+import * as reratings from './reratings.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
@@ -111,6 +112,7 @@ export const migrations: readonly Migration[] = [
   { version: 11, name: 'decks', sql: decks.sql },
   { version: 12, name: 'profit', sql: profit.sql },
   { version: 13, name: 'hunting', sql: hunting.sql },
+  { version: 14, name: 'reratings', sql: reratings.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -56,6 +56,7 @@ export const cdrColumns = [
   'carrier_prefix',
   'carrier_currency',
   'carrier_tenant_id',
+  'carrier_number',
 ] as const satisfies readonly (keyof CdrValues)[]
 
 /** The row of a record. */
@@ -110,6 +111,7 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     carrier_prefix: record.carrierCost?.prefix ?? null,
     carrier_currency: record.carrierCost?.currency ?? null,
     carrier_tenant_id: record.carrierCost?.tenantId ?? null,
+    carrier_number: record.carrierCost?.number ?? null,
   }
 }
 

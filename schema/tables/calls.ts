@@ -94,6 +94,8 @@ export interface CdrTable {
   carrier_currency: string | null
   /** The owner of the carrier, who may see what it takes; null: the platform, or no price. */
   carrier_tenant_id: number | null
+  /** The number by which the carrier charges; null: the called number. */
+  carrier_number: string | null
 }
 
 /** Totals of the calls of one group of one day. */
@@ -183,6 +185,15 @@ interface CdrCostChangeTable {
   cdr_id: number
   cost_micros: number
   currency: string | null
+  /**
+   * 1: the record comes with what the columns here say of it; -1: it was so before, and the amounts
+   * are negative; 0: its cost was changed by this amount, and the rest is unknown.
+   */
+  records: Defaulted<-1 | 0 | 1>
+  rate_prefix: Defaulted<string | null>
+  carrier_cost_micros: Defaulted<number | null>
+  carrier_currency: Defaulted<string | null>
+  carrier_tenant_id: Defaulted<number | null>
 }
 
 /** A finished file; the call's record is found by the same uuid, and may be gone before it. */

@@ -7,12 +7,20 @@ import type { AccessTables } from './access.ts'
 import type { CallTables } from './calls.ts'
 import type { ChangeTables } from './changes.ts'
 import type { MoneyTables } from './money.ts'
+import type { ReratingTables } from './reratings.ts'
 import type { RoutingTables } from './routing.ts'
 import type { TenantTables } from './tenants.ts'
 import type { SettingTable, InstanceTable, ShareTable, SourceBanTable } from './installation.ts'
 
 export interface Database
-  extends AccessTables, CallTables, ChangeTables, MoneyTables, RoutingTables, TenantTables {
+  extends
+    AccessTables,
+    CallTables,
+    ChangeTables,
+    MoneyTables,
+    ReratingTables,
+    RoutingTables,
+    TenantTables {
   setting: SettingTable
   node: InstanceTable
   share: ShareTable

@@ -39,7 +39,15 @@ async function fill(
       removed, imported_by, imported_at) VALUES (1, '${CANARY}', 'merge', 1, 1, 1, 0, 0,
       '${CANARY}', 1)`,
   )
+  await runSql(
+    control.store,
+    `INSERT INTO rerating (ref, tenant_id, kind, rate_plan_id, rate_plan, currency, from_at,
+      before_at, prefix, state, position_at, position_id, total, started_by, started_at)
+      VALUES ('${CANARY}', 1, 'bought', 1, '${CANARY}', 'USD', 0, 1, '', 'done', 0, 0, 0,
+      '${CANARY}', 1)`,
+  )
   ids.set('/rates/decks', first)
+  ids.set('/rates/reratings', first)
   ids.set('/pbx/calls', [CALL])
   ids.set('/calls', [CALL])
   control.engine.trace = () => Promise.resolve(traced({ tenantId: 1, legs: [CANARY] }))

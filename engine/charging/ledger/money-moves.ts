@@ -46,7 +46,9 @@ export class MoneyMoves {
       throw new RangeError(`a ${move.kind} of ${move.amountMicros} micro-units`)
     const customer = this.#deps.customers.byId(move.customerId)
     if (customer === undefined) return { kind: 'unknown_customer' }
-    return move.amountMicros < 0 ? this.#deduct(move, customer) : this.#write(move, customer)
+    return move.amountMicros < 0 && move.mayBeOwed !== true
+      ? this.#deduct(move, customer)
+      : this.#write(move, customer)
   }
 
   /**
@@ -111,13 +113,16 @@ export class MoneyMoves {
     const posting = await ledger.add(wallet, entry)
     if (posting.kind === 'unknown_wallet') return { kind: 'unknown_customer' }
     if (posting.kind === 'duplicate') return answerAgain(move, id, posting)
-    if (amountMicros < 0) await this.#deps.money?.spend(String(id), -amountMicros)
+    const isOwed = amountMicros < 0 && move.mayBeOwed === true
+    if (amountMicros < 0 && !isOwed) await this.#deps.money?.spend(String(id), -amountMicros)
     const events = await this.#eventsOf(move, wallet, customer, posting.balanceMicros)
     if (events.length > 0) await sink?.writeAll(events)
     store.statements.afterCommit(() => {
       if (customer.terms.walletId === null) customer.opened(id, currency)
       customer.posted(posting.balanceMicros, posting.entryId)
       sums.add(move, { currency })
+      // Other instances give back what they do not use.
+      if (isOwed) this.#deps.money?.settled([], [String(id)])
     })
     return { kind: 'moved', balanceMicros: posting.balanceMicros }
   }

@@ -8,7 +8,7 @@ export function carrierCostOf(
   billsec: number,
 ): CarrierCost | undefined {
   if (bought === undefined || billsec === 0) return undefined
-  const { tariff, tenantId } = bought
+  const { tariff, tenantId, number } = bought
   const { prefix, currency } = tariff
-  return { costMicros: costMicros(tariff, billsec), prefix, currency, tenantId }
+  return { costMicros: costMicros(tariff, billsec), prefix, currency, tenantId, number }
 }

@@ -53,6 +53,9 @@ const refusing = [
   '/api/v1/rates/decks/preview',
   '/api/v1/rates/decks/{id}/undo',
   '/api/v1/rates/import',
+  '/api/v1/rates/reratings',
+  '/api/v1/rates/reratings/preview',
+  '/api/v1/rates/reratings/{id}/undo',
   '/api/v1/telephony/simulate',
   '/decide',
 ]

@@ -7,7 +7,13 @@ import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
 import { usualHunting } from '../../../schema/rules/hunting.ts'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import { type PeerMessage, sdp, type SipPeer } from '../../support/sip-peer.ts'
-import { outboundRoute, routingOver, sampleCarrier, sampleGateway } from '../routing/samples.ts'
+import {
+  outboundRoute,
+  perSecond,
+  routingOver,
+  sampleCarrier,
+  sampleGateway,
+} from '../routing/samples.ts'
 import { acknowledge, hangUp } from './steps.ts'
 
 let rig: CallRig
@@ -53,10 +59,11 @@ async function start(setting: Setting) {
     ...(setting.routes ?? []),
   ]
   const { prices } = setting
-  const tariff = {} as CarrierPrice['tariff']
   const carrierPrice = (_: number, number: string): CarrierPrice | undefined => {
     const minuteMicros = prices?.[number]
-    return minuteMicros === undefined ? undefined : { tariff, minuteMicros, isBlocked: false }
+    return minuteMicros === undefined
+      ? undefined
+      : { tariff: perSecond(minuteMicros), isBlocked: false }
   }
   const { routing } = routingOver({ carriers: records, outboundRoutes }, { carrierPrice })
   rig.answers.outbound = routing.outboundCandidates(7, dialled, 3)

@@ -2,7 +2,7 @@
 import { expect, test } from 'vitest'
 import type { CarrierPrice } from '../../../engine/routing/outbound-routes.ts'
 import type { RedirectedCall, RedirectTarget } from '../../../engine/routing/redirects.ts'
-import { outboundRoute, routingOver, sampleCarrier, sampleGateway } from './samples.ts'
+import { outboundRoute, perSecond, routingOver, sampleCarrier, sampleGateway } from './samples.ts'
 
 const carriers = [
   sampleCarrier(1),
@@ -34,8 +34,9 @@ const outboundRoutes = [
 const prices: Readonly<Record<string, number>> = { '4930': 20, '4940': 20, '4950': 21 }
 const carrierPrice = (_: number, number: string): CarrierPrice | undefined => {
   const minuteMicros = prices[number]
-  const tariff = {} as CarrierPrice['tariff']
-  return minuteMicros === undefined ? undefined : { tariff, minuteMicros, isBlocked: false }
+  return minuteMicros === undefined
+    ? undefined
+    : { tariff: perSecond(minuteMicros), isBlocked: false }
 }
 
 const { routing, reachability } = routingOver({ carriers, outboundRoutes }, { carrierPrice })

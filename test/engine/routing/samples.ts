@@ -8,8 +8,21 @@ import type {
   TenantRecord,
 } from '../../../engine/routing/routing-records.ts'
 import { type RoutingDeps, Routing } from '../../../engine/routing/routing.ts'
+import type { Tariff } from '../../../schema/contracts/tariff.ts'
 import { costMicros } from '../../../engine/charging/pricing/price.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
+
+/** A price by the second. */
+export const perSecond = (ratePerMinuteMicros: number): Tariff => ({
+  prefix: '',
+  currency: 'USD',
+  connectFeeMicros: 0,
+  firstIncrementSeconds: 0,
+  firstRatePerMinuteMicros: 0,
+  incrementSeconds: 1,
+  ratePerMinuteMicros,
+  decimals: 6,
+})
 
 export const sampleGateway = (
   gatewayId: number,

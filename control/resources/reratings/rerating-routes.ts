@@ -1,0 +1,447 @@
+/** `/rates/reratings`: past calls are priced anew by a plan that was corrected, and back again. */
+import { type Context, Hono } from 'hono'
+import { z } from 'zod'
+import { moneyToDecimal, timeToText } from '../../../schema/columns.ts'
+import type { OcsPort } from '../../../schema/contracts/charging.ts'
+import { readApart } from '../../../schema/sql/query.ts'
+import type { ReratingKind } from '../../../schema/tables/reratings.ts'
+import { fieldsWhere, refuseBeyondScope, requires } from '../../auth/requires.ts'
+import { requestScope } from '../../auth/tenants.ts'
+import type { ChangeDeps } from '../../changes/kinds.ts'
+import { ApiError } from '../../http/api-error.ts'
+import type { ControlEnv } from '../../http/control-env.ts'
+import { created, ok, offsetOf, pageMeta, pageQuery, queryId } from '../../http/envelope.ts'
+import { FairTurns } from '../../http/fair-turns.ts'
+import { prefix, reference, time } from '../../http/fields.ts'
+import { data, list } from '../../http/operation.ts'
+import { describeRoute, validate } from '../../http/validate.ts'
+import { count, decimal, exampleTime, moment, timeOrNull } from '../../http/view-fields.ts'
+import { either } from '../references.ts'
+import { MAX_DIFFERENCES, previewRerating, type ReratingPreview } from './rerating-preview.ts'
+import {
+  beginRerating,
+  beginUndo,
+  differencesOfJob,
+  findRerating,
+  listReratings,
+  type Meant,
+  meantBy,
+  namesOfCustomers,
+  type StoredRerating,
+} from './rerating-store.ts'
+import type { Reratings } from './reratings.ts'
+
+interface ReratingDeps extends ChangeDeps {
+  readonly ocs: OcsPort
+  readonly reratings: Reratings
+}
+
+export const reratingRoutes = (deps: ReratingDeps) =>
+  new Hono<ControlEnv>()
+    .route('/', previewRoute(deps))
+    .route('/', beginRoute(deps))
+    .route('/', listRoute(deps))
+    .route('/', getRoute(deps))
+    .route('/', undoRoute(deps))
+
+const kinds = ['sold', 'bought'] as const satisfies readonly ReratingKind[]
+
+const orderBody = z.strictObject({
+  kind: z
+    .enum(kinds)
+    .describe(
+      '`sold`: what customers of the plan have paid; needs `wallets:write`. `bought`: what its ' +
+        'carriers take.',
+    ),
+  rate_plan: reference.nullish(),
+  rate_plan_id: z.int().min(1).nullish(),
+  from: time.describe('Calls that began since then.'),
+  to: time.describe('Exclusive.'),
+  customer: reference.nullish().describe('Absent: all.'),
+  customer_id: z.int().min(1).nullish(),
+  carrier: reference.nullish().describe('Absent: all of the plan.'),
+  carrier_id: z.int().min(1).nullish(),
+  prefix: prefix.default('').describe('Called numbers that begin with it.'),
+  prices: z
+    .enum(['at_call', 'now'])
+    .default('at_call')
+    .describe('`at_call`: the price that the plan now has for the time of the call.'),
+})
+
+type OrderBody = z.output<typeof orderBody>
+
+const exampleOrder = {
+  kind: 'bought',
+  rate_plan: 'cost of north',
+  from: '2026-01-01T00:00:00Z',
+  to: '2026-02-01T00:00:00Z',
+}
+
+const counted = {
+  calls: count.describe('Calls that the plan prices.'),
+  changed: count.describe('Calls that get another price or prefix.'),
+  without_rate: count.describe('The plan has no price for them: they stay as they are.'),
+  unknown_number: count.describe(
+    'Their records do not have the number that decided the price: they stay as they are.',
+  ),
+  other_currency: count.describe('Priced in another currency: they stay as they are.'),
+  currency: z.string(),
+  before_exact: decimal.describe('Sum of the calls that the plan prices.'),
+  after_exact: decimal,
+  difference_exact: decimal,
+}
+
+const exampleCounted = {
+  calls: 2,
+  changed: 1,
+  without_rate: 0,
+  unknown_number: 0,
+  other_currency: 0,
+  currency: 'USD',
+  before_exact: '0.30',
+  after_exact: '0.20',
+  difference_exact: '-0.10',
+}
+
+const differenceFields = {
+  customer_id: z.int().nullable(),
+  customer: z.string().nullable(),
+  calls: count,
+  before_exact: decimal,
+  after_exact: decimal,
+  difference_exact: decimal,
+}
+
+const previewView = z
+  .strictObject({
+    complete: z.boolean().describe('`false`: only the first 200,000 records were looked at.'),
+    records: count,
+    ...counted,
+    customers: z
+      .array(z.strictObject(differenceFields))
+      .describe(
+        `The ${MAX_DIFFERENCES} largest differences. Empty without the scope \`customers:read\`.`,
+      ),
+    examples: z
+      .array(
+        z.strictObject({
+          call_uuid: z.string(),
+          destination_number: z.string(),
+          start: moment,
+          billsec: count,
+          prefix: z.string(),
+          before_exact: decimal,
+          after_exact: decimal,
+        }),
+      )
+      .describe('Those that change most. Empty without the scope `cdrs:read`.'),
+  })
+  .meta({ id: 'ReratingPreview' })
+
+export type ReratingPreviewView = z.output<typeof previewView>
+
+/** Previews that wait of one tenant: each reads for seconds. */
+const MAX_WAITING = 3
+
+function previewRoute({ store, now, ocs }: ReratingDeps) {
+  const turns = new FairTurns<number | null>(1, MAX_WAITING, tooManyPreviews)
+  return new Hono<ControlEnv>().post(
+    '/rates/reratings/preview',
+    describeRoute({
+      id: 'previewRerating',
+      tag: 'Rates',
+      summary: 'Show what a re-rating would change. Nothing is stored.',
+      body: exampleOrder,
+      answer: data(previewView, {
+        complete: true,
+        records: 5,
+        ...exampleCounted,
+        customers: [],
+        examples: [],
+      }),
+      refusals: [409, 429, 503],
+    }),
+    requires('rates:read'),
+    validate('json', orderBody),
+    async (c) => {
+      const scope = requestScope(c.var.principal, now)
+      const meant = await meantBy(store, orderOf(c.req.valid('json')), scope)
+      const preview = await turns.run(scope.tenantId, () => previewRerating(store, meant, ocs))
+      const { scopes } = c.var.principal
+      const shown = scopes.has('customers:read') ? preview.customers : []
+      const names = await namesOfCustomers(
+        store,
+        shown.map(({ customerId }) => customerId),
+      )
+      return ok(c, {
+        ...previewOf(meant, preview),
+        customers: shown.map(({ customerId, calls, before, after }) => ({
+          customer_id: customerId === 0 ? null : customerId,
+          customer: names.get(customerId) ?? null,
+          calls,
+          ...amountsOf(before, after),
+        })),
+        examples: scopes.has('cdrs:read') ? preview.examples.map(exampleOf) : [],
+      })
+    },
+  )
+}
+
+const tooManyPreviews = (): ApiError =>
+  new ApiError(429, 'too_many_previews', `${MAX_WAITING} previews are waiting already`, {
+    headers: { 'Retry-After': '10' },
+  })
+
+const previewOf = ({ currency }: Meant, { counts, sums, isComplete }: ReratingPreview) => {
+  const { looked, ...others } = counts
+  return {
+    complete: isComplete,
+    records: looked,
+    ...others,
+    currency,
+    ...amountsOf(sums.before, sums.after),
+  }
+}
+
+const amountsOf = (before: bigint, after: bigint) => ({
+  before_exact: moneyToDecimal(before),
+  after_exact: moneyToDecimal(after),
+  difference_exact: moneyToDecimal(after - before),
+})
+
+const exampleOf = (call: ReratingPreview['examples'][number]) => ({
+  call_uuid: call.call_uuid,
+  destination_number: call.destination_number,
+  start: timeToText(call.start_stamp),
+  billsec: call.billsec,
+  prefix: call.newPrefix,
+  before_exact: moneyToDecimal(call.micros ?? 0),
+  after_exact: moneyToDecimal(call.newMicros),
+})
+
+const jobFields = {
+  id: z.int(),
+  state: z
+    .enum(['rating', 'posting', 'done', 'undoing', 'returning', 'undone'])
+    .describe('`posting`, `returning`: wallets are corrected.'),
+  kind: z.enum(kinds),
+  rate_plan_id: z.int(),
+  rate_plan: z.string(),
+  from: moment,
+  to: moment,
+  customer_id: z.int().nullable(),
+  carrier_id: z.int().nullable(),
+  prefix: z.string(),
+  prices: z.enum(['at_call', 'now']),
+  done: count.describe('Records of the period that were looked at.'),
+  total: count,
+  ...counted,
+  restored: count.describe('Records that the undo has restored.'),
+  kept: count.describe('Records that were changed since: the undo leaves them as they are.'),
+  started_by: z.string(),
+  started_at: moment,
+  ended_at: moment.nullable(),
+  undone_by: z.string().nullable(),
+  undone_at: moment.nullable(),
+}
+
+const jobView = z.strictObject(jobFields).meta({ id: 'Rerating' })
+
+export type ReratingView = z.output<typeof jobView>
+
+const exampleJob = {
+  id: 1,
+  state: 'done',
+  kind: 'bought',
+  rate_plan_id: 1,
+  rate_plan: 'cost of north',
+  from: exampleTime,
+  to: exampleTime,
+  customer_id: null,
+  carrier_id: null,
+  prefix: '',
+  prices: 'at_call',
+  done: 5,
+  total: 5,
+  ...exampleCounted,
+  restored: 0,
+  kept: 0,
+  started_by: 'user:admin',
+  started_at: exampleTime,
+  ended_at: exampleTime,
+  undone_by: null,
+  undone_at: null,
+}
+
+const jobOf = (row: StoredRerating): ReratingView => ({
+  id: row.id,
+  state: row.state,
+  kind: row.kind,
+  rate_plan_id: row.rate_plan_id,
+  rate_plan: row.rate_plan,
+  from: timeToText(row.from_at),
+  to: timeToText(row.before_at),
+  customer_id: row.customer_id,
+  carrier_id: row.carrier_id,
+  prefix: row.prefix,
+  prices: row.priced_at === null ? 'at_call' : 'now',
+  done: row.looked_at,
+  total: Math.max(row.total, row.looked_at),
+  calls: row.calls,
+  changed: row.changed,
+  without_rate: row.without_rate,
+  unknown_number: row.unknown_number,
+  other_currency: row.other_currency,
+  currency: row.currency,
+  ...amountsOf(BigInt(row.before), BigInt(row.after)),
+  restored: row.restored,
+  kept: row.kept,
+  started_by: row.started_by,
+  started_at: timeToText(row.started_at),
+  ended_at: timeOrNull(row.ended_at),
+  undone_by: row.undone_by,
+  undone_at: timeOrNull(row.undone_at),
+})
+
+/** Where money moves, a wallet is written, too. */
+function refuseWithoutWallets(c: Context<ControlEnv>, kind: ReratingKind): void {
+  refuseBeyondScope(c.var.principal, fieldsWhere([kind === 'sold', 'kind', ['wallets:write']]))
+}
+
+function beginRoute({ store, now, randomBytes, reratings }: ReratingDeps) {
+  return new Hono<ControlEnv>().post(
+    '/rates/reratings',
+    describeRoute({
+      id: 'beginRerating',
+      tag: 'Rates',
+      summary: 'Price past calls anew, as a job that can be undone',
+      body: exampleOrder,
+      answer: data(jobView, exampleJob, 201),
+      refusals: [409, 503],
+    }),
+    requires('rates:write'),
+    validate('json', orderBody),
+    async (c) => {
+      const body = c.req.valid('json')
+      refuseWithoutWallets(c, body.kind)
+      const scope = requestScope(c.var.principal, now)
+      const meant = await meantBy(store, orderOf(body), scope)
+      const ref = randomBytes(16).toString('hex')
+      const id = await beginRerating(store, meant, { ref, scope })
+      const job = jobOf(await findRerating(store, id, scope))
+      reratings.wake()
+      c.set('change', { before: null, after: job })
+      return created(c, `/api/v1/rates/reratings/${id}`, job)
+    },
+  )
+}
+
+function listRoute({ store, now }: ReratingDeps) {
+  return new Hono<ControlEnv>().get(
+    '/rates/reratings',
+    describeRoute({
+      id: 'listReratings',
+      tag: 'Rates',
+      summary: 'List re-ratings, newest first',
+      answer: list(jobView, exampleJob),
+    }),
+    requires('rates:read'),
+    validate('query', z.strictObject({ ...pageQuery, rate_plan_id: queryId.optional() })),
+    async (c) => {
+      const { page, limit, rate_plan_id: planId } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, now)
+      const slice = { limit, offset: offsetOf({ page, limit }) }
+      const { rows, total } = await readApart(store, scope.tenantId, () =>
+        listReratings(store, scope, planId, slice),
+      )
+      return ok(c, rows.map(jobOf), pageMeta({ page, limit }, total))
+    },
+  )
+}
+
+const idParam = z.strictObject({ id: queryId })
+
+const detailView = z
+  .strictObject({
+    ...jobFields,
+    customers: z
+      .array(
+        z.strictObject({
+          ...differenceFields,
+          posted_exact: decimal
+            .nullable()
+            .describe('Added to the wallet. Null: nothing yet; 0: there is none.'),
+        }),
+      )
+      .describe('Of changed calls. Empty without the scope `customers:read`.'),
+  })
+  .meta({ id: 'ReratingDetail' })
+
+export type ReratingDetailView = z.output<typeof detailView>
+
+function getRoute({ store, now }: ReratingDeps) {
+  return new Hono<ControlEnv>().get(
+    '/rates/reratings/:id',
+    describeRoute({
+      id: 'getRerating',
+      tag: 'Rates',
+      summary: 'How far a re-rating is, and what it has changed',
+      answer: data(detailView, { ...exampleJob, customers: [] }),
+      refusals: [404],
+    }),
+    requires('rates:read'),
+    validate('param', idParam),
+    async (c) => {
+      const scope = requestScope(c.var.principal, now)
+      const job = await findRerating(store, c.req.valid('param').id, scope)
+      const mayRead = c.var.principal.scopes.has('customers:read')
+      const customers = mayRead ? await differencesOfJob(store, job.id) : []
+      return ok(c, {
+        ...jobOf(job),
+        customers: customers.map(({ customer_id: id, name, calls, before, after, posted }) => ({
+          customer_id: id === 0 ? null : id,
+          customer: name,
+          calls,
+          ...amountsOf(BigInt(before), BigInt(after)),
+          posted_exact: posted === null ? null : moneyToDecimal(BigInt(posted)),
+        })),
+      })
+    },
+  )
+}
+
+function undoRoute({ store, now, reratings }: ReratingDeps) {
+  return new Hono<ControlEnv>().post(
+    '/rates/reratings/:id/undo',
+    describeRoute({
+      id: 'undoRerating',
+      tag: 'Rates',
+      summary: 'Give the calls of a re-rating back the prices of before, and the money',
+      answer: data(jobView, { ...exampleJob, state: 'undoing' }),
+      refusals: [404, 409, 503],
+    }),
+    requires('rates:write'),
+    validate('param', idParam),
+    async (c) => {
+      const { id } = c.req.valid('param')
+      const scope = requestScope(c.var.principal, now)
+      refuseWithoutWallets(c, (await findRerating(store, id, scope)).kind)
+      await beginUndo(store, id, scope)
+      reratings.wake()
+      const job = jobOf(await findRerating(store, id, scope))
+      c.set('change', { before: { rerating: id }, after: job })
+      return ok(c, job)
+    },
+  )
+}
+
+const orderOf = (body: OrderBody) => ({
+  kind: body.kind,
+  plan: either('rate_plan', body.rate_plan, body.rate_plan_id),
+  customer: either('customer', body.customer, body.customer_id),
+  carrier: either('carrier', body.carrier, body.carrier_id),
+  from: body.from,
+  before: body.to,
+  prefix: body.prefix,
+  prices: body.prices,
+})
