@@ -25,6 +25,7 @@ import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { Tariff } from '../../schema/contracts/tariff.ts'
 import { PrefixTable } from './prefix-table.ts'
+import { type AllTurns, inTurn, type RouteShare, type Turns } from './turns.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null
@@ -32,7 +33,12 @@ export interface OutboundCaller {
 }
 
 type MatchedRoutes =
-  | { readonly kind: 'routes'; readonly routes: readonly OutboundRouteRecord[] }
+  | {
+      readonly kind: 'routes'
+      readonly routes: readonly OutboundRouteRecord[]
+      /** The routes that share calls in turn, by id; absent: none does. */
+      readonly shares?: ReadonlyMap<number, RouteShare>
+    }
   | { readonly kind: 'emergency'; readonly routes: readonly OutboundRouteRecord[] }
   | { readonly kind: 'blocked'; readonly route: OutboundRouteRecord }
 
@@ -43,6 +49,8 @@ export class OutboundRoutes {
   readonly #emergencies = new Buckets<string, OutboundRouteRecord>()
   readonly #blocks = new Set<number>()
   readonly #rewritten = new Set<number>()
+  /** Routes that share calls in turn. */
+  readonly #shared = new Set<number>()
   readonly #exitCodes: ExitCodes | undefined
 
   constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
@@ -64,6 +72,7 @@ export class OutboundRoutes {
     if (isUrgent(route)) this.#emergencies.add(digitsOf(route.prefix), route)
     if (isBlock(route)) this.#blocks.add(route.routeId)
     if (isRewritten(route, this.#exitCodes)) this.#rewritten.add(route.routeId)
+    if (isShared(route)) this.#shared.add(route.routeId)
   }
 
   delete(routeId: number): void {
@@ -74,6 +83,7 @@ export class OutboundRoutes {
     if (isUrgent(route)) this.#emergencies.delete(digitsOf(route.prefix), route)
     this.#blocks.delete(routeId)
     this.#rewritten.delete(routeId)
+    this.#shared.delete(routeId)
   }
 
   /** Whether any emergency route leads to exactly this number. */
@@ -122,6 +132,7 @@ export class OutboundRoutes {
    * Later routes are for failover. A blocking route ends the list; when it stands first, the call
    * is refused. Emergency routes come before all others and cannot be blocked, but only for
    * exactly that number: a number that merely starts with 112 is an ordinary call, and is paid for.
+   * `turns` absent: nothing is shared in turn.
    */
   match(
     caller: OutboundCaller,
@@ -129,9 +140,11 @@ export class OutboundRoutes {
     random: () => number,
     priceOf: PriceOf,
     passOver: RouteSearch['passOver'] = () => undefined,
+    turns?: Turns,
   ): MatchedRoutes {
     const tiers: OutboundRouteRecord[][] = [[], [], []]
     const emergency: OutboundRouteRecord[] = []
+    const shares = turns && this.#shared.size > 0 ? new Map<number, RouteShare>() : undefined
     for (const routes of this.#table.matching(calledNumber)) {
       const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
       const theirs = routes.filter((route) => {
@@ -139,7 +152,12 @@ export class OutboundRoutes {
         if (!isTheirs) passOver(passedRoute(route, 'other_caller'))
         return isTheirs
       })
-      for (const route of blocksFirst(orderByPreference(theirs, random))) {
+      const drawn = orderByPreference(theirs, random)
+      const ordered =
+        turns && shares && theirs.some(({ routeId }) => this.#shared.has(routeId))
+          ? inTurn(drawn, (route) => sharersOf(route, routes, caller), turns, shares)
+          : drawn
+      for (const route of blocksFirst(ordered)) {
         const tier = tierOf(route, caller) ?? 0
         if (!route.isEmergency) ofPrefix[tier]?.push(route)
         else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
@@ -153,9 +171,10 @@ export class OutboundRoutes {
     const blockAt = ordered.findIndex((route) => route.mode === 'block')
     const [first] = ordered
     if (first && blockAt === 0) return { kind: 'blocked', route: first }
-    if (blockAt === -1) return { kind: 'routes', routes: ordered }
+    if (blockAt === -1) return { kind: 'routes', routes: ordered, ...(shares?.size && { shares }) }
     for (const route of ordered.slice(blockAt)) passOver(passedRoute(route, 'after_block'))
-    return { kind: 'routes', routes: ordered.slice(0, blockAt) }
+    const before = ordered.slice(0, blockAt)
+    return { kind: 'routes', routes: before, ...(shares?.size && { shares }) }
   }
 }
 
@@ -174,11 +193,26 @@ const isUrgent = ({ isEmergency, mode }: OutboundRouteRecord): boolean =>
 
 const isBlock = ({ mode }: OutboundRouteRecord): boolean => mode === 'block'
 
+const isShared = ({ distribution, isEmergency, mode }: OutboundRouteRecord): boolean =>
+  distribution !== 'weight' && !isEmergency && mode !== 'block'
+
 /** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
 function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 | undefined {
   if (route.customerId !== null) return route.customerId === caller.customerId ? 0 : undefined
   if (route.tenantId !== null) return route.tenantId === caller.tenantId ? 1 : undefined
   return 2
+}
+
+/**
+ * Names the routes with which one shares calls: those of the same prefix and owner. Undefined: none.
+ */
+function sharersOf(
+  route: OutboundRouteRecord,
+  [first]: readonly OutboundRouteRecord[],
+  caller: OutboundCaller,
+): string | undefined {
+  if (route.isEmergency || isBlock(route)) return undefined
+  return `${first?.prefix ?? ''} ${tierOf(route, caller) ?? ''}`
 }
 
 /** Whether a route may send another number than the one that is dialled. */
@@ -220,6 +254,8 @@ export interface GatewayCandidate {
    * route.
    */
   readonly price?: CarrierPrice | null
+  /** The route whose floors its calls are measured for; absent: they are not measured. */
+  readonly measuredBy?: number
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
   readonly uri: string
   readonly host: string
@@ -242,6 +278,7 @@ export function candidateOf(
   gateway: GatewayRecord,
   offer: Pick<GatewayCandidate, 'routeName' | 'bought'> & {
     readonly price: CarrierPrice | null | undefined
+    readonly measuredBy?: number | undefined
   },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
@@ -254,6 +291,7 @@ export function candidateOf(
     carrierName,
     routeName: offer.routeName,
     ...(offer.price === undefined ? {} : { price: offer.price }),
+    ...(offer.measuredBy !== undefined && { measuredBy: offer.measuredBy }),
     uri: gatewayUri(gateway),
     host,
     port: gatewayPort(gateway),
@@ -320,6 +358,8 @@ export type OutboundDecision =
       readonly gateways: readonly GatewayCandidate[]
       /** The call skips wallet, limits and drain. */
       readonly isEmergency: boolean
+      /** The next call goes to another one first. */
+      readonly isInTurn?: true
     }
   /** 403. */
   | { readonly kind: 'blocked'; readonly routeName: string }
@@ -345,11 +385,15 @@ export interface PassedOver {
     | ('number_blocked' | 'number_stripped' | 'inbound_only' | 'gateway_down' | 'leads_to_platform')
 }
 
-/** How routes are searched. A call draws by chance and ignores `passOver`. */
+/**
+ * How routes are searched. A call draws by chance, takes its turn and ignores `passOver`.
+ */
 export interface RouteSearch {
   /** Uniform in [0, 1). */
   readonly random: () => number
   readonly passOver: (passed: PassedOver) => void
+  /** The turns that are taken; absent: none is, as no call is made. */
+  readonly turns?: AllTurns | undefined
 }
 
 export const passedRoute = (

@@ -1,6 +1,7 @@
 /** Carriers and routes as they are stored, typed; `routing-store.ts` reads them. */
 import type { CompiledRules } from '../../schema/rules/header-rules.ts'
-import type { MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
+import type { Distribution, MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
+import type { QualityFloors } from '../../schema/contracts/route-quality.ts'
 import type { Verification } from '../../schema/contracts/stir.ts'
 import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
@@ -81,6 +82,8 @@ export interface CarrierRecord {
   readonly ratePlanId: number | null
   readonly inboundSetId: number | null
   readonly gateways: readonly GatewayRecord[]
+  /** How gateways of equal priority share its calls; absent: drawn by weight. */
+  readonly distribution?: Distribution | undefined
 }
 
 export interface OutboundRouteRecord {
@@ -100,6 +103,10 @@ export interface OutboundRouteRecord {
   readonly prepend: string
   readonly isActive: boolean
   readonly isEmergency: boolean
+  /** How routes of equal prefix, owner and priority share calls. */
+  readonly distribution: Distribution
+  /** Absent: its carrier is not measured. */
+  readonly floors?: QualityFloors | undefined
 }
 
 export interface InboundRouteRecord {

@@ -16,6 +16,7 @@ import * as costs from './costs.ts'
 import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
+import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
@@ -107,6 +108,7 @@ export const migrations: readonly Migration[] = [
   { version: 9, name: 'stir-calls', sql: stirCalls.sql },
   { version: 10, name: 'costs', sql: costs.sql, forServer: serverWords(costs.sumTables) },
   { version: 11, name: 'decks', sql: decks.sql },
+  { version: 12, name: 'route-quality', sql: routeQuality.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -1,6 +1,6 @@
 /** Dispatcher sets, carriers and routes. */
 import type { HookFallback } from '../contracts/hooks.ts'
-import type { MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
+import type { Distribution, MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
 import type { Verification } from '../contracts/stir.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 
@@ -95,6 +95,7 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   inbound_set_id: number | null
   /** The carrier's prices, compared by least-cost routes; null when unknown. */
   rate_plan_id: number | null
+  distribution: Defaulted<Distribution>
   created_at: number
   updated_at: number
 }
@@ -129,6 +130,9 @@ interface OutboundRouteTable {
   prepend: Defaulted<string>
   is_active: Defaulted<Flag>
   is_emergency: Defaulted<Flag>
+  distribution: Defaulted<Distribution>
+  /** JSON of the floors of its carrier's quality, or null. */
+  quality: string | null
   created_at: number
 }
 

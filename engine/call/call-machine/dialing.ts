@@ -24,7 +24,14 @@ import {
   stepAttempt,
   stopRingTimer,
 } from './attempt.ts'
-import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from './failover.ts'
+import {
+  afterResult,
+  healthShown,
+  holderLost,
+  isSeizure,
+  isUntaken,
+  resultOfPhones,
+} from './failover.ts'
 import type { Dial, FailedAttempt, StepContext } from './protocol.ts'
 import {
   nowhere,
@@ -246,6 +253,8 @@ export function giveUpAttempts(ctx: StepContext, call: Call, end: End): void {
   const cancelHeaders =
     end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
   const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : cancelHeaders
+  // A hang-up of ours says nothing about a carrier.
+  if (end.kind === 'cancelled' || end.kind === 'no-answer') measure(ctx, dialing, false)
   call.dialing = undefined
   for (const attempt of dialing.attempts) {
     if (attempt.state === 'over') continue
@@ -262,6 +271,7 @@ export function endDialing(ctx: StepContext, call: Call, isAnswered: boolean): v
   call.dialing = undefined
   for (const attempt of dialing.attempts)
     if (attempt.state === 'answered') attempt.endedAt = ctx.now
+  if (dialing.attempts[0]?.state === 'answered') measure(ctx, dialing, true)
   record(call, dialing)
   if (isAnswered) reportHealth(ctx, dialing.current, { kind: 'answered' })
 }
@@ -394,6 +404,7 @@ function groupEnded(ctx: StepContext, call: Call): void {
 function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
+  if (isSeizure(result)) measure(ctx, dialing, false)
   record(call, dialing)
   dialing.attempts = []
   const { current, beforeVoicemail } = dialing
@@ -402,6 +413,19 @@ function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void 
   // If the voicemail does not respond, the result of the phones counts.
   const isLost = isWithoutAnswer(result)
   return resultOf(ctx, call, beforeVoicemail && isLost ? beforeVoicemail : result)
+}
+
+/** Counts an attempt at a gateway whose route has floors of quality. */
+function measure(
+  { commands }: StepContext,
+  { current: destination, attempts: [attempt] }: Dialing,
+  isAnswered: boolean,
+): void {
+  if (destination?.kind !== 'gateway' || destination.measuredBy === undefined) return
+  if (attempt === undefined) return
+  const { progressAt, startedAt } = attempt
+  const delayMs = progressAt === undefined ? null : progressAt - startedAt
+  commands.push({ type: 'measure', destination, isAnswered, delayMs })
 }
 
 /** Reports the health of a node or a gateway, as a live INVITE has shown it. */

@@ -77,6 +77,7 @@ export const outboundRoute = (
   tenantId: null,
   customerId: null,
   carrierId: 1,
+  distribution: 'weight',
   prefix: '',
   priority: 10,
   weight: 100,

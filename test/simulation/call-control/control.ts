@@ -27,6 +27,7 @@ type Asked = Extract<
       | 'journal'
       | 'probe'
       | 'refer'
+      | 'measure'
       | 'reportHealth'
       | 'takeRoom'
       | 'transfer'
@@ -94,6 +95,7 @@ export class Control extends CallBeginnings {
         return this.#displayed(command.callUuid)
       case 'transfer':
       case 'calleeLeft':
+      case 'measure':
       case 'reportHealth':
       default:
         return undefined
