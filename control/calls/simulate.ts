@@ -14,6 +14,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
+import { lowQualityText } from '../reports/quality-figures.ts'
 import { badRequest, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -64,6 +65,13 @@ const candidate = z.strictObject({
     .describe(
       'The attestation with which its INVITE is signed (`stir.sign` of the carrier). `unsigned`: ' +
         'there is no key, or no number to sign. Null: no signature is wanted.',
+    ),
+  low_quality: z
+    .string()
+    .nullable()
+    .describe(
+      'Why its route is tried after all others (`quality` of the route), in a sentence. Null: it ' +
+        'is not, or the route is of somebody else.',
     ),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
@@ -394,12 +402,19 @@ async function viewOf(
     decided_by_number: numberView(simulation.decidedByNumber, tenantId),
     hooks: simulation.hooks,
     candidates: candidates.map(
-      ({ minuteMicros: _, share, presented, ruledBy, invite, ...candidate }, index) => ({
+      (
+        { minuteMicros: _, share, presented, ruledBy, invite, lowQuality, ...candidate },
+        index,
+      ) => ({
         ...candidate,
         presented: presentedView(presented),
         invite: invite && { uri: invite.uri, headers: { ...invite.headers } },
         ruled_by: [...ruledBy],
         withheld_text: storedDenialText(candidate.withheld, null),
+        low_quality:
+          lowQuality !== null && (tenantId === null || lowQuality.tenantId === tenantId)
+            ? lowQualityText(lowQuality)
+            : null,
         share: Math.round(share * 1_000) / 1_000,
         carrier_price_exact: decimalOrNull(costs[index]?.micros),
         margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
@@ -589,6 +604,7 @@ const exampleSimulation = {
       ruled_by: [],
       signature: null,
       share: 1,
+      low_quality: null,
       withheld_text: null,
       presented: null,
       carrier_price_exact: null,

@@ -15,7 +15,8 @@ const COUNTS = 6
 
 export class QualityWindow {
   readonly #stepMs: number
-  readonly #counts = new Float64Array(BUCKETS * COUNTS)
+  /** Made with the first call: most routes of a large platform have none. */
+  #counts = new Float64Array(0)
   /** The newest step of the ring. */
   #step: number
 
@@ -74,6 +75,7 @@ export class QualityWindow {
   }
 
   #add(index: number, amount: number): void {
+    if (this.#counts.length === 0) this.#counts = new Float64Array(BUCKETS * COUNTS)
     this.#counts[index] = (this.#counts[index] ?? 0) + amount
   }
 

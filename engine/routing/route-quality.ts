@@ -80,12 +80,13 @@ export class RouteQuality {
   }
 
   status(now: number): Omit<RouteQualityStatus, 'carrier'> {
-    const { routeId, name: route, tenantId, carrierId } = this.route
+    const { routeId, name: route, tenantId, carrierId, floors } = this.route
     return {
       routeId,
       route,
       carrierId,
       tenantId,
+      floors,
       state: this.#state,
       figures: this.#window.figures(now),
       since: this.#since,

@@ -42,6 +42,7 @@ export interface RouteQualityStatus {
   readonly carrier: string
   /** Owner of the route; null: the platform. */
   readonly tenantId: number | null
+  readonly floors: QualityFloors
   readonly state: QualityState
   /** Figures of the window, or of the time since the state has changed. */
   readonly figures: QualityFigures

@@ -46,6 +46,7 @@ const answer: Simulation = {
       withheld: null,
       presented: null,
       signature: null,
+      lowQuality: null,
     },
   ],
   order: 'drawn',
