@@ -19,47 +19,36 @@ const prepended = z
   .string()
   .regex(/^(?:[0-9*#]{0,20}|\+[0-9*#]{0,19})$/, 'must be up to 20 digits, *, # or a leading +')
 
-const qualityBody = z
-  .strictObject({
-    min_asr: z
-      .int()
-      .min(1)
-      .max(100)
-      .nullable()
-      .default(null)
-      .describe('Least answer seizure ratio in per cent: answered attempts of all (E.425).'),
-    min_acd: z
-      .int()
-      .min(1)
-      .max(3_600)
-      .nullable()
-      .default(null)
-      .describe('Least mean length of answered calls, in seconds.'),
-    max_pdd_ms: z
-      .int()
-      .min(100)
-      .max(60_000)
-      .nullable()
-      .default(null)
-      .describe('Longest mean time from the INVITE to the first ringing or answer.'),
-    window: z
-      .int()
-      .min(60)
-      .max(86_400)
-      .default(900)
-      .describe('Seconds of the past that are measured, and of the rest of a low route.'),
-    min_calls: z
-      .int()
-      .min(5)
-      .max(10_000)
-      .default(20)
-      .describe('No figure of fewer calls is judged.'),
-  })
-  .refine(
-    ({ min_asr, min_acd, max_pdd_ms }) =>
-      min_asr !== null || min_acd !== null || max_pdd_ms !== null,
-    { path: ['min_asr'], message: 'is required, or else `min_acd` or `max_pdd_ms`' },
-  )
+const qualityBody = z.strictObject({
+  min_asr: z
+    .int()
+    .min(1)
+    .max(100)
+    .nullable()
+    .default(null)
+    .describe('Least answer seizure ratio in per cent: answered attempts of all (E.425).'),
+  min_acd: z
+    .int()
+    .min(1)
+    .max(3_600)
+    .nullable()
+    .default(null)
+    .describe('Least mean length of answered calls, in seconds.'),
+  max_pdd_ms: z
+    .int()
+    .min(100)
+    .max(60_000)
+    .nullable()
+    .default(null)
+    .describe('Longest mean time from the INVITE to the first ringing or answer.'),
+  window: z
+    .int()
+    .min(60)
+    .max(86_400)
+    .default(900)
+    .describe('Seconds of the past that are measured, and of the rest of a low route.'),
+  min_calls: z.int().min(5).max(10_000).default(20).describe('No figure of fewer calls is judged.'),
+})
 
 const floorOrNull = z.int().nullable()
 
