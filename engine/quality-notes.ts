@@ -15,7 +15,8 @@ export function noteQuality(
   const isLow = change.kind === 'low'
   const { tenantId, route, carrier, since, until, fallen } = status
   const by = isLow ? null : change.by
-  const quality = { ...status, since: stampOf(since), until: until === null ? null : stampOf(until) }
+  const end = until === null ? null : stampOf(until)
+  const quality = { ...status, since: stampOf(since), until: end }
   const type = isLow ? 'carrier.quality_low' : 'carrier.quality_restored'
   events.add({ type, tenantId, quality, by })
   const about = { route, carrier, faults: fallen?.faults, figures: fallen?.figures, by }

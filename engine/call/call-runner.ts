@@ -76,7 +76,10 @@ export interface CallRunnerDeps
   readonly filter: HeaderFilter
   readonly signer: Pick<CallSigner, 'sign'>
   readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
-  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'boughtPrice' | 'noteAttempt' | 'noteTalk'>
+  readonly routing: Pick<
+    Routing,
+    ('admitCarrierCall' | 'admitAgentCall' | 'boughtPrice') | ('noteAttempt' | 'noteTalk')
+  >
   readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
   readonly requests: (request: CallRequest) => void

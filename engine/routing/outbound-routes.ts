@@ -204,7 +204,8 @@ function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 |
 }
 
 /**
- * Names the routes with which one shares calls: those of the same prefix and owner. Undefined: none.
+ * Names the routes with which one shares calls: those of the same prefix and owner. Undefined:
+ * there are none.
  */
 function sharersOf(
   route: OutboundRouteRecord,

@@ -21,7 +21,7 @@ export class RouteQualities {
     this.#deps = deps
   }
 
-  /** Takes a route as it is now: others floors or another carrier are measured from the beginning. */
+  /** Takes a route as it is now: with other floors or another carrier it is measured anew. */
   set(record: OutboundRouteRecord): void {
     const route = measured(record)
     const known = this.#byRoute.get(record.routeId)

@@ -124,7 +124,7 @@ export class RouteQuality {
     this.#onChange({ kind: 'low' })
   }
 
-  /** What is measured from now on is judged alone. */
+  /** Figures from now on are judged alone. */
   #enter(state: QualityState, now: number): void {
     this.#state = state
     this.#since = now

@@ -1,4 +1,4 @@
-/** The first gateway of a call takes the turn of its route, and its own among those of its carrier. */
+/** The first gateway of a call takes the turn of its route, and its own in its carrier. */
 import type { CarrierPrice, GatewayCandidate } from './outbound-routes.ts'
 import type { CarrierRecord, OutboundRouteRecord } from './routing-records.ts'
 import { type AllTurns, type RouteShare, type Sharing, sharingOf } from './turns.ts'

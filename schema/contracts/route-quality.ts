@@ -1,6 +1,6 @@
 /** How well the carrier of an outbound route does: floors, figures, and the verdict on them. */
 
-/** What a route asks of its carrier; null: any figure is good enough. */
+/** A route asks this of its carrier; null: any figure is good enough. */
 export interface QualityFloors {
   /** Answered attempts of all, in per cent (answer seizure ratio, ITU-T E.425). */
   readonly minAsr: number | null

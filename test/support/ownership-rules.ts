@@ -200,7 +200,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('header_rules', plains('source', 'pattern', 'replacement')),
       // Keys of its tenant sign: test/engine/stir/signing.test.ts.
       ...within('stir', plains('sign', 'verify')),
-      ...plains('name', 'max_calls', 'max_cps'),
+      ...plains('name', 'max_calls', 'max_cps', 'distribution'),
       ...voice,
     },
   },
@@ -214,6 +214,9 @@ export const operations: Readonly<Record<string, Operations>> = {
       emergency: platform,
       // A route takes calls of its tenant only: engine/routing/outbound-routes.ts.
       ...plains('name', 'prefix', 'priority', 'weight', 'mode', 'strip', 'prepend', 'is_active'),
+      // They change the order of its own calls alone.
+      ...plains('distribution'),
+      ...within('quality', plains('min_asr', 'min_acd', 'max_pdd_ms', 'window', 'min_calls')),
     },
   },
   '/inbound-routes': {

@@ -1,6 +1,6 @@
 /** Findings about carriers that are below the floors of a route, so that it is tried last. */
 import { quoted } from '../../http/clean-text.ts'
-import { lowQualityText, shownFigures } from '../../reports/quality-figures.ts'
+import { lowQualityText, shownFigures } from '../../http/quality-figures.ts'
 import type { AnomalyDeps, Finding, Span } from './finding.ts'
 
 /** Those of this moment: each instance measures its own calls. */

@@ -5,7 +5,7 @@ import { timeToText } from '../../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import { type EndedCall, recordingView } from '../../../schema/contracts/calls.ts'
 import { timeOrNull } from '../../http/view-fields.ts'
-import { shownFigures } from '../../reports/quality-figures.ts'
+import { shownFigures } from '../../http/quality-figures.ts'
 import { priceOf, type PriceSource, transferView } from '../../calls/active-call-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */

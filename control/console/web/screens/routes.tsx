@@ -25,7 +25,7 @@ const modes = {
 const figure = (value: number | null, unit: string): readonly string[] =>
   value === null ? [] : [`${value} ${unit}`]
 
-/** What the calls of a measured carrier have shown. */
+/** Figures of the calls of a measured carrier. */
 function qualityText({ quality_status: status }: OutboundRoute): string | null {
   if (status === null) return null
   const { state, figures, until, fallen } = status
