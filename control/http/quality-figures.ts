@@ -1,9 +1,5 @@
 /** Figures of a carrier's calls as answers, events and findings show them. */
-import type {
-  QualityFault,
-  QualityFigures,
-  RouteQualityStatus,
-} from '../../schema/contracts/route-quality.ts'
+import type { QualityFigures, RouteQualityStatus } from '../../schema/contracts/route-quality.ts'
 import { timeToText } from '../../schema/columns.ts'
 
 export const shownFigures = (figures: QualityFigures) => ({
