@@ -571,10 +571,7 @@ interface SentInvites extends Pick<SimulationDeps, 'filter' | 'gatewayBehind'> {
   ) => IdentityDecision | undefined
 }
 
-type PresentingDeps = Pick<
-  SimulationDeps,
-  'filter' | 'gatewayBehind' | 'identities' | 'routing'
->
+type PresentingDeps = Pick<SimulationDeps, 'filter' | 'gatewayBehind' | 'identities' | 'routing'>
 
 const presenting = (
   { account, isEmergency }: Pick<Decision, 'account' | 'isEmergency'>,
