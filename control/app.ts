@@ -83,6 +83,7 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
+import { outboundRoutes, withQuality } from './resources/outbound-routes.ts'
 import { numberRoutes } from './resources/number-routes.ts'
 import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
@@ -262,6 +263,7 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers & Pick<ControlDeps, '
     if (noun.hasOwnRoutes === undefined) app.route('/', resourceRoutes(deps, noun))
   return app
     .route('/', carrierRoutes(deps))
+    .route('/', outboundRouteRoutes(deps))
     .route('/', agentRoutes(deps))
     .route('/', routingWebhookRoutes(deps))
     .route('/', numberRoutes(deps))
@@ -281,6 +283,9 @@ const carrierRoutes = (deps: ChangeDeps & WithOthers) =>
       }))
     },
   })
+
+const outboundRouteRoutes = (deps: ChangeDeps) =>
+  resourceRoutes(deps, outboundRoutes, { show: (route) => withQuality(route, deps.engine) })
 
 const agentRoutes = (deps: ChangeDeps & WithOthers) =>
   resourceRoutes(deps, aiAgents, {

@@ -50,6 +50,7 @@ import { createQuality } from './media/quality/quality.ts'
 import { createRecordings } from './media/recording/recordings.ts'
 import { createRelays } from './media/relay/relay-pool.ts'
 import { NodeNotes } from './node-notes.ts'
+import { noteQuality } from './quality-notes.ts'
 import { NumberDirectory } from './numbers/number-directory.ts'
 import { numberReader } from './numbers/number-store.ts'
 import { RefusedCalls } from './refused-calls.ts'
@@ -383,14 +384,15 @@ function createTrunks(
 
 function createRouting(
   deps: EngineDeps,
-  { hosts, tenantNames, ownedNumbers, durations }: Base,
+  { hosts, tenantNames, ownedNumbers, durations, events, deadlines }: Base,
   {
     dispatcher,
     trunks,
     calls,
   }: { readonly dispatcher: Dispatcher; readonly trunks: Trunks; readonly calls: ActiveCalls },
 ): Routing {
-  const { config, store, now, random, schedule, log } = deps
+  const { config, store, now, wallNow, random, schedule, log } = deps
+  const stampOf = (time: number): number => time - now() + wallNow()
   return new Routing({
     load: async (changed) => tenantNames.routing(await loadRouting(store, changed), changed),
     trustedSources: config.trustedSources,
@@ -411,6 +413,8 @@ function createRouting(
     gatewayReachability: (gatewayId) => trunks.reachability(gatewayId),
     onLoaded: (carriers) => trunks.watch(carriers),
     onProblem: (problem) => log('warn', `routing: ${problem}`),
+    at: (time, act) => void deadlines.at(time, act),
+    onQuality: (change, status) => noteQuality(change, status, { events, log, stampOf }),
   })
 }
 

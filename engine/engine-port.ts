@@ -3,6 +3,7 @@
  * here.
  */
 import type { EnginePort, ProbedStatus } from '../schema/contracts/engine.ts'
+import type { RouteQualityStatus } from '../schema/contracts/route-quality.ts'
 import type { Engine } from './engine.ts'
 import { noRecordings } from './media/recording/recordings.ts'
 
@@ -15,7 +16,20 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
     events: engine.events,
     tell: (happening) => engine.events.add(happening),
     trace: (callUuid) => engine.trace(callUuid),
-    simulate: (request) => engine.simulate(request),
+    simulate: async (request) => {
+      const simulated = await engine.simulate(request)
+      return (
+        simulated && {
+          ...simulated,
+          candidates: simulated.candidates.map((candidate) => {
+            const { lowQuality } = candidate
+            return lowQuality === null
+              ? candidate
+              : { ...candidate, lowQuality: stampedQuality(lowQuality, stampOf) }
+          }),
+        }
+      )
+    },
     originate: (request) => engine.originate(request),
     placeTestCall: (request) => engine.placeTestCall(request),
     spy: (request) => engine.spy(request),
@@ -37,6 +51,7 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
     reloadCallerPolicies: (ids) => engine.callerPolicies.reload({ of: 'customer', ids }),
     lookUp: (uris) => engine.routing.lookUp(uris),
     trunks: trunksPort(engine, stampOf),
+    quality: qualityPort(engine, stampOf),
     routingWebhooks: engine.routingWebhooks,
     stir: engine.stir,
     telemetry: () => engine.telemetry(),
@@ -110,6 +125,20 @@ function guardPort({ guard, sharedBans }: Engine, stampOf: StampOf): EnginePort[
     endOperatorBan: async (source) => bans.endOperatorBan(source),
   }
 }
+
+const qualityPort = ({ routing }: Engine, stampOf: StampOf): EnginePort['quality'] => ({
+  of: (routeId) => {
+    const status = routing.qualityOf(routeId)
+    return status && stampedQuality(status, stampOf)
+  },
+  all: () => routing.qualities().map((status) => stampedQuality(status, stampOf)),
+})
+
+const stampedQuality = (status: RouteQualityStatus, stampOf: StampOf): RouteQualityStatus => ({
+  ...status,
+  since: stampOf(status.since),
+  until: status.until === null ? null : stampOf(status.until),
+})
 
 const trunksPort = ({ trunks }: Engine, stampOf: StampOf): EnginePort['trunks'] => {
   const stampOrNull = (time: number | null): number | null => time && stampOf(time)

@@ -15,6 +15,7 @@ import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { requires } from '../auth/requires.ts'
+import { lowQualityText } from '../http/quality-figures.ts'
 import { badRequest, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
@@ -94,6 +95,13 @@ const candidate = z.strictObject({
     .describe(
       'The attestation with which its INVITE is signed (`stir.sign` of the carrier). `unsigned`: ' +
         'there is no key, or no number to sign. Null: no signature is wanted.',
+    ),
+  low_quality: z
+    .string()
+    .nullable()
+    .describe(
+      'Why its route is tried after all others (`quality` of the route), in a sentence. Null: it ' +
+        'is not, or the route is of somebody else.',
     ),
   share: z.number().min(0).max(1).describe('The part of many such calls that is sent here first.'),
   carrier_price_exact: decimal
@@ -427,7 +435,17 @@ async function viewOf(
     hooks: simulation.hooks,
     candidates: candidates.map(
       (
-        { minuteMicros: _, profit, share, presented, ruledBy, invite, hunting, ...candidate },
+        {
+          minuteMicros: _,
+          profit,
+          share,
+          presented,
+          ruledBy,
+          invite,
+          hunting,
+          lowQuality,
+          ...candidate
+        },
         index,
       ) => ({
         ...candidate,
@@ -437,6 +455,10 @@ async function viewOf(
         invite: invite && { uri: invite.uri, headers: { ...invite.headers } },
         ruled_by: [...ruledBy],
         withheld_text: storedDenialText(candidate.withheld, null),
+        low_quality:
+          lowQuality !== null && (tenantId === null || lowQuality.tenantId === tenantId)
+            ? lowQualityText(lowQuality)
+            : null,
         share: Math.round(share * 1_000) / 1_000,
         carrier_price_exact: decimalOrNull(costs[index]?.micros),
         margin_exact: isPriceShown ? decimalOrNull(marginOf(costs[index], payment)) : null,
@@ -668,6 +690,7 @@ const exampleSimulation = {
       hunting: null,
       signature: null,
       share: 1,
+      low_quality: null,
       withheld_text: null,
       presented: null,
       carrier_price_exact: null,

@@ -7,7 +7,11 @@ import { isIPv4 } from 'node:net'
 import { z } from 'zod'
 import { hostPort } from '../../schema/sip/index.ts'
 import { timeToText, toFlag } from '../../schema/columns.ts'
-import { verifyPolicies, type VerifyPolicy } from '../../schema/contracts/field-values.ts'
+import {
+  distributions,
+  verifyPolicies,
+  type VerifyPolicy,
+} from '../../schema/contracts/field-values.ts'
 import type { EnginePort } from '../../schema/contracts/engine.ts'
 import { gatewayClaim } from '../../schema/rules/ownership.ts'
 import { isAmbiguous } from '../../schema/rules/gateways.ts'
@@ -279,6 +283,12 @@ const fields = field.table({
   ),
   hunting,
   preset: field.written(preset, { isOnlyAtCreation: true }),
+  distribution: field.of(field.oneOf(distributions), {
+    default: 'weight',
+    about:
+      'How gateways of equal priority share its calls: drawn by `weight`, in turn ' +
+      '(`round_robin`), or exactly as their weights say (`percent`).',
+  }),
   max_calls: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 100 }),
   max_cps: field.of(field.limit, { default: 0, about: '0: unlimited.', example: 10 }),
   rate_plan: field.refersTo('rate_plan', {

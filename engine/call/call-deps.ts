@@ -39,7 +39,11 @@ export interface CallPorts extends RouteDeps {
   readonly listening?: ListeningPort | undefined
   readonly routing: RouteDeps['routing'] &
     IdentifyDeps['routing'] &
-    Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'boughtPrice' | 'limitOf' | 'redirected'>
+    Pick<
+      Routing,
+      | ('admitCarrierCall' | 'admitAgentCall' | 'boughtPrice' | 'limitOf')
+      | ('redirected' | 'noteAttempt' | 'noteTalk')
+    >
   readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'nodeCalled'>
   readonly registrar: RouteDeps['registrar'] & IdentifyDeps['registrar']
   /**

@@ -79,7 +79,10 @@ export interface CallRunnerDeps
   readonly filter: HeaderFilter
   readonly signer: Pick<CallSigner, 'sign'>
   readonly hooks?: Pick<CallHooks, 'asksAttempts' | 'answered' | 'ended' | 'recorded'> | undefined
-  readonly routing: Pick<Routing, 'admitCarrierCall' | 'admitAgentCall' | 'boughtPrice'>
+  readonly routing: Pick<
+    Routing,
+    ('admitCarrierCall' | 'admitAgentCall' | 'boughtPrice') | ('noteAttempt' | 'noteTalk')
+  >
   readonly dispatcher: Pick<Dispatcher, 'admitCall' | 'reportOutcome'>
   /** Performs commands that need routing: a REFER, a 3xx, an answered source of click-to-call. */
   readonly requests: (request: CallRequest) => void
@@ -295,6 +298,10 @@ export class CallRunner {
       }
       case 'reportHealth':
         return this.#reportHealth(command)
+      case 'measure': {
+        const { destination, isAnswered, delayMs } = command
+        return this.#deps.routing.noteAttempt(destination, isAnswered, delayMs)
+      }
       case 'probe':
         return this.#probe(command)
       case 'instanceSilent':
@@ -537,6 +544,12 @@ export class CallRunner {
       .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored, bought }))
   }
 
+  /** The carrier of an answered call is measured where its route has floors of quality. */
+  #noteTalk({ destination }: LiveCall, { answeredAt, endedAt }: CallRecord): void {
+    if (answeredAt !== null && destination?.kind === 'gateway')
+      this.#deps.routing.noteTalk(destination, endedAt - answeredAt)
+  }
+
   /**
    * Resolves when the record is stored and the call forgotten. `safe` is called once, when no crash
    * can lose the end.
@@ -548,6 +561,7 @@ export class CallRunner {
     this.#storing.add(callUuid)
     this.#inJournal.delete(callUuid)
     const record = callRecord(call, end, now())
+    this.#noteTalk(call, record)
     // A caller that calls again now must not find the limits taken by a call that waits for the
     // disk.
     calls.ended(call)

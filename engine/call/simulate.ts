@@ -61,7 +61,7 @@ export interface SimulationDeps extends RouteDeps {
     Pick<
       Routing,
       | ('recognize' | 'trustedOrigin' | 'carrierOrigin' | 'hasRoom' | 'limitOf')
-      | ('outboundCandidates' | 'tenantOfCarrier')
+      | ('outboundCandidates' | 'tenantOfCarrier' | 'turns' | 'qualityOf')
     >
   readonly dispatcher: RouteDeps['dispatcher'] & Pick<Dispatcher, 'foreseen' | 'selection'>
   readonly registrar: RouteDeps['registrar'] & Pick<Registrar, 'extensionAt'>
@@ -407,6 +407,7 @@ function foreseenRoutes(engines: SimulationDeps) {
   const { routing, dispatcher } = engines
   const passed: PassedOverCandidate[] = []
   let setId: number | null = null
+  let isInTurn = false
   let byNumber: OwnedNumber | null = null
   let lastQuestion: OutboundQuestion | undefined
   const routes: RouteDeps = {
@@ -435,7 +436,9 @@ function foreseenRoutes(engines: SimulationDeps) {
         passed.length = 0
         const passOver = (each: PassedOverCandidate) => void passed.push(each)
         const search = { random: likely, passOver, isExplained: true }
-        return routing.outboundCandidates(...caller, search, only, routingNumber)
+        const decision = routing.outboundCandidates(...caller, search, only, routingNumber)
+        isInTurn = decision.kind === 'gateways' && decision.isInTurn === true
+        return decision
       },
     },
     dispatcher: {
@@ -462,8 +465,9 @@ function foreseenRoutes(engines: SimulationDeps) {
     const question = lastQuestion
     if (question === undefined) return firsts
     const random = evenDraws()
+    const turns = routing.turns()
     for (let draw = 0; draw < DRAWS; draw += 1) {
-      const options = { random, passOver: () => undefined }
+      const options = { random, passOver: () => undefined, turns }
       const { caller, only, routingNumber } = question
       const decision = routing.outboundCandidates(...caller, options, only, routingNumber)
       const [first] = decision.kind === 'gateways' ? decision.gateways : []
@@ -489,7 +493,8 @@ function foreseenRoutes(engines: SimulationDeps) {
     order: (candidates: readonly CallDestination[], shares: Shares): CandidateOrder => {
       const isCertain = candidates.every((candidate) => (shares.get(candidate) ?? 0) % 1 === 0)
       if (isCertain) return 'fixed'
-      return setId === null ? 'drawn' : orders[dispatcher.setRecord(setId)?.algorithm ?? 6]
+      if (setId === null) return isInTurn ? 'turn' : 'drawn'
+      return orders[dispatcher.setRecord(setId)?.algorithm ?? 6]
     },
     nodeName: (id: number, nodeId: number): string | null =>
       dispatcher.selection(id).find((node) => node.nodeId === nodeId)?.destination ?? null,
@@ -546,28 +551,39 @@ async function foreseeDialing(
     presented: presentedTo(destination, invite, deps),
     share: shares.get(destination) ?? 0,
     withheld: result === undefined ? null : codeOf(result),
+    lowQuality: lowQualityOf(destination, deps),
   }))
   const { end, notes, statuses } = await attemptsOf(judged, ...answers)
   const attempts = destinations.map((each) => statuses.get(each) ?? null)
   return { candidates, attempts, end, notes }
 }
 
+/** Times are those of the steady clock. */
+function lowQualityOf(destination: CallDestination, { qualityOf }: SentInvites) {
+  if (destination.kind !== 'gateway' || destination.measuredBy === undefined) return null
+  const quality = qualityOf(destination.measuredBy)
+  return quality?.state === 'low' ? quality : null
+}
+
 /** The parts that decide about the INVITEs of a call. */
 interface SentInvites extends Pick<SimulationDeps, 'filter' | 'gatewayBehind'> {
+  readonly qualityOf: Routing['qualityOf']
+
   readonly decide: (
     callee: Callee | CallDestination,
     invite: IncomingInvite,
   ) => IdentityDecision | undefined
 }
 
-type PresentingDeps = Pick<SimulationDeps, 'filter' | 'gatewayBehind' | 'identities'>
+type PresentingDeps = Pick<SimulationDeps, 'filter' | 'gatewayBehind' | 'identities' | 'routing'>
 
 const presenting = (
   { account, isEmergency }: Pick<Decision, 'account' | 'isEmergency'>,
-  { filter, gatewayBehind, identities }: PresentingDeps,
+  { filter, gatewayBehind, identities, routing }: PresentingDeps,
 ): SentInvites => ({
   filter,
   gatewayBehind,
+  qualityOf: (routeId) => routing.qualityOf(routeId),
   decide: (callee, invite) => identities?.decide(invite, callee, { account, isEmergency }),
 })
 
@@ -688,7 +704,7 @@ const codeOf = (result: AttemptResult): string =>
 
 type CandidateView = Omit<
   SimulatedCandidate,
-  'share' | 'withheld' | 'presented' | 'invite' | 'ruledBy'
+  'share' | 'withheld' | 'presented' | 'invite' | 'ruledBy' | 'lowQuality'
 >
 
 const plain = {

@@ -26,6 +26,7 @@ import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { ExpectedProfit, Tariff } from '../../schema/contracts/tariff.ts'
 import { PrefixTable } from './prefix-table.ts'
+import { type AllTurns, inTurn, type RouteShare, type Turns } from './turns.ts'
 
 export interface OutboundCaller {
   readonly customerId: number | null
@@ -33,7 +34,12 @@ export interface OutboundCaller {
 }
 
 type MatchedRoutes =
-  | { readonly kind: 'routes'; readonly routes: readonly OutboundRouteRecord[] }
+  | {
+      readonly kind: 'routes'
+      readonly routes: readonly OutboundRouteRecord[]
+      /** The routes that share calls in turn, by id; absent: none does. */
+      readonly shares?: ReadonlyMap<number, RouteShare>
+    }
   | { readonly kind: 'emergency'; readonly routes: readonly OutboundRouteRecord[] }
   | { readonly kind: 'blocked'; readonly route: OutboundRouteRecord }
 
@@ -45,6 +51,8 @@ export class OutboundRoutes {
   readonly #blocks = new Set<number>()
   readonly #rewritten = new Set<number>()
   readonly #protecting = new Set<number>()
+  /** Routes that share calls in turn. */
+  readonly #shared = new Set<number>()
   readonly #exitCodes: ExitCodes | undefined
 
   constructor(routes: readonly OutboundRouteRecord[], exitCodes?: ExitCodes) {
@@ -72,6 +80,7 @@ export class OutboundRoutes {
     if (isBlock(route)) this.#blocks.add(route.routeId)
     if (isRewritten(route, this.#exitCodes)) this.#rewritten.add(route.routeId)
     if (route.lossTerms !== undefined) this.#protecting.add(route.routeId)
+    if (isShared(route)) this.#shared.add(route.routeId)
   }
 
   delete(routeId: number): void {
@@ -83,6 +92,7 @@ export class OutboundRoutes {
     this.#blocks.delete(routeId)
     this.#rewritten.delete(routeId)
     this.#protecting.delete(routeId)
+    this.#shared.delete(routeId)
   }
 
   /** Whether any emergency route leads to exactly this number. */
@@ -131,6 +141,7 @@ export class OutboundRoutes {
    * Later routes are for failover. A blocking route ends the list; when it stands first, the call
    * is refused. Emergency routes come before all others and cannot be blocked, but only for
    * exactly that number: a number that merely starts with 112 is an ordinary call, and is paid for.
+   * `turns` absent: nothing is shared in turn.
    */
   match(
     caller: OutboundCaller,
@@ -138,9 +149,11 @@ export class OutboundRoutes {
     random: () => number,
     priceOf: PriceOf,
     passOver: RouteSearch['passOver'] = () => undefined,
+    turns?: Turns,
   ): MatchedRoutes {
     const tiers: OutboundRouteRecord[][] = [[], [], []]
     const emergency: OutboundRouteRecord[] = []
+    const shares = turns && this.#shared.size > 0 ? new Map<number, RouteShare>() : undefined
     for (const routes of this.#table.matching(calledNumber)) {
       const ofPrefix: OutboundRouteRecord[][] = [[], [], []]
       const theirs = routes.filter((route) => {
@@ -148,7 +161,12 @@ export class OutboundRoutes {
         if (!isTheirs) passOver(passedRoute(route, 'other_caller'))
         return isTheirs
       })
-      for (const route of blocksFirst(orderByPreference(theirs, random))) {
+      const drawn = orderByPreference(theirs, random)
+      const ordered =
+        turns && shares && theirs.some(({ routeId }) => this.#shared.has(routeId))
+          ? inTurn(drawn, (route) => sharersOf(route, routes, caller), turns, shares)
+          : drawn
+      for (const route of blocksFirst(ordered)) {
         const tier = tierOf(route, caller) ?? 0
         if (!route.isEmergency) ofPrefix[tier]?.push(route)
         else if (digitsOf(route.prefix) === digitsOf(calledNumber) && route.mode !== 'block')
@@ -162,9 +180,10 @@ export class OutboundRoutes {
     const blockAt = ordered.findIndex((route) => route.mode === 'block')
     const [first] = ordered
     if (first && blockAt === 0) return { kind: 'blocked', route: first }
-    if (blockAt === -1) return { kind: 'routes', routes: ordered }
+    if (blockAt === -1) return { kind: 'routes', routes: ordered, ...(shares?.size && { shares }) }
     for (const route of ordered.slice(blockAt)) passOver(passedRoute(route, 'after_block'))
-    return { kind: 'routes', routes: ordered.slice(0, blockAt) }
+    const before = ordered.slice(0, blockAt)
+    return { kind: 'routes', routes: before, ...(shares?.size && { shares }) }
   }
 }
 
@@ -183,11 +202,27 @@ const isUrgent = ({ isEmergency, mode }: OutboundRouteRecord): boolean =>
 
 const isBlock = ({ mode }: OutboundRouteRecord): boolean => mode === 'block'
 
+const isShared = ({ distribution, isEmergency, mode }: OutboundRouteRecord): boolean =>
+  distribution !== 'weight' && !isEmergency && mode !== 'block'
+
 /** 0 the customer's own, 1 its tenant's, 2 a common one; undefined: not for this caller. */
 function tierOf(route: OutboundRouteRecord, caller: OutboundCaller): 0 | 1 | 2 | undefined {
   if (route.customerId !== null) return route.customerId === caller.customerId ? 0 : undefined
   if (route.tenantId !== null) return route.tenantId === caller.tenantId ? 1 : undefined
   return 2
+}
+
+/**
+ * Names the routes with which one shares calls: those of the same prefix and owner. Undefined:
+ * there are none.
+ */
+function sharersOf(
+  route: OutboundRouteRecord,
+  [first]: readonly OutboundRouteRecord[],
+  caller: OutboundCaller,
+): string | undefined {
+  if (route.isEmergency || isBlock(route)) return undefined
+  return `${first?.prefix ?? ''} ${tierOf(route, caller) ?? ''}`
 }
 
 /** Whether a route may send another number than the one that is dialled. */
@@ -231,6 +266,8 @@ export interface GatewayCandidate {
   readonly price?: RoutePrice | null
   /** Present where it is asked for, or where the call goes there at a loss. */
   readonly profit?: ExpectedProfit | undefined
+  /** The route whose floors its calls are measured for; absent: they are not measured. */
+  readonly measuredBy?: number
   /** `sip:<host>:<port>;transport=udp`: where to send, without the number. */
   readonly uri: string
   readonly host: string
@@ -266,6 +303,7 @@ export function candidateOf(
   offer: Pick<GatewayCandidate, 'routeName' | 'bought'> & {
     readonly price: RoutePrice | null | undefined
     readonly profit?: ExpectedProfit | undefined
+    readonly measuredBy?: number | undefined
   },
 ): GatewayCandidate {
   const { carrierId, name: carrierName, auth, callerId, stripHeaders } = carrier
@@ -279,6 +317,7 @@ export function candidateOf(
     routeName: offer.routeName,
     ...(offer.price === undefined ? {} : { price: offer.price }),
     ...(offer.profit && { profit: offer.profit }),
+    ...(offer.measuredBy !== undefined && { measuredBy: offer.measuredBy }),
     uri: gatewayUri(gateway),
     host,
     port: gatewayPort(gateway),
@@ -350,6 +389,8 @@ export type OutboundDecision =
       readonly gateways: readonly GatewayCandidate[]
       /** The call skips wallet, limits and drain. */
       readonly isEmergency: boolean
+      /** The next call goes to another one first. */
+      readonly isInTurn?: true
     }
   /** 403. */
   | { readonly kind: 'blocked'; readonly routeName: string }
@@ -382,13 +423,17 @@ export interface PassedOver {
   readonly profit?: ExpectedProfit | undefined
 }
 
-/** How routes are searched. A call draws by chance and ignores `passOver`. */
+/**
+ * How routes are searched. A call draws by chance, takes its turn and ignores `passOver`.
+ */
 export interface RouteSearch {
   /** Uniform in [0, 1). */
   readonly random: () => number
   readonly passOver: (passed: PassedOver) => void
   /** Each gateway is to say what a call would earn by it. Absent: only those at a loss do. */
   readonly isExplained?: boolean
+  /** The turns that are taken; absent: none is, as no call is made. */
+  readonly turns?: AllTurns | undefined
 }
 
 export const passedRoute = (

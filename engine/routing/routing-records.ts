@@ -2,7 +2,8 @@
 import type { HuntingRules } from '../../schema/contracts/hunting.ts'
 import type { CompiledRules } from '../../schema/rules/header-rules.ts'
 import type { LossTerms } from '../../schema/rules/loss-protection.ts'
-import type { MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
+import type { Distribution, MediaRules, VerifyPolicy } from '../../schema/contracts/field-values.ts'
+import type { QualityFloors } from '../../schema/contracts/route-quality.ts'
 import type { Verification } from '../../schema/contracts/stir.ts'
 import type { CarrierGateway } from '../../schema/contracts/gateways.ts'
 import { isIP } from 'node:net'
@@ -85,6 +86,8 @@ export interface CarrierRecord {
   readonly ratePlanId: number | null
   readonly inboundSetId: number | null
   readonly gateways: readonly GatewayRecord[]
+  /** How gateways of equal priority share its calls; absent: drawn by weight. */
+  readonly distribution?: Distribution | undefined
 }
 
 export interface OutboundRouteRecord {
@@ -106,6 +109,10 @@ export interface OutboundRouteRecord {
   readonly isEmergency: boolean
   /** Absent: it says nothing about losses. */
   readonly lossTerms?: LossTerms | undefined
+  /** How routes of equal prefix, owner and priority share calls. */
+  readonly distribution: Distribution
+  /** Absent: its carrier is not measured. */
+  readonly floors?: QualityFloors | undefined
 }
 
 export interface InboundRouteRecord {

@@ -46,7 +46,7 @@ export async function loadRouting(store: Store, changed?: ChangedRouting): Promi
     case 'carrier':
       return { ...records, ...(await loadCarriers(store, problems, changed.ids)) }
     case 'outbound_route':
-      return { ...records, outboundRoutes: await loadOutboundRoutes(store, changed.ids) }
+      return { ...records, outboundRoutes: await loadOutboundRoutes(store, problems, changed.ids) }
     case 'inbound_route':
       return { ...records, inboundRoutes: await loadInboundRoutes(store, problems, changed.ids) }
     case 'agent':
@@ -57,7 +57,7 @@ export async function loadRouting(store: Store, changed?: ChangedRouting): Promi
       return {
         tenants: await loadTenants(store),
         ...(await loadCarriers(store, problems)),
-        outboundRoutes: await loadOutboundRoutes(store),
+        outboundRoutes: await loadOutboundRoutes(store, problems),
         inboundRoutes: await loadInboundRoutes(store, problems),
         agents: await loadAgents(store),
         problems,
@@ -227,6 +227,7 @@ function carrierOf(
     ratePlanId: row.rate_plan_id,
     inboundSetId: row.inbound_set_id,
     gateways,
+    ...(row.distribution !== 'weight' && { distribution: row.distribution }),
   }
 }
 
@@ -259,6 +260,7 @@ const gatewayOf = (row: Selectable<Database['carrier_gateway']>): GatewayRecord 
 
 async function loadOutboundRoutes(
   store: Store,
+  problems: string[],
   ids?: readonly number[],
 ): Promise<OutboundRouteRecord[]> {
   const query = store.db.selectFrom('outbound_route').selectAll().orderBy('id')
@@ -282,7 +284,34 @@ async function loadOutboundRoutes(
     isActive: fromFlag(row.is_active),
     isEmergency: fromFlag(row.is_emergency),
     ...(row.loss_protection !== null && { lossTerms: lossTermsOf(row) }),
+    distribution: row.distribution,
+    ...floorsIn(row.quality, row.name, problems),
   }))
+}
+
+/** Without its floors a route is tried in its place. */
+function floorsIn(
+  json: string | null,
+  route: string,
+  problems: string[],
+): Pick<OutboundRouteRecord, 'floors'> {
+  if (json === null) return {}
+  const stored = readJson(json)
+  const at = (name: string): number | null => {
+    const value: unknown =
+      typeof stored === 'object' && stored !== null ? Reflect.get(stored, name) : undefined
+    return typeof value === 'number' && value > 0 ? value : null
+  }
+  const windowSeconds = at('window')
+  const minCalls = at('min_calls')
+  if (windowSeconds === null || minCalls === null) {
+    problems.push(`the floors of outbound route ${route} cannot be read`)
+    return {}
+  }
+  const minAsr = at('min_asr')
+  const minAcdSeconds = at('min_acd')
+  const maxPddMs = at('max_pdd_ms')
+  return { floors: { minAsr, minAcdSeconds, maxPddMs, windowSeconds, minCalls } }
 }
 
 async function loadInboundRoutes(

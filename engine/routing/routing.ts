@@ -34,6 +34,9 @@ import {
   type RedirectRefusal,
   type RedirectTarget,
 } from './redirects.ts'
+import { type QualityStatus, RouteQualities, type RouteQualitiesDeps } from './route-qualities.ts'
+import { takeTurn } from './take-turn.ts'
+import { type AllTurns, sharingOf, Turns } from './turns.ts'
 import { type AddressesOf, GatewayGuard } from './gateway-guard.ts'
 import {
   gatewayNames,
@@ -54,7 +57,9 @@ import type { CompiledRule } from '../../schema/rules/header-rules.ts'
 import type { ChangedRouting } from '../../schema/contracts/changed-rows.ts'
 import { SLICE } from '../../schema/sql/query.ts'
 import type { Verification } from '../../schema/contracts/stir.ts'
-import type { MediaRules } from '../../schema/contracts/field-values.ts'
+import type { Distribution, MediaRules } from '../../schema/contracts/field-values.ts'
+import type { RouteQualityStatus } from '../../schema/contracts/route-quality.ts'
+import type { QualityChange } from './route-quality.ts'
 import {
   countedNumbers,
   international,
@@ -90,6 +95,8 @@ export class Routing {
   #tenancy = new Tenancy([])
   #guard = new GatewayGuard([], () => [])
   #capVersion = -1
+  readonly #qualities: RouteQualities
+  readonly #turns: AllTurns = { routes: new Turns(), gateways: new Turns() }
   readonly #search: RouteSearch
   #agents: Agents
   #inbound = new InboundRoutes([], this.#tenancy)
@@ -104,7 +111,12 @@ export class Routing {
     this.#deps = deps
     this.#reloads = new OneAtATime(() => this.#reloadAll())
     this.#recognition = new Recognition(deps)
-    this.#search = { random: deps.random, passOver: () => undefined }
+    this.#search = { random: deps.random, passOver: () => undefined, turns: this.#turns }
+    this.#qualities = new RouteQualities({
+      now: deps.now,
+      at: deps.at,
+      onChange: (change, status) => deps.onQuality?.(change, this.#named(status)),
+    })
     this.#limits = new CarrierLimits(deps.activeCarrierCalls, deps.now, deps.shared)
     this.#agentLimit = new CallLimit('agent', deps.activeAgentCalls, deps.shared)
     this.#agents = new Agents([], this.#agentLimit, () => false)
@@ -141,6 +153,7 @@ export class Routing {
     yield* sliced(records.tenants, (tenant) => tenancy.set(tenant))
     yield* sliced(records.inboundRoutes, (route) => inbound.set(route))
     yield* sliced(records.outboundRoutes, (route) => outbound.set(route))
+    const routeIds = new Set(records.outboundRoutes.map(({ routeId }) => routeId))
     yield* sliced(agents, (agent) => {
       built.set(agent)
       this.#watchAgent(agent.agentId, agent)
@@ -151,6 +164,9 @@ export class Routing {
     this.#tenancy = tenancy
     this.#inbound = inbound
     this.#outbound = outbound
+    for (const route of records.outboundRoutes) this.#qualities.set(route)
+    this.#qualities.keepOnly(routeIds)
+    this.#turns.routes.keepOnly(routeIds)
     this.#agents = built
     this.#agentLimit.keepOnly(agentIds)
     this.#carriers.clear()
@@ -165,6 +181,7 @@ export class Routing {
   /** Replaces rows in one step: calls see a row as it was, or as it is. */
   #take(records: RoutingRecords, { of, ids }: ChangedRouting): void {
     for (const id of ids) this.#forget(of, id)
+    if (of === 'outbound_route') this.#followQuality(ids, records.outboundRoutes)
     for (const tenant of records.tenants) this.#tenancy.set(tenant)
     for (const route of records.inboundRoutes) this.#inbound.set(route)
     for (const route of records.outboundRoutes) this.#outbound.set(route)
@@ -202,6 +219,15 @@ export class Routing {
     }
   }
 
+  /** The floors of these routes are others, or they are gone; their shares begin anew. */
+  #followQuality(ids: readonly number[], routes: readonly OutboundRouteRecord[]): void {
+    for (const route of routes) this.#qualities.set(route)
+    for (const id of ids) {
+      this.#turns.routes.forget(id)
+      if (!routes.some(({ routeId }) => routeId === id)) this.#qualities.delete(id)
+    }
+  }
+
   #watchAgent(agentId: number, agent: AgentRecord | undefined): void {
     this.#deps.hosts.watch(`agent ${agentId}`, agent === undefined ? [] : namesIn(agent.uri))
   }
@@ -211,8 +237,10 @@ export class Routing {
     const { hosts, onLoaded } = this.#deps
     const carriers = [...this.#carriers.values()]
     this.#limits.keepOnly(new Set(this.#carriers.keys()))
+    const own = carriers.flatMap((carrier) => carrier.gateways)
+    this.#turns.gateways.keepOnly(new Set(own.map(({ gatewayId }) => gatewayId)))
     this.#hasRewritingCarrier = carriers.some(({ numberRules }) => numberRules.out !== unchanged)
-    const gateways = [...carriers.flatMap((carrier) => carrier.gateways), ...this.#gateways.all()]
+    const gateways = [...own, ...this.#gateways.all()]
     hosts.watch('routing', [...new Set(gateways.flatMap(gatewayNames))])
     this.#recognition.replace(carriers, this.#tenancy)
     this.#buildCap()
@@ -405,12 +433,13 @@ export class Routing {
     only?: readonly number[],
     routingNumber?: string,
   ): OutboundDecision {
-    const { random, passOver } = search
     if (isName(dialled)) return { kind: 'none' }
+    const { random, passOver, turns = this.#turns } = search
     const caller: OutboundCaller = { customerId, tenantId }
     const calledNumber = this.dialledNumber(dialled)
     const priceOf = this.#pricesOf(calledNumber)
-    const matched = this.#outbound.match(caller, calledNumber, random, priceOf, passOver)
+    const taken = [caller, calledNumber, random, priceOf, passOver, turns.routes] as const
+    const matched = this.#outbound.match(...taken)
     if (matched.kind === 'blocked') return { kind: 'blocked', routeName: matched.route.name }
     const routes = only === undefined ? matched.routes : routesOf(only, matched.routes)
     if (routes.length === 0) return { kind: 'none' }
@@ -420,6 +449,8 @@ export class Routing {
       isProtected || search.isExplained === true
         ? this.#profitBy({ caller, dialled, calledNumber, routingNumber, isEmergency }, priceOf)
         : undefined
+    const shares = matched.kind === 'routes' && only === undefined ? matched.shares : undefined
+    const routeOf = shares && new Map<GatewayCandidate, OutboundRouteRecord>()
     const gateways: GatewayCandidate[] = []
     let limit: string | undefined
     let block: OutboundRouteRecord | undefined
@@ -452,11 +483,23 @@ export class Routing {
         const bought = { number, dialled: calledNumber, ratePlanId, tenantId: owner }
         const isShown = search.isExplained === true || profit?.verdict === 'warned'
         const offer = { route, bought, price, isEmergency, ...(isShown && { profit }) }
-        gateways.push(...this.#gatewaysOf(carrier, offer, { random, passOver }))
+        const offered = this.#gatewaysOf(carrier, offer, { random, passOver, turns })
+        gateways.push(...offered)
+        if (routeOf) for (const gateway of offered) routeOf.set(gateway, route)
       }
     }
-    if (gateways.length > 0)
-      return { kind: 'gateways', gateways: this.#provenFirst(gateways), isEmergency }
+    if (gateways.length > 0) {
+      const inOrder = this.#provenFirst(gateways, only === undefined)
+      const isInTurn =
+        !isEmergency && this.#takeTurn(inOrder, { shares, routeOf, priceOf }, search.turns)
+      const ordered = inOrder.slice(0, MAX_GATEWAYS)
+      return {
+        kind: 'gateways',
+        gateways: ordered,
+        isEmergency,
+        ...(isInTurn && { isInTurn }),
+      }
+    }
     if (limit !== undefined) return { kind: 'limited', limit }
     return block ? { kind: 'blocked', routeName: block.name } : { kind: lacking ?? 'unavailable' }
   }
@@ -636,12 +679,81 @@ export class Routing {
     this.#guard = new GatewayGuard([...this.#gateways.all()], (host) => hosts.addressesOf(host))
   }
 
-  #provenFirst(gateways: readonly GatewayCandidate[]): readonly GatewayCandidate[] {
+  /**
+   * Gateways that answer come first, and those of routes that are below their floors last, unless a
+   * hook has named the carriers.
+   */
+  #provenFirst(
+    gateways: readonly GatewayCandidate[],
+    isByQuality: boolean,
+  ): readonly GatewayCandidate[] {
     const reachability = gateways.map(({ gatewayId }) => this.#deps.gatewayReachability(gatewayId))
     const ordered = (['up', 'unproven', 'down'] as const).flatMap((wanted) =>
       gateways.filter((_, index) => reachability[index] === wanted),
     )
-    return ordered.slice(0, MAX_GATEWAYS)
+    if (!isByQuality || !ordered.some((gateway) => this.#isLow(gateway))) return ordered
+    return [
+      ...ordered.filter((gateway) => !this.#isLow(gateway)),
+      ...ordered.filter((gateway) => this.#isLow(gateway)),
+    ]
+  }
+
+  #isLow({ measuredBy }: GatewayCandidate): boolean {
+    return measuredBy !== undefined && this.#qualities.isLow(measuredBy)
+  }
+
+  /** Nearly every call: nothing is shared in turn. */
+  #takeTurn(
+    gateways: readonly GatewayCandidate[],
+    shared: Pick<Parameters<typeof takeTurn>[0], 'shares' | 'routeOf' | 'priceOf'>,
+    turns: AllTurns | undefined,
+  ): boolean {
+    const [first] = gateways
+    const carrier = first && this.#carriers.get(first.carrierId)
+    if (first === undefined || (shared.shares === undefined && !carrier?.distribution)) return false
+    const { gatewayReachability } = this.#deps
+    const reachability = gatewayReachability(first.gatewayId)
+    const isLow = this.#isLow(first)
+    const isEqual = (gateway: GatewayCandidate): boolean =>
+      gatewayReachability(gateway.gatewayId) === reachability && this.#isLow(gateway) === isLow
+    return takeTurn({ ...shared, gateways, isEqual, carrier }, turns)
+  }
+
+  /** Counts an attempt at a gateway whose outcome is known; see `measuredBy`. */
+  noteAttempt(
+    { measuredBy, carrierId }: MeasuredDestination,
+    isAnswered: boolean,
+    delayMs: number | null,
+  ): void {
+    if (measuredBy !== undefined)
+      this.#qualities.addAttempt(measuredBy, carrierId, isAnswered, delayMs)
+  }
+
+  /** Counts an answered call that has ended. */
+  noteTalk({ measuredBy, carrierId }: MeasuredDestination, talkMs: number): void {
+    if (measuredBy !== undefined) this.#qualities.addTalk(measuredBy, carrierId, talkMs)
+  }
+
+  /** How the carrier of a route does; undefined: it has no floors. */
+  qualityOf(routeId: number): RouteQualityStatus | undefined {
+    const status = this.#qualities.status(routeId)
+    return status && this.#named(status)
+  }
+
+  /** The same for all routes that have floors. */
+  qualities(): readonly RouteQualityStatus[] {
+    return this.#qualities.all().map((status) => this.#named(status))
+  }
+
+  /** The turns of the next calls, for calls that are not made. */
+  turns(): AllTurns {
+    const { routes, gateways } = this.#turns
+    return { routes: routes.copy(), gateways: gateways.copy() }
+  }
+
+  #named(status: QualityStatus): RouteQualityStatus {
+    const carrier = this.#carriers.get(status.carrierId)?.name
+    return { ...status, carrier: carrier ?? `carrier ${status.carrierId}` }
   }
 
   /** Price of a carrier for a call that it answers at `at`; undefined: it is not known. */
@@ -722,7 +834,7 @@ export class Routing {
   #gatewaysOf(
     carrier: CarrierRecord,
     { route, bought, price, profit, isEmergency }: Offer,
-    { random, passOver }: RouteSearch,
+    { random, passOver, turns }: RouteSearch,
   ): GatewayCandidate[] {
     if (bought.number === '') {
       passOver(passedRoute(route, 'number_stripped'))
@@ -733,8 +845,15 @@ export class Routing {
       if (why !== undefined) passOver(passedGateway(carrier, gateway, why))
       return why === undefined
     })
-    return orderByPreference(usable, random).map((gateway) =>
-      candidateOf(carrier, gateway, { routeName: route.name, bought, price, profit }),
+    const { distribution = 'weight' } = carrier
+    const drawn = orderByPreference(usable, random)
+    const ordered =
+      distribution === 'weight' || turns === undefined || isEmergency
+        ? drawn
+        : gatewaysInTurn(drawn, distribution, turns.gateways)
+    const measuredBy = route.floors && !isEmergency ? route.routeId : undefined
+    return ordered.map((gateway) =>
+      candidateOf(carrier, gateway, { routeName: route.name, bought, price, profit, measuredBy }),
     )
   }
 
@@ -758,6 +877,21 @@ const unweighted = (): number => 0
 
 const isSameNumber = (one: string, other: string): boolean => digitsOf(one) === digitsOf(other)
 
+function gatewaysInTurn(
+  drawn: readonly GatewayRecord[],
+  distribution: Distribution,
+  turns: Turns,
+): readonly GatewayRecord[] {
+  const standing = ({ gatewayId, weight }: GatewayRecord): number =>
+    turns.standing(sharingOf(gatewayId, weight, distribution))
+  return drawn.toSorted(
+    (one, other) =>
+      one.priority - other.priority ||
+      standing(other) - standing(one) ||
+      one.gatewayId - other.gatewayId,
+  )
+}
+
 /** The routes to these carriers, in their order. */
 const routesOf = (
   carrierIds: readonly number[],
@@ -775,6 +909,9 @@ interface SentNumber {
   /** The route that refuses one of them. */
   readonly block: OutboundRouteRecord | undefined
 }
+
+/** A gateway that was called. */
+type MeasuredDestination = Pick<GatewayCandidate, 'carrierId' | 'measuredBy'>
 
 interface Offer {
   readonly route: OutboundRouteRecord
@@ -861,6 +998,10 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number
   readonly random: () => number
+  /** A route has become low, or is restored. Absent: nobody is told. */
+  readonly onQuality?: (change: QualityChange, status: RouteQualityStatus) => void
+  /** Calls back at a time of the steady clock. */
+  readonly at?: RouteQualitiesDeps['at']
   /** Where other instances count against the same limits. */
   readonly shared?: SharedCounting | undefined
 }

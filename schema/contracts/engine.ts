@@ -19,6 +19,7 @@ import type {
 import type { ChangedNumbers, ChangedRouting } from './changed-rows.ts'
 import type { PresentedIdentity } from './caller-identity.ts'
 import type { OwnedNumber, OwnedNumbers } from './owned-numbers.ts'
+import type { RestoredBy, RouteQualityStatus } from './route-quality.ts'
 import type { RoutingWebhooksPort } from './routing-webhooks.ts'
 import type { StirKeysPort } from './stir.ts'
 import type { DnsAnswers } from './gateways.ts'
@@ -111,6 +112,7 @@ export interface EnginePort {
   readonly recordings: RecordingsPort
   readonly registrations: RegistrationsPort
   readonly trunks: TrunksPort
+  readonly quality: QualityPort
   readonly routingWebhooks: RoutingWebhooksPort
   readonly stir: StirKeysPort
   /**
@@ -176,6 +178,12 @@ export type EngineHappening = { readonly tenantId: number | null } & (
       readonly type: 'storage.failed' | 'storage.recovered'
       /** One line for the operator, with `storage.failed`. */
       readonly reason: string | null
+    }
+  | {
+      readonly type: 'carrier.quality_low' | 'carrier.quality_restored'
+      readonly quality: RouteQualityStatus
+      /** Null: it has become low. */
+      readonly by: RestoredBy | null
     }
   | {
       readonly type: 'registration'
@@ -363,6 +371,13 @@ export interface TrunksPort {
   registrationOf(carrierId: number): CarrierRegistrationStatus | undefined
   /** Undefined: the gateway takes no calls, so it is not probed. */
   gatewayStatus(gatewayId: number): ProbedStatus | undefined
+}
+
+/** How carriers of routes with floors do, as this instance has measured it. */
+export interface QualityPort {
+  /** Undefined: the route has no floors, or is not measured. */
+  of(routeId: number): RouteQualityStatus | undefined
+  all(): readonly RouteQualityStatus[]
 }
 
 // ---- relays of media ---------------------------------------------------------------------
@@ -606,6 +621,8 @@ export interface SimulatedCandidate {
   readonly hunting: HuntingRules | null
   /** How its INVITE would be signed (STIR); null: its carrier wants no signature. */
   readonly signature: SimulatedSignature | null
+  /** Why its route is tried after all others; null: it is not below its floors. */
+  readonly lowQuality: RouteQualityStatus | null
 }
 
 /** Request-URI and headers of an INVITE, without those of the SIP server. */

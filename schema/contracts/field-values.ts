@@ -35,6 +35,10 @@ export const attestations = ['A', 'B', 'C'] as const
 export const verifyPolicies = ['off', 'mark', 'refuse'] as const
 export type VerifyPolicy = (typeof verifyPolicies)[number]
 
+/** How equals share calls: drawn by weight, one after the other, or in exact parts by weight. */
+export const distributions = ['weight', 'round_robin', 'percent'] as const
+export type Distribution = (typeof distributions)[number]
+
 /** Measured by the media relay; computed here from jitter and loss; reported by a phone. */
 export const mosSources = ['measured', 'computed', 'reported'] as const
 export type MosSource = (typeof mosSources)[number]

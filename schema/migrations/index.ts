@@ -19,6 +19,7 @@ import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as profit from './profit.ts'
 import * as reratings from './reratings.ts'
+import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
@@ -113,6 +114,7 @@ export const migrations: readonly Migration[] = [
   { version: 12, name: 'profit', sql: profit.sql },
   { version: 13, name: 'hunting', sql: hunting.sql },
   { version: 14, name: 'reratings', sql: reratings.sql },
+  { version: 15, name: 'route-quality', sql: routeQuality.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -1,6 +1,6 @@
 /** Dispatcher sets, carriers and routes. */
 import type { HookFallback } from '../contracts/hooks.ts'
-import type { MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
+import type { Distribution, MediaPolicy, VerifyPolicy } from '../contracts/field-values.ts'
 import type { Verification } from '../contracts/stir.ts'
 import type { LossProtection } from '../contracts/tariff.ts'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
@@ -98,6 +98,7 @@ interface CarrierTable extends Omit<MediaRulesColumns, 'media'> {
   inbound_set_id: number | null
   /** The carrier's prices, compared by least-cost routes; null when unknown. */
   rate_plan_id: number | null
+  distribution: Defaulted<Distribution>
   created_at: number
   updated_at: number
 }
@@ -137,6 +138,9 @@ interface OutboundRouteTable {
   min_margin: Defaulted<string | null>
   /** A tenant has written the two before. */
   is_loss_by_tenant: Defaulted<Flag>
+  distribution: Defaulted<Distribution>
+  /** JSON of the floors of its carrier's quality, or null. */
+  quality: string | null
   created_at: number
 }
 

@@ -108,6 +108,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const records: CallRecord[] = []
   const events: CallProgress[] = []
   const outcomes: [number, string][] = []
+  const measured: unknown[][] = []
   const strangers: string[] = []
   const silent: string[] = []
   /** The calls that go on, as the journal has them. */
@@ -281,6 +282,9 @@ export async function startCallRig(options: CallRigOptions = {}) {
       admitAgentCall: () => true,
       boughtPrice: () => answers.boughtPrice,
       redirected: (call, target) => answers.redirected(call, target),
+      noteAttempt: ({ measuredBy }, isAnswered, delayMs) =>
+        void measured.push([measuredBy, isAnswered, delayMs]),
+      noteTalk: ({ measuredBy }, talkMs) => void measured.push([measuredBy, 'talked', talkMs]),
       limitOf: (carrierId) => `carrier ${carrierId}, max_calls 1`,
       agent: () => answers.agent,
       dialledAgent: () => answers.agent,
@@ -373,6 +377,8 @@ export async function startCallRig(options: CallRigOptions = {}) {
     records,
     events,
     outcomes,
+    /** Calls of carriers that are measured: by which route, the outcome, the milliseconds. */
+    measured,
     faults,
     warnings,
     strangers,

@@ -207,7 +207,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...within('hunting', plains('next_on', 'stop_on', 'max_attempts', 'max_seconds')),
       ...within('hunting', plains('redirects')),
       ...within('hunting.answers', plains('match', 'status', 'reason')),
-      ...plains('name', 'max_calls', 'max_cps'),
+      ...plains('name', 'max_calls', 'max_cps', 'distribution'),
       ...voice,
     },
   },
@@ -222,6 +222,9 @@ export const operations: Readonly<Record<string, Operations>> = {
       // A route takes calls of its tenant only: engine/routing/outbound-routes.ts.
       ...plains('name', 'prefix', 'priority', 'weight', 'mode', 'strip', 'prepend', 'is_active'),
       ...losses,
+      // They change the order of its own calls alone.
+      ...plains('distribution'),
+      ...within('quality', plains('min_asr', 'min_acd', 'max_pdd_ms', 'window', 'min_calls')),
     },
   },
   '/inbound-routes': {

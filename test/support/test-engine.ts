@@ -106,6 +106,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     reloadCallerPolicies: () => Promise.resolve(),
     lookUp: () => Promise.resolve({ gatewayLedTo: () => undefined, addressesOf: () => [] }),
     trunks: { registrationOf: () => undefined, gatewayStatus: () => undefined },
+    quality: { of: () => undefined, all: () => [] },
     routingWebhooks: {
       reload: () => Promise.resolve(),
       statusOf: () => undefined,

@@ -7,6 +7,7 @@ import { MAX_COUNTED } from '../../http/envelope.ts'
 import { text } from '../../http/fields.ts'
 import { contains, countOf } from '../../http/rows.ts'
 import { inboundRoutes } from '../../resources/inbound-routes.ts'
+import { distributions } from '../../../schema/contracts/field-values.ts'
 import { outboundRoutes } from '../../resources/outbound-routes.ts'
 import { storeOf } from '../../resources/resource.ts'
 import { defineTool, endOfPage, MAX_ROWS, pageInput, pageOutput, sliceOf, time } from './tool.ts'
@@ -27,6 +28,12 @@ const route = z.object({
   strip: z.int().optional(),
   prepend: z.string().optional(),
   emergency: z.boolean().optional(),
+  distribution: z.enum(distributions).optional().describe('How equal routes share calls.'),
+  quality: z
+    .looseObject({})
+    .nullable()
+    .optional()
+    .describe('Floors below which its carrier is tried last.'),
   domain: nullable.optional(),
   set_id: z.int().nullable().optional().describe('Inbound: the dispatcher set that gets the call.'),
   extension: nullable.optional(),

@@ -6,6 +6,7 @@ import { type Sample, samplesOf } from '../../reports/evidence.ts'
 import { clockSecondsOf } from '../../instances/membership.ts'
 import { nodeTargetId } from '../../resources/node-plan.ts'
 import { changesTo } from './changes-in-force.ts'
+import { findLowQuality } from './find-low-quality.ts'
 import { isInactive, withoutCarrier } from './find-calls.ts'
 import { changesBetween, downSince, visibleSets } from './state-history.ts'
 import { trunksOf, type TrunkView } from './trunks.ts'
@@ -27,7 +28,8 @@ export async function findOutages(
     : []
   const trunks =
     kinds.has('trunk') || kinds.has('registration') ? await trunkFindings(deps, span) : []
-  return [...nodes, ...trunks.filter(({ kind }) => kinds.has(kind))]
+  const low = kinds.has('trunk') ? findLowQuality(deps, span) : []
+  return [...nodes, ...trunks.filter(({ kind }) => kinds.has(kind)), ...low]
 }
 
 /** Instances whose machine has another time than the database server. Of the platform alone. */

@@ -56,6 +56,8 @@ const eventSchema = z
       'recording.failed',
       'node.down',
       'node.up',
+      'carrier.quality_low',
+      'carrier.quality_restored',
       'registration',
       'node.lost',
       'node.recovered',

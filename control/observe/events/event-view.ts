@@ -4,6 +4,8 @@ import { worstOf } from '../../../schema/records/stored-record.ts'
 import { timeToText } from '../../../schema/columns.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import { type EndedCall, recordingView } from '../../../schema/contracts/calls.ts'
+import { timeOrNull } from '../../http/view-fields.ts'
+import { shownFigures } from '../../http/quality-figures.ts'
 import { priceOf, type PriceSource, transferView } from '../../calls/active-call-view.ts'
 
 /** Identifies an event across restarts, so that a reader can continue after it. */
@@ -59,6 +61,21 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
     case 'storage.failed':
     case 'storage.recovered':
       return { at, ...(event.reason !== null && { reason: event.reason }) }
+    case 'carrier.quality_low':
+    case 'carrier.quality_restored': {
+      const { carrierId, carrier, routeId, route, until, fallen } = event.quality
+      return {
+        at,
+        carrier_id: carrierId,
+        carrier,
+        route_id: routeId,
+        route,
+        until: timeOrNull(until),
+        below: fallen === null ? [] : [...fallen.faults],
+        figures: fallen === null ? null : shownFigures(fallen.figures),
+        restored_by: event.by,
+      }
+    }
     case 'registration': {
       const { extension, domain, contacts } = event
       const status = contacts > 0 ? 'registered' : 'unregistered'

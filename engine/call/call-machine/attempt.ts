@@ -234,6 +234,7 @@ function onProvisional(
   noteResponse(attempt, response)
   if (status <= 100) return undefined
   if (isSource) return call.display === 'DIALING' ? display(ctx, call, 'RINGING') : undefined
+  attempt.progressAt ??= ctx.now
   call.firstProgressAt ??= ctx.now
   call.peers.callee ??= response.peer
   // One 180 without media for all phones: their answers to one offer would contradict each other.
@@ -376,6 +377,7 @@ function onAnswered(
   if (!stepAttempt(ctx, call, attempt, 'answered')) return
   abandonOthers(ctx, call, attempt, 'answered elsewhere', answeredElsewhere)
   if (call.dialing?.purpose === 'source') return pickedUp(ctx, call, event)
+  attempt.progressAt ??= ctx.now
   call.firstProgressAt ??= ctx.now
   call.peers.callee = response.peer
   call.legs.callee = legId

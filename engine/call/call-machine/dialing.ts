@@ -24,7 +24,14 @@ import {
   stepAttempt,
   stopRingTimer,
 } from './attempt.ts'
-import { afterResult, healthShown, holderLost, isUntaken, resultOfPhones } from './failover.ts'
+import {
+  afterResult,
+  healthShown,
+  holderLost,
+  isSeizure,
+  isUntaken,
+  resultOfPhones,
+} from './failover.ts'
 import type { Dial, FailedAttempt, StepContext } from './protocol.ts'
 import {
   MAX_NOTES,
@@ -276,6 +283,8 @@ export function giveUpAttempts(ctx: StepContext, call: Call, end: End): void {
   const cancelHeaders =
     end.kind === 'cancelled' && end.reason && !isSource ? { Reason: end.reason } : givenUp
   const headers = end.kind === 'cut' ? { Reason: reasonHeader(end) } : cancelHeaders
+  // A hang-up of ours says nothing about a carrier.
+  if (end.kind === 'cancelled' || end.kind === 'no-answer') measure(ctx, dialing, false)
   call.dialing = undefined
   for (const attempt of dialing.attempts) {
     if (attempt.state === 'over') continue
@@ -292,6 +301,7 @@ export function endDialing(ctx: StepContext, call: Call, isAnswered: boolean): v
   call.dialing = undefined
   for (const attempt of dialing.attempts)
     if (attempt.state === 'answered') attempt.endedAt = ctx.now
+  if (dialing.attempts[0]?.state === 'answered') measure(ctx, dialing, true)
   record(call, dialing)
   if (isAnswered) reportHealth(ctx, dialing.current, { kind: 'answered' })
 }
@@ -424,6 +434,7 @@ function groupEnded(ctx: StepContext, call: Call): void {
 function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
+  if (isSeizure(result)) measure(ctx, dialing, false)
   record(call, dialing)
   dialing.attempts = []
   const { current, beforeVoicemail } = dialing
@@ -475,6 +486,19 @@ export function redirectDecided(
   }
   if (call.notes.length < MAX_NOTES) call.notes.push({ at: ctx.now, what: 'redirected', ...note })
   return resultOf(ctx, call, redirect, gateways.length > 0)
+}
+
+/** Counts an attempt at a gateway whose route has floors of quality. */
+function measure(
+  { commands }: StepContext,
+  { current: destination, attempts: [attempt] }: Dialing,
+  isAnswered: boolean,
+): void {
+  if (destination?.kind !== 'gateway' || destination.measuredBy === undefined) return
+  if (attempt === undefined) return
+  const { progressAt, startedAt } = attempt
+  const delayMs = progressAt === undefined ? null : progressAt - startedAt
+  commands.push({ type: 'measure', destination, isAnswered, delayMs })
 }
 
 /** Reports the health of a node or a gateway, as a live INVITE has shown it. */

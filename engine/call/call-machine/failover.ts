@@ -67,6 +67,15 @@ export function healthShown(result: AttemptResult): 'answered' | 'failed' | unde
   }
 }
 
+/**
+ * Whether an attempt counts for the answer seizure ratio of its carrier (ITU-T E.425): any final
+ * response, and silence. Busy and unknown numbers count as well.
+ */
+export function isSeizure(result: AttemptResult): boolean {
+  if (result.kind === 'not-sent') return result.isConnectionLost !== true
+  return result.kind === 'rejected' || result.kind === 'silent'
+}
+
 /** Returns the end that the caller would get after this result, and whether it is final. */
 export function afterResult(
   result: AttemptResult | undefined,

@@ -12,7 +12,7 @@ import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
 import type { CallDestination, LimitedDestination, Route } from '../inbound/route.ts'
 import type { VerifiedCaller } from '../stir/verified-caller.ts'
-import type { Origin } from '../../routing/routing.ts'
+import type { GatewayCandidate, Origin } from '../../routing/routing.ts'
 import type {
   Call,
   Forward,
@@ -326,6 +326,14 @@ export type CallCommand =
       readonly type: 'reportHealth'
       readonly destination: CallDestination
       readonly health: 'answered' | 'failed'
+    }
+  /** An attempt at a gateway whose route has floors of quality is over, or answered. */
+  | {
+      readonly type: 'measure'
+      readonly destination: GatewayCandidate
+      readonly isAnswered: boolean
+      /** From the INVITE to the first ringing or answer; null: there was none. */
+      readonly delayMs: number | null
     }
   | {
       readonly type: 'decideForward'

@@ -200,7 +200,11 @@ function identityOf(destination: Call['destination']): Call['destination'] {
       return { kind, uri, tenantId }
     }
     case 'gateway':
-      return { kind: destination.kind, carrierId: destination.carrierId }
+      return {
+        kind: destination.kind,
+        carrierId: destination.carrierId,
+        ...(destination.measuredBy !== undefined && { measuredBy: destination.measuredBy }),
+      }
     case 'agent':
     case 'domain':
     case 'spy':

@@ -184,6 +184,8 @@ export interface InviteAttempt {
   readonly startedAt: number
   readonly timeoutMs: number
   state: AttemptState
+  /** The first ringing, early media or answer; undefined: none yet. */
+  progressAt?: number
   endedAt: number
   /** The last response of any kind; 0: none. */
   status: number

@@ -36,7 +36,7 @@ export type CallDestination =
 export type Reached =
   | Candidate
   | Pick<ExtensionDestination, 'kind' | 'uri' | 'tenantId'>
-  | Pick<GatewayCandidate, 'kind' | 'carrierId'>
+  | Pick<GatewayCandidate, 'kind' | 'carrierId' | 'measuredBy'>
   | Pick<AgentCandidate | DomainCandidate | SpyCandidate, 'kind' | 'tenantId'>
   | Pick<OtherInstanceCandidate | ListenerCandidate, 'kind'>
   | Pick<ApplicationCandidate, 'kind' | 'run'>

@@ -49,6 +49,7 @@ const answer: Simulation = {
       presented: null,
       hunting: { ...usualHunting, stopOn: ['503'], maxAttempts: 2 },
       signature: null,
+      lowQuality: null,
     },
   ],
   order: 'drawn',

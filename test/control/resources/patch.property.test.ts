@@ -32,6 +32,8 @@ interface Patched {
   readonly following?: readonly string[]
 }
 
+const floors = { min_asr: 40, min_acd: 30, max_pdd_ms: 4_000, window: 60, min_calls: 7 }
+
 const voice = { media: 'bypass', media_profile: 'auto', codecs: ['PCMA'], dtmf: 'auto' }
 const url = 'https://hooks.example/a'
 
@@ -94,6 +96,7 @@ const resources: Readonly<Record<string, Patched>> = {
       ...{ name: 'out 2', prefix: '48', priority: 7, weight: 8, strip: 1, prepend: '00' },
       ...{ mode: 'block', is_active: false, emergency: true, customer: 'nova', carrier: 'transit' },
       ...{ loss_protection: 'strict', min_margin: '2.5%' },
+      ...{ distribution: 'percent', quality: floors },
     },
   },
   '/api/v1/inbound-routes': {
@@ -150,6 +153,7 @@ const resources: Readonly<Record<string, Patched>> = {
       ],
       ...{ payer: 'from_number', direction: 'out', strip_headers: ['Diversion'], ...voice },
       ...{ customer: 'nova', rate_plan: 'plan', inbound_set: 900, max_calls: 7, max_cps: 8 },
+      ...{ distribution: 'round_robin' },
       caller_identity: callerRules,
     },
     secret: { table: 'carrier', column: 'auth_password' },

@@ -91,6 +91,7 @@ export const outboundRoute = (
   tenantId: null,
   customerId: null,
   carrierId: 1,
+  distribution: 'weight',
   prefix: '',
   priority: 10,
   weight: 100,

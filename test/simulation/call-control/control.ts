@@ -28,6 +28,7 @@ type Asked = Extract<
       | 'journal'
       | 'probe'
       | 'refer'
+      | 'measure'
       | 'reportHealth'
       | 'takeRoom'
       | 'transfer'
@@ -97,6 +98,7 @@ export class Control extends CallBeginnings {
         return this.#displayed(command.callUuid)
       case 'transfer':
       case 'calleeLeft':
+      case 'measure':
       case 'reportHealth':
       default:
         return undefined

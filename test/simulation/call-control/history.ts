@@ -263,6 +263,7 @@ class History implements Line, Scene {
       case 'forwardOut':
       case 'probe':
       case 'refer':
+      case 'measure':
       case 'reportHealth':
       case 'takeRoom':
       case 'transfer':

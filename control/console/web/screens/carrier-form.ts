@@ -47,6 +47,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       'auth.expires',
       'max_calls',
       'max_cps',
+      'distribution',
       'caller_id.mode',
       'caller_id.value',
       ...callerForm.names,
@@ -108,6 +109,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       is_active: 'In use',
       max_calls: 'Calls at once, at most',
       max_cps: 'Calls per second, at most',
+      distribution: 'Gateways share calls',
       'caller_id.mode': 'Caller number',
       'caller_id.value': 'This number',
       'stir.sign': 'Sign calls to it (STIR/SHAKEN)',
@@ -186,6 +188,11 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       ...mediaForm.words,
       ...callerForm.words,
       direction: { both: 'from it and to it', in: 'only from it', out: 'only to it' },
+      distribution: {
+        weight: 'by chance, by weight',
+        round_robin: 'in turn',
+        percent: 'exactly by weight',
+      },
       'auth.type': {
         ip: 'by our address',
         digest: 'by user name and password, in each call',

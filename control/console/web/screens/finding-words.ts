@@ -65,6 +65,7 @@ export function findingTitle(finding: Finding, context: Context): string {
     case 'key_use':
       return `Key ${name} is used in an unusual way`
     case 'trunk':
+      if (what.includes('below the floors of route')) return `Carrier ${name} does badly`
       return what.includes('out of service')
         ? `Carrier ${name} does not answer`
         : `Calls through carrier ${name} fail`

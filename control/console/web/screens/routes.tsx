@@ -4,6 +4,7 @@
  */
 import type { InboundRoute, OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { clockText } from '../parts/format.ts'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
 
@@ -19,6 +20,31 @@ const modes = {
   static: 'to its carrier, by priority',
   lcr: 'to the cheapest carrier',
   block: 'refuse the call',
+} as const
+
+const figure = (value: number | null, unit: string): readonly string[] =>
+  value === null ? [] : [`${value} ${unit}`]
+
+/** Figures of the calls of a measured carrier. */
+function qualityText({ quality_status: status }: OutboundRoute): string | null {
+  if (status === null) return null
+  const { state, figures, until, fallen } = status
+  const { attempts, asr, acd, pdd_ms } = state === 'low' ? (fallen?.figures ?? figures) : figures
+  const shown = [
+    ...figure(asr, '% answered'),
+    ...figure(acd, 's a call'),
+    ...figure(pdd_ms, 'ms to ring'),
+  ]
+  const words = shown.length === 0 ? 'no calls yet' : `${shown.join(', ')} (${attempts} calls)`
+  if (state === 'low')
+    return `tried last${until === null ? '' : ` until ${clockText(until)}`}: ${words}`
+  return state === 'trial' ? `on trial: ${words}` : words
+}
+
+const distributionWords = {
+  weight: 'by chance, by weight',
+  round_robin: 'in turn',
+  percent: 'exactly by weight',
 } as const
 
 const outbound: ScreenNoun<OutboundRoute> = {
@@ -38,6 +64,10 @@ const outbound: ScreenNoun<OutboundRoute> = {
     textColumn('carrier', 'Carrier', ({ carrier }) => carrier),
     textColumn('mode', 'Calls go', ({ mode }) => modes[mode], { isMinor: true }),
     figureColumn('priority', 'Priority', ({ priority }) => priority),
+    textColumn('quality', 'Quality', qualityText, {
+      isMinor: true,
+      tone: ({ quality_status: status }) => (status?.state === 'low' ? 'bad' : 'plain'),
+    }),
     textColumn('customer', 'Only for', ({ customer }) => customer, { isMinor: true }),
     textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
     activeColumn(),
@@ -45,10 +75,30 @@ const outbound: ScreenNoun<OutboundRoute> = {
   form: {
     path: '/outbound-routes',
     names: ['name', 'prefix', 'mode', 'carrier', 'priority'],
-    more: ['tenant', 'customer', 'weight', 'strip', 'prepend', 'is_active', 'emergency'],
+    more: [
+      'tenant',
+      'customer',
+      'weight',
+      'distribution',
+      'quality.min_asr',
+      'quality.min_acd',
+      'quality.max_pdd_ms',
+      'quality.window',
+      'quality.min_calls',
+      'strip',
+      'prepend',
+      'is_active',
+      'emergency',
+    ],
     labels: {
       mode: 'What happens to the call',
       customer: 'Only calls of',
+      distribution: 'Calls are shared',
+      'quality.min_asr': 'Answered calls, at least (%)',
+      'quality.min_acd': 'Length of a call, at least (s)',
+      'quality.max_pdd_ms': 'Time to ring, at most (ms)',
+      'quality.window': 'Measured over (s)',
+      'quality.min_calls': 'Judged by so many calls',
       strip: 'Digits to remove',
       prepend: 'Digits to add',
       is_active: 'In use',
@@ -62,11 +112,17 @@ const outbound: ScreenNoun<OutboundRoute> = {
       carrier: '',
       customer: 'None: the calls of all customers.',
       weight: 'Among routes of the same priority, a higher weight gets more calls.',
+      distribution: 'Among routes of the same prefix and priority; one says it for all of them.',
+      'quality.min_asr': 'Below it, its carrier is tried after all other routes. Empty: no floor.',
+      'quality.min_acd': 'The mean of answered calls. Empty: no floor.',
+      'quality.max_pdd_ms': 'The mean until the first ringing. Empty: no limit.',
+      'quality.window': '',
+      'quality.min_calls': '',
       strip: 'From the start of the number.',
       prepend: 'At the start of the number, after digits were removed.',
       emergency: 'Its calls need no money, and no limit applies to them.',
     },
-    words: { mode: { ...modes } },
+    words: { mode: { ...modes }, distribution: { ...distributionWords } },
     when: { carrier: ['mode', 'static', 'lcr'] },
   },
 }

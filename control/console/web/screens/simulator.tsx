@@ -258,6 +258,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                 )}
                 <td class="figure">{Math.round(each.share * 100)} %</td>
                 <td>
+                  {each.low_quality !== null && `tried last (${each.low_quality}); `}
                   {each.withheld === null
                     ? signedText(each.signature)
                     : `no: ${each.withheld_text ?? each.withheld}`}
