@@ -262,6 +262,7 @@ test('what is bought is the number that is sent, by the list of the carrier, at 
   expect(gateway && routing.boughtPrice(gateway.bought, 1_000)).toEqual({
     tariff: costs(7).tariff,
     tenantId: 5,
+    number: '004930',
   })
   expect(asked).toEqual([
     [10, '004930', 1_000],

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { OutboundRouteRecord } from '../../../engine/routing/routing-records.ts'
 import type { Routing } from '../../../engine/routing/routing.ts'
-import { outboundRoute, routingOver, sampleCarrier, sampleGateway } from './samples.ts'
+import { outboundRoute, perSecond, routingOver, sampleCarrier, sampleGateway } from './samples.ts'
 
 const carriers = [1, 2, 3].map((id) => sampleCarrier(id))
 
@@ -113,8 +113,7 @@ test('equal prices of least-cost routes are shared, dearer ones wait', () => {
     { carriers: priced, outboundRoutes: routes },
     {
       carrierPrice: (plan) => ({
-        tariff: {} as never,
-        minuteMicros: plan === 3 ? 20_000 : 10_000,
+        tariff: perSecond(plan === 3 ? 20_000 : 10_000),
         isBlocked: false,
       }),
     },
