@@ -57,6 +57,9 @@ const fields = field.table(
         example: ['1555010'],
       },
     ),
+    time_zone: field.optional(field.timeZone, {
+      about: 'IANA name of the zone of its customers and plans; null: UTC.',
+    }),
     ...mediaFields,
     created_at: field.createdAt,
   },

@@ -347,9 +347,10 @@ export class Ocs implements Charging, OcsPort {
 
   answered(call: OpenCall, state?: string): Promise<boolean> {
     const { callUuid } = call
-    const tariff = this.#reservations.answered(callUuid, this.#deps.now())?.tariff ?? null
+    const now = this.#deps.now()
+    const tariff = this.#reservations.answered(callUuid, now, call.answeredAt)?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
-    const written = this.#deps.journal.answered(call, tariff, this.#deps.now(), saved)
+    const written = this.#deps.journal.answered(call, tariff, now, saved)
     const event = this.#events.answered(call)
     if (event === undefined) return written
     return written.then((isWritten) => {
@@ -467,7 +468,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   rateFor(planId: number, number: string, at: number): Rate | undefined {
-    return this.rates.table.find(planId, number, at)
+    return this.rates.table.answeredRate(planId, number, at)
   }
 
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {

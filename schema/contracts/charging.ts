@@ -436,6 +436,8 @@ export interface Rate {
   readonly isBlocked: boolean
   /** Its plan prices a call by the routing number, where the called number has one. */
   readonly isByRoutingNumber?: true
+  /** The period of its plan in which it applies; absent: whenever none with a price holds. */
+  readonly period?: string
   /** Milliseconds UTC, inclusive; null: no start. */
   readonly effectiveFrom: number | null
   /** Exclusive; null: no end. */

@@ -19,6 +19,7 @@ import * as phoneNumbers from './phone-numbers.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
+import * as times from './times.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -107,6 +108,7 @@ export const migrations: readonly Migration[] = [
   { version: 9, name: 'stir-calls', sql: stirCalls.sql },
   { version: 10, name: 'costs', sql: costs.sql, forServer: serverWords(costs.sumTables) },
   { version: 11, name: 'decks', sql: decks.sql },
+  { version: 12, name: 'times', sql: times.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -2,6 +2,7 @@
 import type { ColumnType } from 'kysely'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
 import type { Rounding } from '../contracts/tariff.ts'
+import type { PriceChangeRule } from '../rules/price-periods.ts'
 
 export interface TenantTables {
   tenant: TenantTable
@@ -24,6 +25,8 @@ export interface TenantTable extends MediaRulesColumns {
   slug: string
   name: string
   is_active: Defaulted<Flag>
+  /** IANA name; null: UTC. */
+  time_zone: Defaulted<string | null>
   created_at: number
 }
 
@@ -52,6 +55,12 @@ interface RatePlanTable {
   rounding: Defaulted<Rounding>
   /** JSON: how its decks are read; null: nobody has said it. */
   deck_mapping: Defaulted<string | null>
+  /** Null: that of its tenant. */
+  time_zone: Defaulted<string | null>
+  /** JSON of its periods, and of the days that are holidays; null: there are none. */
+  periods: Defaulted<string | null>
+  holidays: Defaulted<string | null>
+  price_change: Defaulted<PriceChangeRule>
   created_at: number
 }
 
@@ -84,6 +93,8 @@ export interface RateTable {
   id: Id
   rate_plan_id: number
   prefix: string
+  /** A period of the plan; null: the price whenever no period with a price holds. */
+  period: Defaulted<string | null>
   description: string | null
   rate_per_minute_micros: number
   connect_fee_micros: Defaulted<number>
@@ -115,6 +126,8 @@ export interface CustomerTable {
   default_number: string | null
   /** JSON of the rules about callers, or null. */
   caller_identity: string | null
+  /** Null: that of its tenant. */
+  time_zone: Defaulted<string | null>
   created_at: number
   updated_at: number
 }

@@ -1,7 +1,8 @@
 /** Compares a deck with its plan: both are walked through side by side, prefix by prefix. */
 import type { NewRate } from '../bulk-rates.ts'
-import type { DeckRate } from './deck-reader.ts'
-import { byPrefix, inForce, type PlanRate } from './plan-rates.ts'
+import { byPrefixAndPeriod, type DeckRate, keyOf } from './deck-reader.ts'
+import type { PrefixAndPeriod, RateKey } from './deck-reader.ts'
+import { byPrefix, inForce, type PlanRate, type PrefixRates } from './plan-rates.ts'
 
 export type RateChangeKind = 'new' | 'dearer' | 'cheaper' | 'changed' | 'same' | 'gone'
 
@@ -25,9 +26,7 @@ export type KeptTerms = Pick<
   | 'effective_to_at'
 >
 
-export interface RateWrite {
-  readonly prefix: string
-  readonly effective_from_at: number | null
+export interface RateWrite extends RateKey {
   /** Undefined: it was not there. */
   readonly before: (KeptTerms & { readonly id: number }) | undefined
   /** Undefined: it is removed. */
@@ -37,6 +36,8 @@ export interface RateWrite {
 export interface PrefixChange {
   readonly kind: RateChangeKind
   readonly prefix: string
+  /** Null: the price of no period. */
+  readonly period: string | null
   /** Undefined: the deck does not have the prefix. */
   readonly rate: DeckRate | undefined
   /** The rate that is in force before, when the new one begins. */
@@ -46,9 +47,9 @@ export interface PrefixChange {
 }
 
 /**
- * One change for each rate of the deck, and for each prefix that it does not have.
+ * One change for each rate of the deck, and for each prefix and period that it does not have.
  *
- * @param deck in the order of prefixes and starts.
+ * @param deck in the order of prefixes, periods and starts.
  * @param stored the plan in the same order.
  */
 export async function* deckChanges(
@@ -59,14 +60,14 @@ export async function* deckChanges(
   const end = endOfOthers(deck, order.now)
   let at = 0
   for await (const group of byPrefix(stored)) {
-    for (let rate = deck[at]; rate !== undefined && rate.prefix < group.prefix; rate = deck[at]) {
+    for (let rate = deck[at]; rate && byGroup(rate, group) < 0; rate = deck[at]) {
       at += 1
       yield* withoutStored(rate)
     }
     const first = at
-    while (deck[at]?.prefix === group.prefix) at += 1
+    for (let rate = deck[at]; rate && byGroup(rate, group) === 0; rate = deck[at]) at += 1
     const rates = deck.slice(first, at)
-    if (rates.length === 0) yield goneChange(group.prefix, group.rates, end, order)
+    if (rates.length === 0) yield goneChange(group, end, order)
     else yield* changesOf(rates, group.rates, order)
   }
   for (; at < deck.length; at += 1) {
@@ -74,6 +75,9 @@ export async function* deckChanges(
     if (rate !== undefined) yield* withoutStored(rate)
   }
 }
+
+const byGroup = (rate: DeckRate, group: PrefixAndPeriod): number =>
+  byPrefixAndPeriod(keyOf(rate), group)
 
 /** The latest start of the deck, when a carrier announces it; undefined: it holds at once. */
 export function endOfOthers(deck: readonly DeckRate[], now: number): number | undefined {
@@ -83,13 +87,15 @@ export function endOfOthers(deck: readonly DeckRate[], now: number): number | un
 }
 
 function* withoutStored(rate: DeckRate): Generator<PrefixChange> {
-  yield { kind: 'new', prefix: rate.prefix, rate, before: undefined, writes: [writeOf(rate)] }
+  const { prefix, terms } = rate
+  const writes = [writeOf(rate)]
+  yield { kind: 'new', prefix, period: terms.period, rate, before: undefined, writes }
 }
 
 function writeOf(rate: DeckRate, before?: PlanRate): RateWrite {
-  const { effective_from_at, ...terms } = rate.terms
+  const { effective_from_at, period, ...terms } = rate.terms
   const after = { ...terms, description: rate.description }
-  return { prefix: rate.prefix, effective_from_at, before, after }
+  return { prefix: rate.prefix, period, effective_from_at, before, after }
 }
 
 function* changesOf(
@@ -109,6 +115,7 @@ function* changesOf(
     yield {
       kind: kindOf(rate, before),
       prefix: rate.prefix,
+      period: rate.terms.period,
       rate,
       before,
       writes: [...writes, ...dropped],
@@ -129,19 +136,19 @@ function dropLater(
 
 const removalOf = (row: PlanRate): RateWrite => ({
   prefix: row.prefix,
+  period: row.period,
   effective_from_at: row.effective_from_at,
   before: row,
   after: undefined,
 })
 
 function goneChange(
-  prefix: string,
-  stored: readonly PlanRate[],
+  { prefix, period, rates: stored }: PrefixRates,
   end: number | undefined,
   { mode, now }: DeckOrder,
 ): PrefixChange {
   const before = inForce(stored, end ?? now)
-  const change = { kind: 'gone' as const, prefix, rate: undefined, before }
+  const change = { kind: 'gone' as const, prefix, period, rate: undefined, before }
   if (mode === 'merge') return { ...change, writes: [] }
   if (end === undefined) return { ...change, writes: stored.map(removalOf) }
   return { ...change, writes: stored.flatMap((row) => endedAt(row, end)) }

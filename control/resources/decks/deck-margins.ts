@@ -153,9 +153,10 @@ async function pricesOf(
   pause: () => Promise<unknown>,
 ): Promise<PriceList | undefined> {
   const list: PriceList = new Map()
-  for await (const { prefix, rates } of byPrefix(planRates(store, planId, pause))) {
+  for await (const { prefix, period, rates } of byPrefix(planRates(store, planId, pause))) {
     budget.left -= rates.length
     if (budget.left < 0) return undefined
+    if (period !== null) continue
     const rate = inForce(rates, at)
     if (rate !== undefined) list.set(prefix, priceOf(rate))
   }

@@ -13,10 +13,13 @@ type StoredChange = readonly [
   start: number | null,
   before: TermsList | null,
   after: TermsList | null,
+  /** Absent in decks of an earlier version. */
+  period?: string | null,
 ]
 
 export interface PastChange {
   readonly prefix: string
+  readonly period: string | null
   readonly effective_from_at: number | null
   readonly before: KeptTerms | undefined
   readonly after: KeptTerms | undefined
@@ -34,12 +37,13 @@ export class PartWriter {
     this.#deckId = deckId
   }
 
-  async add({ prefix, effective_from_at: start, before, after }: RateWrite): Promise<void> {
+  async add({ prefix, period, effective_from_at: start, before, after }: RateWrite): Promise<void> {
     this.#changes.push([
       prefix,
       start,
       before ? listOf(before) : null,
       after ? listOf(after) : null,
+      period,
     ])
     if (this.#changes.length >= PART) await this.flush()
   }
@@ -55,7 +59,7 @@ export class PartWriter {
   }
 }
 
-/** The changes of a deck in the order of prefixes and starts. */
+/** The changes of a deck in the order of prefixes, periods and starts. */
 export async function* pastChanges(store: Tables, deckId: number): AsyncGenerator<PastChange> {
   const query = store.db
     .selectFrom('rate_deck_part')
@@ -73,9 +77,10 @@ export async function* pastChanges(store: Tables, deckId: number): AsyncGenerato
     )
     if (row === undefined) continue
     const text = inflateRawSync(row.changes, { maxOutputLength: MAX_PART_BYTES }).toString()
-    for (const [prefix, start, before, after] of JSON.parse(text) as readonly StoredChange[])
+    for (const [prefix, start, before, after, period = null] of JSON.parse(text) as readonly StoredChange[])
       yield {
         prefix,
+        period,
         effective_from_at: start,
         before: before === null ? undefined : termsOf(before),
         after: after === null ? undefined : termsOf(after),

@@ -4,7 +4,7 @@ import type { RequestScope } from '../../auth/tenants.ts'
 import { ApiError, conflict } from '../../http/api-error.ts'
 import { isSame } from './deck-changes.ts'
 import { type PastChange, pastChanges } from './deck-parts.ts'
-import { byPrefixAndStart } from './deck-reader.ts'
+import { byRateKey } from './deck-reader.ts'
 import { type PlanRate, planRates } from './plan-rates.ts'
 import { RateWriter } from './rate-writer.ts'
 
@@ -80,7 +80,7 @@ interface ChangeBeside {
   readonly stored: PlanRate | undefined
 }
 
-/** Each change with the rate of its prefix and start; both are in that order. */
+/** Each change with the rate of its prefix, period and start; both are in that order. */
 async function* beside(
   changes: AsyncIterable<PastChange>,
   rates: AsyncGenerator<PlanRate>,
@@ -91,8 +91,7 @@ async function* beside(
   }
   let rate = await following()
   for await (const change of changes) {
-    const compare = (one: PlanRate): number =>
-      byPrefixAndStart(one, one.effective_from_at, change, change.effective_from_at)
+    const compare = (one: PlanRate): number => byRateKey(one, change)
     while (rate !== undefined && compare(rate) < 0) rate = await following()
     yield { change, stored: rate !== undefined && compare(rate) === 0 ? rate : undefined }
   }

@@ -2,6 +2,7 @@
 import { type Tables, execute } from '../../../schema/sql/query.ts'
 import { type NewRate, rateBatches } from '../bulk-rates.ts'
 import type { KeptTerms } from './deck-changes.ts'
+import type { RateKey } from './deck-reader.ts'
 
 /** Rows of one statement. */
 const BATCH = 100
@@ -21,10 +22,10 @@ export class RateWriter {
   }
 
   async put(
-    { prefix, effective_from_at }: Pick<NewRate, 'prefix' | 'effective_from_at'>,
+    { prefix, period, effective_from_at }: RateKey,
     terms: KeptTerms,
   ): Promise<void> {
-    this.#rates.push({ ...terms, rate_plan_id: this.#planId, prefix, effective_from_at })
+    this.#rates.push({ ...terms, rate_plan_id: this.#planId, prefix, period, effective_from_at })
     if (this.#rates.length >= BATCH) await this.#flushRates()
   }
 

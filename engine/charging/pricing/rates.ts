@@ -7,10 +7,12 @@ import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import { all } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
+import { PlanTimes } from './plan-times.ts'
 import { grantLength } from './price.ts'
 import { RateDeck } from './rate-table.ts'
 import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
 import type { Rounding } from '../../../schema/contracts/tariff.ts'
+import type { PricePeriod } from '../../../schema/rules/price-periods.ts'
 
 type Change = (table: RateDeck) => void
 
@@ -100,6 +102,7 @@ export class Rates {
   /** Reads the rates of one plan, or of all. */
   async #read(planId?: number): Promise<{ readonly table: RateDeck; readonly count: number }> {
     const table = new RateDeck([], this.#exitCodes)
+    table.setTimes(await loadTimes(this.#store, planId))
     let count = 0
     for await (const slice of rateSlices(this.#store, planId)) {
       table.add(slice)
@@ -137,6 +140,29 @@ async function* rateSlices(store: Store, planId?: number): AsyncGenerator<readon
   }
 }
 
+/** When the prices of plans change: of one, or of all that have periods. */
+async function loadTimes(store: Store, planId?: number): Promise<ReadonlyMap<number, PlanTimes>> {
+  const query = store.db
+    .selectFrom('rate_plan')
+    .leftJoin('tenant', 'tenant.id', 'rate_plan.tenant_id')
+    .select(['rate_plan.id', 'periods', 'holidays', 'price_change'])
+    .select(['rate_plan.time_zone as zone', 'tenant.time_zone as tenantZone'])
+    .where('periods', 'is not', null)
+    .$if(planId !== undefined, (rows) => rows.where('rate_plan.id', '=', planId ?? 0))
+  const rows = await all(store, query)
+  return new Map(
+    rows.map(({ id, periods, holidays, price_change: priceChange, zone, tenantZone }) => [
+      id,
+      new PlanTimes({
+        zone: zone ?? tenantZone ?? 'UTC',
+        periods: JSON.parse(periods ?? '[]') as readonly PricePeriod[],
+        holidays: JSON.parse(holidays ?? '[]') as readonly string[],
+        priceChange,
+      }),
+    ]),
+  )
+}
+
 /** The rates of one plan and prefix, with or without `+`. */
 async function loadPrefix(store: Store, planId: number, prefix: string): Promise<readonly Rate[]> {
   const rows = rateRows(store)
@@ -168,6 +194,7 @@ const rateOf = (row: RateRow): Rate => ({
   },
   isBlocked: fromFlag(row.is_blocked),
   ...(row.priced_by === 'rn' && { isByRoutingNumber: true }),
+  ...(row.period !== null && { period: row.period }),
   effectiveFrom: row.effective_from_at,
   effectiveTo: row.effective_to_at,
 })
