@@ -481,6 +481,7 @@ export class Ocs implements Charging, OcsPort {
   readonly reloadPrefix = (planId: number, prefix: string): Promise<void> =>
     this.rates.reloadPrefix(planId, prefix)
   readonly reloadPlan = (planId: number): Promise<number> => this.rates.reloadPlan(planId)
+  readonly reloadTimes = (): Promise<void> => this.rates.reloadTimes()
 
   readonly callsUnder = (brake: Brake): number =>
     countUnder(brake, this.#reservations.all(), this.exitCodes)

@@ -281,6 +281,8 @@ interface RatesPort {
   reloadPrefix(planId: number, prefix: string): Promise<void>
   /** `reloadRates` for one plan. Resolves with the number of its rates. */
   reloadPlan(planId: number): Promise<number>
+  /** Takes over the zones, periods and holidays of plans. */
+  reloadTimes(): Promise<void>
 }
 
 export type DenialCode =

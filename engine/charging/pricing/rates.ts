@@ -81,6 +81,14 @@ export class Rates {
     })
   }
 
+  /** Takes over the zones, periods and holidays: a plan may have the zone of its tenant. */
+  reloadTimes(): Promise<void> {
+    return this.#parts.between(async () => {
+      const times = await loadTimes(this.#store)
+      this.#change((table) => table.setTimes(times))
+    })
+  }
+
   #change(change: Change): void {
     change(this.#table)
     this.#changedMeanwhile?.push(change)
