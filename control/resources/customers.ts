@@ -103,9 +103,6 @@ const fields = field.table(
       example: '+4930100',
     }),
     caller_identity: callerIdentity,
-    time_zone: field.optional(field.timeZone, {
-      about: 'IANA name of the zone of its days in reports; null: that of its tenant, else UTC.',
-    }),
     credit_limit: field.of(field.amount, {
       column: 'credit_limit_micros',
       default: 0,

@@ -139,7 +139,12 @@ export const ratePlans: Definition<typeof fields.body, typeof fields.view> = {
     if (before.currency !== plan.currency) await refuseIfUsed(store, before.id)
     await refuseUsedPeriods(store, before, plan.periods)
     // Fewer decimals, another rounding or other hours make a price of another one.
-    if (!isDeepStrictEqual(pricing.map((name) => before[name]), pricing.map((name) => plan[name])))
+    if (
+      !isDeepStrictEqual(
+        pricing.map((name) => before[name]),
+        pricing.map((name) => plan[name]),
+      )
+    )
       await refuseUncounted(store, { column: 'rate_plan_id', value: before.id }, 'caps', scope)
   },
   async follow({ ocs }, { id }) {

@@ -54,7 +54,9 @@ export const priceView = z
           increment: z.int(),
         }),
       )
-      .describe('Prices that follow when the call is answered at `at`, of a plan that changes them.'),
+      .describe(
+        'Prices that follow when the call is answered at `at`, of a plan that changes them.',
+      ),
     effective_from: moment.nullable(),
     effective_to: moment.nullable(),
     duration: count,
@@ -309,7 +311,12 @@ export function explanation({ rate, costMicros, parts }: Quote, seconds: number)
 /** Changes that a look-up shows. */
 const MAX_SHOWN_CHANGES = 10
 
-const changeOf = ({ afterSeconds, period, ratePerMinuteMicros, incrementSeconds }: PriceChange) => ({
+const changeOf = ({
+  afterSeconds,
+  period,
+  ratePerMinuteMicros,
+  incrementSeconds,
+}: PriceChange) => ({
   after_seconds: afterSeconds,
   period: period ?? null,
   rate_per_minute_exact: moneyToDecimal(ratePerMinuteMicros),

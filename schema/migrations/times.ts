@@ -1,7 +1,6 @@
 /** Time zones, periods of the week with prices of their own, and holidays. */
 export const sql = `
 ALTER TABLE tenant ADD COLUMN time_zone TEXT;
-ALTER TABLE customer ADD COLUMN time_zone TEXT;
 ALTER TABLE rate_plan ADD COLUMN time_zone TEXT;
 -- JSON; null: the plan has none.
 ALTER TABLE rate_plan ADD COLUMN periods TEXT;

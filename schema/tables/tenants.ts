@@ -126,8 +126,6 @@ export interface CustomerTable {
   default_number: string | null
   /** JSON of the rules about callers, or null. */
   caller_identity: string | null
-  /** Null: that of its tenant. */
-  time_zone: Defaulted<string | null>
   created_at: number
   updated_at: number
 }

@@ -47,7 +47,12 @@ test.each([
   ['an hour that is left out', 'Europe/Berlin', '2026-03-29T02:30', '2026-03-29T01:30'],
   ['an hour that is there twice', 'Europe/Berlin', '2026-10-25T02:30', '2026-10-25T00:30'],
   ['a day that begins at 01:00', 'America/Havana', '2026-03-08T00:00', '2026-03-08T05:00'],
-  ['a half hour that is there twice', 'Australia/Lord_Howe', '2026-04-05T01:45', '2026-04-04T14:45'],
+  [
+    'a half hour that is there twice',
+    'Australia/Lord_Howe',
+    '2026-04-05T01:45',
+    '2026-04-04T14:45',
+  ],
 ])('%s of %s: %s is %s UTC', (_, zone, local, utc) => {
   expect(new Date(zoneOf(zone).momentOf(Date.parse(`${local}Z`))).toISOString().slice(0, 16)).toBe(
     utc,

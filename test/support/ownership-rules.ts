@@ -354,6 +354,7 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       ...plains('name', 'currency', 'decimals', 'rounding', 'priced_by', 'deck_mapping'),
+      ...plains('time_zone', 'periods', 'holidays', 'price_change'),
     },
   },
   '/rates': {
@@ -363,7 +364,14 @@ export const operations: Readonly<Record<string, Operations>> = {
       rate_plan: foreign('rate_plan', `${CANARY} plan`, `${CANARY} plan of the platform`),
       rate_plan_id: [1, 2].map((id) => ({ rate_plan: undefined, rate_plan_id: id })),
       ...plains('prefix', 'description', 'rate_per_minute', 'connect_fee', 'first_increment'),
-      ...plains('first_rate_per_minute', 'increment', 'blocked', 'effective_from', 'effective_to'),
+      ...plains(
+        'period',
+        'first_rate_per_minute',
+        'increment',
+        'blocked',
+        'effective_from',
+        'effective_to',
+      ),
     },
   },
   '/telephony/transfer': {

@@ -77,7 +77,9 @@ export async function* pastChanges(store: Tables, deckId: number): AsyncGenerato
     )
     if (row === undefined) continue
     const text = inflateRawSync(row.changes, { maxOutputLength: MAX_PART_BYTES }).toString()
-    for (const [prefix, start, before, after, period = null] of JSON.parse(text) as readonly StoredChange[])
+    for (const [prefix, start, before, after, period = null] of JSON.parse(
+      text,
+    ) as readonly StoredChange[])
       yield {
         prefix,
         period,

@@ -30,11 +30,7 @@ export async function* planRates(
 
 type PageEnd = readonly [prefix: string, period: string, start: number]
 
-function pageOf(
-  { db }: Tables,
-  planId: number,
-  after: PageEnd | undefined,
-) {
+function pageOf({ db }: Tables, planId: number, after: PageEnd | undefined) {
   const start = sql<number>`coalesce(effective_from_at, -1)`
   const ofPeriod = sql<string>`coalesce(period, '')`
   return db

@@ -21,10 +21,7 @@ export class RateWriter {
     this.#put = rateBatches(store)
   }
 
-  async put(
-    { prefix, period, effective_from_at }: RateKey,
-    terms: KeptTerms,
-  ): Promise<void> {
+  async put({ prefix, period, effective_from_at }: RateKey, terms: KeptTerms): Promise<void> {
     this.#rates.push({ ...terms, rate_plan_id: this.#planId, prefix, period, effective_from_at })
     if (this.#rates.length >= BATCH) await this.#flushRates()
   }

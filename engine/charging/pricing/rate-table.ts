@@ -143,12 +143,7 @@ class Plan {
    * @param abroad how long a prefix for all numbers abroad is in this one; undefined: it is none of
    * them.
    */
-  find(
-    digits: string,
-    abroad: number | undefined,
-    at: number,
-    clock: number,
-  ): Rate | undefined {
+  find(digits: string, abroad: number | undefined, at: number, clock: number): Rate | undefined {
     const periods = this.times === undefined ? noPeriods : this.times.periodsAt(clock)
     let abroadAt = abroad ?? -1
     for (const length of this.#lengths) {

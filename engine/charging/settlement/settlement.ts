@@ -67,7 +67,10 @@ export class Settlement {
     const { tariff } = charge
     // The period of the answer may price another prefix than that of the start.
     const isOther = tariff?.period !== undefined && tariff.prefix !== record.ratePrefix
-    return ended({ record: isOther ? { ...record, ratePrefix: tariff.prefix } : record, charge }, books)
+    return ended(
+      { record: isOther ? { ...record, ratePrefix: tariff.prefix } : record, charge },
+      books,
+    )
   }
 
   /** Settles a call that a node reports. Its record says who has paid. */

@@ -53,7 +53,8 @@ async function withPeak(
   const books = await ocsOn(store, time)
   const ask = (callUuid: string, startedAt = boundary - 60_000) =>
     books.ocs.authorize({ ...question(callUuid), startedAt })
-  const costs = () => readRows(store, 'SELECT billsec, cost_micros, rate_prefix FROM cdr ORDER BY id')
+  const costs = () =>
+    readRows(store, 'SELECT billsec, cost_micros, rate_prefix FROM cdr ORDER BY id')
   const reserved = () => books.ocs.balanceOf(customerId)?.reservedMicros
   return { ...books, planId, customerId, ask, costs, reserved }
 }
@@ -93,7 +94,11 @@ test('change: increments that begin in the new period have its price, the runnin
     perMinute(60_000, { increment_seconds: 30, first_increment_seconds: 30 }),
     perMinute(600_000, { period: 'peak', increment_seconds: 1 }),
   ]
-  const { ocs, customerId, ask, costs, passUntil, reserved } = await withPeak('change', [peak], rates)
+  const { ocs, customerId, ask, costs, passUntil, reserved } = await withPeak(
+    'change',
+    [peak],
+    rates,
+  )
   await topUp(ocs, customerId, 10_000_000)
   await ask('a')
   // 30 s and 30 s at 0.06; the third increment begins 60 s after the answer, in the peak.
@@ -240,7 +245,7 @@ test('over any night of the clocks a call costs what its increments cost by the 
         const priceAt = (second: number) =>
           isNight(answeredAt + second * 1_000) ? [20_011, nightly] : [61_003, increment]
         let sum = seconds === 0 ? 0n : 600_000n
-        for (let at = 0; at < seconds; ) {
+        for (let at = 0; at < seconds;) {
           const [price = 0, step = 1] = priceAt(at)
           sum += BigInt(price) * BigInt(step)
           at += step

@@ -41,7 +41,7 @@ function stepped(tariff: Tariff, seconds: number): bigint {
   let sum =
     60n * BigInt(tariff.connectFeeMicros) +
     BigInt(tariff.firstIncrementSeconds) * BigInt(tariff.firstRatePerMinuteMicros)
-  for (let at = tariff.firstIncrementSeconds; at < seconds; ) {
+  for (let at = tariff.firstIncrementSeconds; at < seconds;) {
     const { incrementSeconds, ratePerMinuteMicros } =
       tariff.changes?.findLast(({ afterSeconds }) => afterSeconds <= at) ?? tariff
     sum += BigInt(incrementSeconds) * BigInt(ratePerMinuteMicros)
@@ -66,18 +66,22 @@ test('a price that changes is the exact sum of the increments by the price at th
 
 test('what is affordable costs no more than the budget, and a second more would', () => {
   fc.assert(
-    fc.property(tariffs, fc.oneof(fc.nat(5_000_000), fc.nat(MAX_COST_MICROS - 1)), (tariff, budget) => {
-      const seconds = affordableSeconds(tariff, budget)
-      if (seconds === Infinity) {
-        expect(tariff.changes?.at(-1)?.ratePerMinuteMicros).toBe(0)
-        expect(costMicros(tariff, 100_000)).toBeLessThanOrEqual(budget)
-        return
-      }
-      // No call is longer; numbers are exact up to here.
-      if (seconds > 1_000_000_000) return
-      expect(costMicros(tariff, seconds)).toBeLessThanOrEqual(budget)
-      expect(costMicros(tariff, seconds + 1)).toBeGreaterThan(budget)
-    }),
+    fc.property(
+      tariffs,
+      fc.oneof(fc.nat(5_000_000), fc.nat(MAX_COST_MICROS - 1)),
+      (tariff, budget) => {
+        const seconds = affordableSeconds(tariff, budget)
+        if (seconds === Infinity) {
+          expect(tariff.changes?.at(-1)?.ratePerMinuteMicros).toBe(0)
+          expect(costMicros(tariff, 100_000)).toBeLessThanOrEqual(budget)
+          return
+        }
+        // No call is longer; numbers are exact up to here.
+        if (seconds > 1_000_000_000) return
+        expect(costMicros(tariff, seconds)).toBeLessThanOrEqual(budget)
+        expect(costMicros(tariff, seconds + 1)).toBeGreaterThan(budget)
+      },
+    ),
     { numRuns: 2_000 },
   )
 })

@@ -89,7 +89,12 @@ test('the periods are those that a clock of the zone shows, minute by minute, in
 test('between two changes the same periods hold, and at each change others do', () => {
   fc.assert(
     fc.property(periods, fc.constantFrom(...zones), fc.constantFrom(1, 2), (all, zone, night) => {
-      const times = new PlanTimes({ zone: zone[0], periods: all, holidays: [], priceChange: 'hold' })
+      const times = new PlanTimes({
+        zone: zone[0],
+        periods: all,
+        holidays: [],
+        priceChange: 'hold',
+      })
       const from = Date.parse(`${zone[night]}T10:07:00Z`)
       const changes = times.changesBetween(from, from + 2 * 86_400_000)
       let before = times.periodsAt(from)
