@@ -1,7 +1,7 @@
 /** Rate plans: lists of prices in one currency (SPECIFICATION.md §13.1). */
 import { isDeepStrictEqual } from 'node:util'
 import { z } from 'zod'
-import { roundings } from '../../schema/contracts/tariff.ts'
+import { priceChanges, roundings } from '../../schema/contracts/tariff.ts'
 import {
   dayNames,
   holidayProblem,
@@ -10,7 +10,6 @@ import {
   MAX_PERIODS,
   periodNames,
   periodProblem,
-  priceChanges,
 } from '../../schema/rules/price-periods.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'

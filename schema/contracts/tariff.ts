@@ -33,6 +33,10 @@ export interface PriceChange {
 export const roundings = ['up', 'half_up', 'down'] as const
 export type Rounding = (typeof roundings)[number]
 
+/** The price in force at the answer holds, or the new one begins when another period does. */
+export const priceChanges = ['hold', 'change'] as const
+export type PriceChangeRule = (typeof priceChanges)[number]
+
 /** The price of a carrier for a call that its gateway has answered. */
 export interface BoughtPrice {
   /** The price in force at the answer, for the number that was sent. */

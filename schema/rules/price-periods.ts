@@ -24,10 +24,6 @@ export const MAX_PERIODS = 8
 export const MAX_PERIOD_HOURS = 24
 export const MAX_HOLIDAYS = 400
 
-/** The price in force at the answer holds, or the new one begins when another period does. */
-export const priceChanges = ['hold', 'change'] as const
-export type PriceChangeRule = (typeof priceChanges)[number]
-
 /** The names of the periods, each once, in their order. */
 export const periodNames = (periods: readonly Pick<PricePeriod, 'name'>[]): readonly string[] => [
   ...new Set(periods.map(({ name }) => name)),

@@ -1,8 +1,7 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
 import type { ColumnType } from 'kysely'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
-import type { Rounding } from '../contracts/tariff.ts'
-import type { PriceChangeRule } from '../rules/price-periods.ts'
+import type { PriceChangeRule, Rounding } from '../contracts/tariff.ts'
 
 export interface TenantTables {
   tenant: TenantTable

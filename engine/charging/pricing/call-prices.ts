@@ -81,7 +81,7 @@ export function tariffAt({ isChanging, steps }: TimedPrices, answeredAt: number)
   return changes.length === 0 ? tariff : { ...tariff, changes }
 }
 
-/** Until so long after its start a call is promised the dearest price that it may be answered at. */
+/** The first grant reserves for the dearest price that the call may be answered at until then. */
 const PROMISED_MS = 300_000
 
 /** The prices that the first grant of a call may have. */

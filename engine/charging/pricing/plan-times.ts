@@ -1,10 +1,7 @@
 /** When the prices of a plan change: its periods, by the clock of its zone. */
 import { DAY_MS } from '../../../schema/clock.ts'
-import {
-  PeriodClock,
-  type PriceChangeRule,
-  type PricePeriod,
-} from '../../../schema/rules/price-periods.ts'
+import type { PriceChangeRule } from '../../../schema/contracts/tariff.ts'
+import { PeriodClock, type PricePeriod } from '../../../schema/rules/price-periods.ts'
 import { type Zone, zoneOf } from '../../../schema/time-zones.ts'
 
 interface PlanTimesTerms {

@@ -67,7 +67,7 @@ export class RateDeck {
     return this.#plans.get(planId)?.times
   }
 
-  /** Of the plans that are in `times`; of others it is not known. */
+  /** Takes over the periods of some plans; others keep theirs. */
   setTimes(times: ReadonlyMap<number, PlanTimes>): void {
     for (const [planId, ofPlan] of times) {
       const plan = this.#plans.get(planId) ?? new Plan()

@@ -197,8 +197,8 @@ function missingAmount(
 }
 
 /**
- * Charges at the rate in force when the call started, in the period of its answer. Without a customer or a rate it costs
- * nothing.
+ * Charges at the rate in force when the call started, in the period of its answer. Without a
+ * customer or a rate it costs nothing.
  */
 function chargeUnreserved(
   { customerId, callerNumber, calledNumber, startedAt, answeredAt, billsec }: CallRecord,

@@ -32,9 +32,9 @@ const weekdays = new Intl.DateTimeFormat('en-GB', { weekday: 'short', timeZone: 
 
 const minutes = (text: string): number => Number(text.slice(0, 2)) * 60 + Number(text.slice(3))
 
-const writers = new Map(
+const writers = new Map<string, Intl.DateTimeFormat>(
   zones.map(([timeZone]) => [
-    String(timeZone),
+    timeZone,
     new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short', timeStyle: 'short' }),
   ]),
 )
