@@ -117,10 +117,9 @@ export const operations: Readonly<Record<string, Operations>> = {
   '/tenants': {
     body: { slug: 'mine' },
     rules: Object.fromEntries(
-      ['slug', 'name', 'is_active', 'domains', 'numbers', ...mediaFields].map((field) => [
-        field,
-        platform,
-      ]),
+      ['slug', 'name', 'is_active', 'domains', 'numbers', 'time_zone', ...mediaFields].map(
+        (field) => [field, platform],
+      ),
     ),
   },
   '/spend-guards': {
@@ -354,7 +353,8 @@ export const operations: Readonly<Record<string, Operations>> = {
     rules: {
       ...tenant,
       ...plains('name', 'currency', 'decimals', 'rounding', 'priced_by', 'deck_mapping'),
-      ...plains('time_zone', 'periods', 'holidays', 'price_change'),
+      ...plains('time_zone', 'holidays', 'price_change'),
+      ...plains('periods.name', 'periods.days', 'periods.from', 'periods.to'),
     },
   },
   '/rates': {
