@@ -43,6 +43,11 @@ export function followForCharging(changes: Changes, ocs: Ocs): void {
     reload: (details) => reloadRates(ocs, details),
     intervalMs: RATES_INTERVAL_MS,
   })
+  changes.follow({
+    topics: ['tenant'],
+    reload: () => ocs.reloadTimes(),
+    intervalMs: RATES_INTERVAL_MS,
+  })
   followSpendingCaps(changes, ocs)
 }
 

@@ -172,6 +172,7 @@ const simulationView = z
           rate_per_minute_exact: decimal,
           first_increment: z.int(),
           increment: z.int(),
+          period: z.string().nullable().describe('Period of the plan that holds then.'),
         })
         .nullable()
         .describe('Null: there is none, or the credential lacks `rates:read`.'),
@@ -635,6 +636,7 @@ function rateView(
     rate_per_minute_exact: moneyToDecimal(ratePerMinuteMicros),
     first_increment: tariff.firstIncrementSeconds,
     increment: tariff.incrementSeconds,
+    period: tariff.period ?? null,
   }
 }
 
@@ -663,6 +665,7 @@ const exampleSimulation = {
       rate_per_minute_exact: '0.60',
       first_increment: 1,
       increment: 1,
+      period: null,
     },
     price_exact: '0.60',
     at: exampleTime,

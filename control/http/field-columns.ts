@@ -34,6 +34,14 @@ export const json = (column: string): Column => ({
   write: (value) => ({ [column]: value == null ? null : JSON.stringify(value) }),
 })
 
+/** A list as JSON; an empty one is null in its column. */
+export const list = (column: string): Column => ({
+  read: (row) => (row[column] == null ? [] : parsed(row[column])),
+  write: (value) => ({
+    [column]: Array.isArray(value) && value.length > 0 ? JSON.stringify(value) : null,
+  }),
+})
+
 /**
  * A list of names. It is null in its column while it is empty, or while it is null: `empty` is what
  * is shown then.

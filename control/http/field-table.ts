@@ -107,6 +107,8 @@ export const tenant = (notes: FieldNotes = {}) =>
 export const name = { body: known.name, view: z.string() }
 export const text = (maxLength: number) => ({ body: known.text(maxLength), view: z.string() })
 export const asText = <Body extends z.ZodType>(body: Body) => ({ body, view: z.string() })
+/** A name is shown as the data of zones spells it. */
+export const timeZone = { body: known.timeZone, view: z.string() }
 export const limit = { body: known.limit, view: count }
 export const yesOrNo = { body: z.boolean(), view: z.boolean(), stored: flag }
 export const amount = { body: known.money(), view: z.number(), stored: money }

@@ -3,6 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { withoutBrackets } from '../../schema/sip/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
+import { zoneName, zoneProblem } from '../../schema/time-zones.ts'
 import { readNumber, readPrefix, withoutPlus } from '../../schema/rules/numbers.ts'
 
 /** No control characters: texts are used in SIP headers and log lines. */
@@ -72,6 +73,25 @@ function readTime(value: string, context: z.RefinementCtx): number {
   context.addIssue({ code: 'custom', message })
   return z.NEVER
 }
+
+/** An IANA time zone, as the data of `Intl` spells it. */
+export const timeZone = z
+  .string()
+  .max(60)
+  .transform((name, context) => {
+    const found = zoneName(name)
+    if (found === undefined) context.addIssue({ code: 'custom', message: zoneProblem })
+    return found ?? z.NEVER
+  })
+  .meta({ example: 'Europe/Berlin' })
+
+/** The name of a period of a rate plan. */
+export const periodName = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9 _-]{0,38}[a-z0-9])?$/,
+    'must be 1 to 40 lower-case letters, digits, and inner hyphens, underscores or spaces',
+  )
 
 export const transport = z.enum(['udp', 'tcp', 'tls'])
 

@@ -8,6 +8,7 @@ import { type Tables, all, first } from '../../schema/sql/query.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { Reference } from '../http/fields.ts'
 import { refuseDatedPrices } from './dated-prices.ts'
+import { periodsOfPlan } from './plan-periods.ts'
 import { completed, patched } from './patch.ts'
 import { resolve } from './references.ts'
 import { sql } from 'kysely'
@@ -42,7 +43,9 @@ export function manyRates(store: Store, bodies: readonly SeedRateBody[]): WriteR
     const before = await count(store)
     const written: NewRate[] = []
     for (const [placeholder, id] of [...ids].toSorted(([, one], [, other]) => one - other)) {
-      const merged = await withStored(store, id, ofPlans.get(placeholder) ?? [])
+      const ofPlan = ofPlans.get(placeholder) ?? []
+      if (!(await havePeriods(store, id, ofPlan))) return undefined
+      const merged = await withStored(store, id, ofPlan)
       if (merged === undefined) return undefined
       for (const rate of merged) written.push(rate)
     }
@@ -96,8 +99,20 @@ function withoutTwins(
   }
 }
 
-const keyOf = (rate: Pick<NewRate, 'prefix' | 'effective_from_at'>): string =>
-  `${rate.prefix} ${rate.effective_from_at}`
+const keyOf = (rate: Pick<NewRate, 'prefix' | 'period' | 'effective_from_at'>): string =>
+  `${rate.prefix} ${rate.effective_from_at} ${rate.period}`
+
+/** Whether the plan has the periods of all of them. */
+async function havePeriods(
+  store: Store,
+  planId: number,
+  rates: readonly Pick<NewRate, 'period'>[],
+): Promise<boolean> {
+  const named = new Set(rates.flatMap(({ period }) => period ?? []))
+  if (named.size === 0) return true
+  const known = await periodsOfPlan(store, planId)
+  return [...named].every((name) => known.includes(name))
+}
 
 /**
  * Merges the rates of one plan with stored fields that the file does not name. Undefined: a merged
@@ -175,7 +190,7 @@ export interface NewRate extends ReturnType<typeof rateColumns> {
   readonly rate_plan_id: number
 }
 
-const identity = ['rate_plan_id', 'prefix', 'effective_from_at'] as const
+const identity = ['rate_plan_id', 'prefix', 'period', 'effective_from_at'] as const
 const terms = [
   'description',
   'rate_per_minute_micros',
@@ -242,6 +257,6 @@ function upsertOf({ db }: Pick<Tables, 'db'>, count: number): string {
     (name) => sql`${sql.ref(`rate.${name}`)} is distinct from ${sql.ref(`excluded.${name}`)}`,
   )
   return sql`insert into rate (${names(columns)}) values ${rows}
-    on conflict (rate_plan_id, prefix, coalesce(effective_from_at, -1))
+    on conflict (rate_plan_id, prefix, coalesce(period, ''), coalesce(effective_from_at, -1))
     do update set ${sql.join(changes)} where ${sql.join(differences, sql` or `)}`.compile(db).sql
 }

@@ -10,6 +10,7 @@ import {
   readRates,
   storeRates,
 } from './rate-import.ts'
+import { periodsOfPlan } from './plan-periods.ts'
 import { type NamedPlan, planFinder } from './rate-plan-reference.ts'
 
 /** Plain data: it is sent to the thread. */
@@ -35,7 +36,14 @@ export async function importRates(
   { table, plan, order, scope }: RateWork,
 ): Promise<RateOutcome> {
   const planOf = planFinder(store, plan, scope)
-  const rates = await readRates(table, planOf, order.allowsDefault, nextTurn)
+  const periods = new Map<number, Promise<readonly string[]>>()
+  const periodsOf = (planId: number): Promise<readonly string[]> => {
+    const known = periods.get(planId) ?? periodsOfPlan(store, planId)
+    periods.set(planId, known)
+    return known
+  }
+  const plans = { planOf, periodsOf }
+  const rates = await readRates(table, plans, order.allowsDefault, nextTurn)
   const report = await storeRates(store, rates, order, scope)
   return { kind: 'rates', report, changed: changedBy(rates, order) }
 }

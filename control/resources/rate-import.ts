@@ -12,6 +12,7 @@ import { ratesToPut, type NewRate } from './bulk-rates.ts'
 import type { CsvRecord } from './csv-records.ts'
 import { flagIn, readLines, triedOut } from './csv-table.ts'
 import { refuseDatedPrices } from './dated-prices.ts'
+import { unknownPeriod } from './plan-periods.ts'
 import { rateBody, rateColumns, rateProblem, type StoredRate } from './rates.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
@@ -24,6 +25,7 @@ export const rateCsvColumns = [
   'first_rate_per_minute',
   'increment',
   'blocked',
+  'period',
   'effective_from',
   'effective_to',
 ]
@@ -43,6 +45,14 @@ export interface ImportReport {
 /** Returns the plan that a line's cell names (undefined: an empty cell), or why there is none. */
 export type PlanOf = (name: string | undefined) => Promise<number | RequestProblem>
 
+/** Returns the names of the periods of a plan. */
+type PeriodsOf = (planId: number) => Promise<readonly string[]>
+
+export interface PlanLookUps {
+  readonly planOf: PlanOf
+  readonly periodsOf: PeriodsOf
+}
+
 const maxRates = 250_000
 
 /**
@@ -53,7 +63,7 @@ const maxRates = 250_000
  */
 export const readRates = (
   table: Uint8Array,
-  planOf: PlanOf,
+  plans: PlanLookUps,
   allowsDefault: boolean,
   pause: () => Promise<unknown>,
 ): Promise<readonly NewRate[]> =>
@@ -61,7 +71,7 @@ export const readRates = (
     table,
     { known: knownColumns, needed: ['prefix', 'rate_per_minute'], most: maxRates },
     (header) => {
-      const reader = new LineReader(header, planOf, allowsDefault)
+      const reader = new LineReader(header, plans, allowsDefault)
       return (record) => reader.read(record)
     },
     pause,
@@ -82,14 +92,20 @@ const maxTerms = 10_000
 class LineReader {
   readonly #header: readonly string[]
   readonly #planOf: PlanOf
+  readonly #periodsOf: PeriodsOf
   readonly #allowsDefault: boolean
   readonly #linesByKey = new Map<string, number>()
   readonly #terms = new Map<string, RateColumns>()
   readonly #termCells: readonly number[]
 
-  constructor(header: readonly string[], planOf: PlanOf, allowsDefault: boolean) {
+  constructor(
+    header: readonly string[],
+    { planOf, periodsOf }: PlanLookUps,
+    allowsDefault: boolean,
+  ) {
     this.#header = header
     this.#planOf = planOf
+    this.#periodsOf = periodsOf
     this.#allowsDefault = allowsDefault
     this.#termCells = [...header.keys()].filter((index) => !isOwn(header[index]))
   }
@@ -102,7 +118,10 @@ class LineReader {
       return [{ path: `${path}.prefix`, message: emptyPrefix }]
     const plan = await this.#planOf(this.#cell(cells, 'rate_plan'))
     if (typeof plan !== 'number') return [{ ...plan, path: `${path}.${plan.path}` }]
-    const key = `${plan} ${columns.prefix} ${columns.effective_from_at}`
+    const { period } = columns
+    const unknown = period === null ? undefined : unknownPeriod(period, await this.#periodsOf(plan))
+    if (unknown !== undefined) return [{ path: `${path}.period`, message: unknown }]
+    const key = `${plan} ${columns.prefix} ${columns.effective_from_at} ${period}`
     const twin = this.#linesByKey.get(key)
     if (twin !== undefined) return [{ path: `${path}.prefix`, message: `repeats line ${twin}` }]
     this.#linesByKey.set(key, line)
@@ -253,6 +272,7 @@ export const rateCells = (row: StoredRate): readonly (string | number | null)[] 
   moneyToDecimal(row.first_rate_per_minute_micros),
   row.increment_seconds,
   String(fromFlag(row.is_blocked)),
+  row.period,
   timeOrNull(row.effective_from_at),
   timeOrNull(row.effective_to_at),
 ]

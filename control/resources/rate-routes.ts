@@ -4,7 +4,7 @@ import { Hono, type Context } from 'hono'
 import { z } from 'zod'
 import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
-import { roundings } from '../../schema/contracts/tariff.ts'
+import { type PriceChange, roundings } from '../../schema/contracts/tariff.ts'
 import { readApart } from '../../schema/sql/query.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -41,11 +41,24 @@ export const priceView = z
     prefix: z.string(),
     currency,
     blocked: z.boolean(),
+    period: z.string().nullable().describe('Period of the plan in which it applies.'),
     rate_per_minute: amount,
     rate_per_minute_exact: decimal,
     first_rate_per_minute: amount,
     first_increment: count,
     increment: z.int(),
+    price_changes: z
+      .array(
+        z.strictObject({
+          after_seconds: count,
+          period: z.string().nullable(),
+          rate_per_minute_exact: decimal,
+          increment: z.int(),
+        }),
+      )
+      .describe(
+        'Prices that follow when the call is answered at `at`, of a plan that changes them.',
+      ),
     effective_from: moment.nullable(),
     effective_to: moment.nullable(),
     duration: count,
@@ -65,11 +78,13 @@ export const examplePrice = {
   prefix: '49',
   currency: 'USD',
   blocked: false,
+  period: null,
   rate_per_minute: 0.1,
   rate_per_minute_exact: '0.10',
   first_rate_per_minute: 0.2,
   first_increment: 60,
   increment: 1,
+  price_changes: [],
   effective_from: null,
   effective_to: null,
   duration: 20,
@@ -271,16 +286,18 @@ function exported(
 
 /** The rate in force, and the parts of the price of `seconds`. A blocked prefix has no price. */
 export function explanation({ rate, costMicros, parts }: Quote, seconds: number) {
-  const { tariff, isBlocked, effectiveFrom, effectiveTo } = rate
+  const { tariff, isBlocked, period = null, effectiveFrom, effectiveTo } = rate
   return {
     prefix: tariff.prefix,
     currency: tariff.currency,
     blocked: isBlocked,
+    period,
     rate_per_minute: moneyToNumber(tariff.ratePerMinuteMicros),
     rate_per_minute_exact: moneyToDecimal(tariff.ratePerMinuteMicros),
     first_rate_per_minute: moneyToNumber(tariff.firstRatePerMinuteMicros),
     first_increment: tariff.firstIncrementSeconds,
     increment: tariff.incrementSeconds,
+    price_changes: (tariff.changes ?? []).slice(0, MAX_SHOWN_CHANGES).map(changeOf),
     effective_from: timeOrNull(effectiveFrom),
     effective_to: timeOrNull(effectiveTo),
     duration: seconds,
@@ -296,5 +313,20 @@ export function explanation({ rate, costMicros, parts }: Quote, seconds: number)
     cost_exact: isBlocked ? null : moneyToDecimal(costMicros),
   }
 }
+
+/** Changes that a look-up shows. */
+const MAX_SHOWN_CHANGES = 10
+
+const changeOf = ({
+  afterSeconds,
+  period,
+  ratePerMinuteMicros,
+  incrementSeconds,
+}: PriceChange) => ({
+  after_seconds: afterSeconds,
+  period: period ?? null,
+  rate_per_minute_exact: moneyToDecimal(ratePerMinuteMicros),
+  increment: incrementSeconds,
+})
 
 export type PriceExplanation = ReturnType<typeof explanation>

@@ -7,11 +7,12 @@ import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { RequestProblem } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
-import { money as amount, prefix, reference, time as moment } from '../http/fields.ts'
+import { money as amount, periodName, prefix, reference, time as moment } from '../http/fields.ts'
 import { count, decimal } from '../http/view-fields.ts'
 import { exactMoney, money, type Row, time } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { refuseUncounted } from './braked.ts'
+import { refuseUnknownPeriod } from './plan-periods.ts'
 import { refuseOneMorePrice } from './dated-prices.ts'
 import { patchOf } from './patch.ts'
 import { badReference, either, resolve, tenantOf } from './references.ts'
@@ -42,6 +43,9 @@ const fields = field.table(
     prefix: field.required(field.asText(prefix), {
       about: 'Start of the called number; empty: every number.',
       example: '49',
+    }),
+    period: field.optional(field.asText(periodName), {
+      about: 'Period of the plan in which it applies; null: whenever none with a price holds.',
     }),
     description: field.optional(field.text(200), { example: 'Germany' }),
     rate_per_minute: field.required(pricePerMinute, {
@@ -133,6 +137,7 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
     'rate_plan.name',
     'rate_plan.id',
     'rate.prefix',
+    sql`coalesce(rate.period, '')`,
     sql`coalesce(rate.effective_from_at, -1)`,
   ],
   limits: ['rates'],
@@ -140,12 +145,16 @@ export const rates: Definition<typeof rateBody, typeof fields.view> = {
   async identify(rate, { store }) {
     const planId = await planOf(rate, everywhere, store)
     const effective_from_at = rate.effective_from ?? null
-    return rowWith(store, 'rate', { rate_plan_id: planId, prefix: rate.prefix, effective_from_at })
+    const { prefix: start, period = null } = rate
+    const identity = { rate_plan_id: planId, prefix: start, period, effective_from_at }
+    return rowWith(store, 'rate', identity)
   },
   async check({ body: rate, before, scope, deps: { store } }) {
     const planId = await planOf(rate, scope, store, before?.rate_plan_id)
     for (const value of new Set([before?.rate_plan_id ?? planId, planId]))
       await refuseUncounted(store, { column: 'rate_plan_id', value }, 'caps', scope)
+    if (rate.period != null && (before?.rate_plan_id !== planId || before.period !== rate.period))
+      await refuseUnknownPeriod(store, planId, rate.period)
     if (before?.rate_plan_id !== planId || before.prefix !== rate.prefix)
       await refuseOneMorePrice(store, planId, rate.prefix)
     // They replace the columns of the table of fields: tables that are imported use the same ones.
@@ -240,6 +249,7 @@ export type StoredRate = Selectable<RateTable>
 export const rateDocument = (row: Selectable<RateTable>): RateBody => ({
   rate_plan_id: row.rate_plan_id,
   prefix: row.prefix,
+  period: row.period,
   description: row.description,
   rate_per_minute: row.rate_per_minute_micros,
   connect_fee: row.connect_fee_micros,
@@ -273,6 +283,7 @@ export function rateColumns(body: RateTerms) {
   if (problem !== undefined) throw badReference(problem.path, problem.message)
   return {
     prefix: body.prefix,
+    period: body.period ?? null,
     description: body.description ?? null,
     rate_per_minute_micros: body.rate_per_minute,
     connect_fee_micros: body.connect_fee,

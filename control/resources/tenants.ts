@@ -57,6 +57,9 @@ const fields = field.table(
         example: ['1555010'],
       },
     ),
+    time_zone: field.optional(field.timeZone, {
+      about: 'IANA name of the zone of its rate plans that name none; null: UTC.',
+    }),
     ...mediaFields,
     created_at: field.createdAt,
   },
@@ -97,12 +100,13 @@ export const tenants: Definition<typeof fields.body, typeof fields.view> = {
     store.statements.afterCommit(tenantsChanged)
   },
   /**
-   * Charging and routing follow the numbers and domains of the tenant, and whether its customers
-   * may call.
+   * Charging and routing follow the numbers, domains and zone of the tenant, and whether its
+   * customers may call.
    */
   async follow({ engine, ocs }, { id }) {
     await engine.reloadRouting({ of: 'tenant', ids: [id] })
     await ocs?.reloadCustomers({ of: 'tenant', ids: [id] })
+    await ocs?.reloadTimes()
   },
   described: {
     tag: 'Tenants',

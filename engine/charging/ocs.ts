@@ -349,9 +349,10 @@ export class Ocs implements Charging, OcsPort {
 
   answered(call: OpenCall, state?: string): Promise<boolean> {
     const { callUuid } = call
-    const tariff = this.#reservations.answered(callUuid, this.#deps.now())?.tariff ?? null
+    const now = this.#deps.now()
+    const tariff = this.#reservations.answered(callUuid, now, call.answeredAt)?.tariff ?? null
     const saved = state === undefined ? undefined : this.#withGrant(callUuid, state)
-    const written = this.#deps.journal.answered(call, tariff, this.#deps.now(), saved)
+    const written = this.#deps.journal.answered(call, tariff, now, saved)
     const event = this.#events.answered(call)
     if (event === undefined) return written
     return written.then((isWritten) => {
@@ -469,7 +470,7 @@ export class Ocs implements Charging, OcsPort {
   }
 
   rateFor(planId: number, number: string, at: number): Rate | undefined {
-    return this.rates.table.find(planId, number, at)
+    return this.rates.table.answeredRate(planId, number, at)
   }
 
   /** Loss protection of a customer, then of its plan; empty: neither has any. */
@@ -499,6 +500,7 @@ export class Ocs implements Charging, OcsPort {
   readonly reloadPrefix = (planId: number, prefix: string): Promise<void> =>
     this.rates.reloadPrefix(planId, prefix)
   readonly reloadPlan = (planId: number): Promise<number> => this.rates.reloadPlan(planId)
+  readonly reloadTimes = (): Promise<void> => this.rates.reloadTimes()
 
   readonly callsUnder = (brake: Brake): number =>
     countUnder(brake, this.#reservations.all(), this.exitCodes)

@@ -281,6 +281,8 @@ interface RatesPort {
   reloadPrefix(planId: number, prefix: string): Promise<void>
   /** `reloadRates` for one plan. Resolves with the number of its rates. */
   reloadPlan(planId: number): Promise<number>
+  /** Takes over the zones, periods and holidays of plans. */
+  reloadTimes(): Promise<void>
 }
 
 export type DenialCode =
@@ -441,6 +443,8 @@ export interface Rate {
   readonly isBlocked: boolean
   /** Its plan prices a call by the routing number, where the called number has one. */
   readonly isByRoutingNumber?: true
+  /** The period of its plan in which it applies; absent: whenever none with a price holds. */
+  readonly period?: string
   /** Milliseconds UTC, inclusive; null: no start. */
   readonly effectiveFrom: number | null
   /** Exclusive; null: no end. */

@@ -13,6 +13,20 @@ export interface Tariff {
   readonly decimals: number
   /** Absent: `up`. A call of an earlier version has none. */
   readonly rounding?: Rounding | undefined
+  /** The period of its plan in which this price begins; absent: it is of no period. */
+  readonly period?: string | undefined
+  /** Prices that follow, the earliest first. Absent: this one holds to the end of the call. */
+  readonly changes?: readonly PriceChange[] | undefined
+}
+
+/** A price of increments that begin at a second or later; one that runs then is finished first. */
+export interface PriceChange {
+  /** Seconds since the answer, rounded up. */
+  readonly afterSeconds: number
+  readonly incrementSeconds: number
+  readonly ratePerMinuteMicros: number
+  /** As in `Tariff`. */
+  readonly period?: string | undefined
 }
 
 /** How a price becomes one of the plan's decimals; `half_up`: a half of the last one goes up. */
@@ -25,6 +39,10 @@ export type Rounding = (typeof roundings)[number]
  */
 export const lossProtections = ['never', 'warn', 'refuse', 'strict'] as const
 export type LossProtection = (typeof lossProtections)[number]
+
+/** The price in force at the answer holds, or the new one begins when another period does. */
+export const priceChanges = ['hold', 'change'] as const
+export type PriceChangeRule = (typeof priceChanges)[number]
 
 /** The price of a carrier for a call that its gateway has answered. */
 export interface BoughtPrice {

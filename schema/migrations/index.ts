@@ -23,6 +23,7 @@ import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
+import * as times from './times.ts'
 
 export interface SchemaText {
   /** Statements for both databases, in SQLite's words. */
@@ -115,6 +116,7 @@ export const migrations: readonly Migration[] = [
   { version: 13, name: 'hunting', sql: hunting.sql },
   { version: 14, name: 'reratings', sql: reratings.sql },
   { version: 15, name: 'route-quality', sql: routeQuality.sql },
+  { version: 16, name: 'times', sql: times.sql },
 ]
 
 export const newestVersion = migrations.length

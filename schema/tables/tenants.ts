@@ -1,7 +1,7 @@
 /** Tenants, price lists, customers, extensions and where their phones are, and AI agents. */
 import type { ColumnType } from 'kysely'
 import type { Defaulted, Flag, Id, MediaRulesColumns } from '../columns.ts'
-import type { LossProtection, Rounding } from '../contracts/tariff.ts'
+import type { LossProtection, PriceChangeRule, Rounding } from '../contracts/tariff.ts'
 
 export interface TenantTables {
   tenant: TenantTable
@@ -24,6 +24,8 @@ export interface TenantTable extends MediaRulesColumns {
   slug: string
   name: string
   is_active: Defaulted<Flag>
+  /** IANA name; null: UTC. */
+  time_zone: Defaulted<string | null>
   created_at: number
 }
 
@@ -57,6 +59,12 @@ interface RatePlanTable {
   min_margin: Defaulted<string | null>
   /** A tenant has written the two before. */
   is_loss_by_tenant: Defaulted<Flag>
+  /** Null: that of its tenant. */
+  time_zone: Defaulted<string | null>
+  /** JSON of its periods, and of the days that are holidays; null: there are none. */
+  periods: Defaulted<string | null>
+  holidays: Defaulted<string | null>
+  price_change: Defaulted<PriceChangeRule>
   created_at: number
 }
 
@@ -89,6 +97,8 @@ export interface RateTable {
   id: Id
   rate_plan_id: number
   prefix: string
+  /** A period of the plan; null: the price whenever no period with a price holds. */
+  period: Defaulted<string | null>
   description: string | null
   rate_per_minute_micros: number
   connect_fee_micros: Defaulted<number>

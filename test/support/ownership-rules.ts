@@ -120,10 +120,9 @@ export const operations: Readonly<Record<string, Operations>> = {
   '/tenants': {
     body: { slug: 'mine' },
     rules: Object.fromEntries(
-      ['slug', 'name', 'is_active', 'domains', 'numbers', ...mediaFields].map((field) => [
-        field,
-        platform,
-      ]),
+      ['slug', 'name', 'is_active', 'domains', 'numbers', 'time_zone', ...mediaFields].map(
+        (field) => [field, platform],
+      ),
     ),
   },
   '/spend-guards': {
@@ -367,6 +366,8 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...tenant,
       ...plains('name', 'currency', 'decimals', 'rounding', 'priced_by', 'deck_mapping'),
       ...losses,
+      ...plains('time_zone', 'holidays', 'price_change'),
+      ...plains('periods.name', 'periods.days', 'periods.from', 'periods.to'),
     },
   },
   '/rates': {
@@ -376,7 +377,14 @@ export const operations: Readonly<Record<string, Operations>> = {
       rate_plan: foreign('rate_plan', `${CANARY} plan`, `${CANARY} plan of the platform`),
       rate_plan_id: [1, 2].map((id) => ({ rate_plan: undefined, rate_plan_id: id })),
       ...plains('prefix', 'description', 'rate_per_minute', 'connect_fee', 'first_increment'),
-      ...plains('first_rate_per_minute', 'increment', 'blocked', 'effective_from', 'effective_to'),
+      ...plains(
+        'period',
+        'first_rate_per_minute',
+        'increment',
+        'blocked',
+        'effective_from',
+        'effective_to',
+      ),
     },
   },
   '/telephony/transfer': {

@@ -101,6 +101,7 @@ export const lookupRate = defineTool({
     prefix: z.string(),
     currency: z.string(),
     blocked: z.boolean().describe('Calls to this number are refused.'),
+    period: z.string().nullable(),
     rate_per_minute_exact: amount,
     first_increment: z.int(),
     increment: z.int(),

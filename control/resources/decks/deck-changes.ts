@@ -1,7 +1,8 @@
 /** Compares a deck with its plan: both are walked through side by side, prefix by prefix. */
 import type { NewRate } from '../bulk-rates.ts'
-import type { DeckRate } from './deck-reader.ts'
-import { byPrefix, inForce, type PlanRate } from './plan-rates.ts'
+import { byPrefixAndPeriod, type DeckRate, keyOf } from './deck-reader.ts'
+import type { PrefixAndPeriod, RateKey } from './deck-reader.ts'
+import { byPrefix, inForce, type PlanRate, type PrefixRates } from './plan-rates.ts'
 
 export type RateChangeKind = 'new' | 'dearer' | 'cheaper' | 'changed' | 'same' | 'gone'
 
@@ -25,9 +26,7 @@ export type KeptTerms = Pick<
   | 'effective_to_at'
 >
 
-export interface RateWrite {
-  readonly prefix: string
-  readonly effective_from_at: number | null
+export interface RateWrite extends RateKey {
   /** Undefined: it was not there. */
   readonly before: (KeptTerms & { readonly id: number }) | undefined
   /** Undefined: it is removed. */
@@ -37,6 +36,8 @@ export interface RateWrite {
 export interface PrefixChange {
   readonly kind: RateChangeKind
   readonly prefix: string
+  /** Null: the price of no period. */
+  readonly period: string | null
   /** Undefined: the deck does not have the prefix. */
   readonly rate: DeckRate | undefined
   /** The rate that is in force before, when the new one begins. */
@@ -46,10 +47,10 @@ export interface PrefixChange {
 }
 
 /**
- * One change for each rate of the deck, and for each prefix that it does not have, as many at a
- * time as are read of the plan.
+ * One change for each rate of the deck, and for each prefix and period that it does not have, as
+ * many at a time as are read of the plan.
  *
- * @param deck in the order of prefixes and starts.
+ * @param deck in the order of prefixes, periods and starts.
  * @param stored the plan in the same order.
  */
 export async function* deckChanges(
@@ -62,7 +63,7 @@ export async function* deckChanges(
   for await (const groups of byPrefix(stored)) {
     let changes: PrefixChange[] = []
     for (const group of groups) {
-      for (let rate = deck[at]; rate !== undefined && rate.prefix < group.prefix; rate = deck[at]) {
+      for (let rate = deck[at]; rate && byGroup(rate, group) < 0; rate = deck[at]) {
         at += 1
         changes.push(withoutStored(rate))
         if (changes.length < MOST_CHANGES) continue
@@ -70,8 +71,8 @@ export async function* deckChanges(
         changes = []
       }
       const first = at
-      while (deck[at]?.prefix === group.prefix) at += 1
-      if (first === at) changes.push(goneChange(group.prefix, group.rates, end, order))
+      for (let rate = deck[at]; rate && byGroup(rate, group) === 0; rate = deck[at]) at += 1
+      if (first === at) changes.push(goneChange(group, end, order))
       else changes.push(...changesOf(deck.slice(first, at), group.rates, order))
     }
     yield changes
@@ -83,6 +84,9 @@ export async function* deckChanges(
 /** Changes that are given at a time. */
 const MOST_CHANGES = 2_000
 
+const byGroup = (rate: DeckRate, group: PrefixAndPeriod): number =>
+  byPrefixAndPeriod(keyOf(rate), group)
+
 /** The latest start of the deck, when a carrier announces it; undefined: it holds at once. */
 export function endOfOthers(deck: readonly DeckRate[], now: number): number | undefined {
   let latest = now
@@ -93,6 +97,7 @@ export function endOfOthers(deck: readonly DeckRate[], now: number): number | un
 const withoutStored = (rate: DeckRate): PrefixChange => ({
   kind: 'new',
   prefix: rate.prefix,
+  period: rate.terms.period,
   rate,
   before: undefined,
   writes: [writeOf(rate)],
@@ -110,7 +115,8 @@ function writeOf(rate: DeckRate, before?: PlanRate): RateWrite {
     increment_seconds: terms.increment_seconds,
     effective_to_at: terms.effective_to_at,
   }
-  return { prefix, effective_from_at: terms.effective_from_at, before, after }
+  const { period, effective_from_at } = terms
+  return { prefix, period, effective_from_at, before, after }
 }
 
 const changesOf = (
@@ -129,6 +135,7 @@ const changesOf = (
     return {
       kind: kindOf(rate, before),
       prefix: rate.prefix,
+      period: rate.terms.period,
       rate,
       before,
       writes: dropped.length === 0 ? writes : [...writes, ...dropped],
@@ -148,19 +155,19 @@ function dropLater(
 
 const removalOf = (row: PlanRate): RateWrite => ({
   prefix: row.prefix,
+  period: row.period,
   effective_from_at: row.effective_from_at,
   before: row,
   after: undefined,
 })
 
 function goneChange(
-  prefix: string,
-  stored: readonly PlanRate[],
+  { prefix, period, rates: stored }: PrefixRates,
   end: number | undefined,
   { mode, now }: DeckOrder,
 ): PrefixChange {
   const before = inForce(stored, end ?? now)
-  const change = { kind: 'gone' as const, prefix, rate: undefined, before }
+  const change = { kind: 'gone' as const, prefix, period, rate: undefined, before }
   if (mode === 'merge') return { ...change, writes: [] }
   if (end === undefined) return { ...change, writes: stored.map(removalOf) }
   return { ...change, writes: stored.flatMap((row) => endedAt(row, end)) }

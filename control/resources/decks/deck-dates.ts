@@ -1,5 +1,6 @@
 /** Dates of decks, in the format that the user names, or in ISO 8601. */
 import { parseTime } from '../../../schema/columns.ts'
+import { zoneOf } from '../../../schema/time-zones.ts'
 
 export interface DateRules {
   readonly date_format?: string | undefined
@@ -34,7 +35,7 @@ export function readDate(
   const local = Date.UTC(year, month - 1, day, hour, minute, second)
   const isReal = new Date(local).getUTCDate() === day && new Date(local).getUTCMonth() === month - 1
   if (!isReal || hour > 23 || minute > 59 || second > 59) return 'is not a day of the calendar'
-  return local - offsetMs(zone, local)
+  return zoneOf(zone).momentOf(local)
 }
 
 /** Undefined: the year is one of a deck. */
@@ -103,51 +104,3 @@ function partsBy(format: string, text: string): DateParts | undefined {
 }
 
 const escaped = (sign: string): string => sign.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&')
-
-const formatters = new Map<string, Intl.DateTimeFormat>()
-/** Zones in memory at once. */
-const MAX_ZONES = 100
-
-function formatterOf(zone: string): Intl.DateTimeFormat {
-  const known = formatters.get(zone)
-  if (known !== undefined) return known
-  const formatter = new Intl.DateTimeFormat('en-GB', {
-    timeZone: zone,
-    hourCycle: 'h23',
-    year: 'numeric',
-    month: '2-digit',
-    day: '2-digit',
-    hour: '2-digit',
-    minute: '2-digit',
-    second: '2-digit',
-  })
-  if (formatters.size >= MAX_ZONES) formatters.clear()
-  formatters.set(zone, formatter)
-  return formatter
-}
-
-/** Undefined: the zone exists. */
-export function timeZoneProblem(zone: string): string | undefined {
-  try {
-    formatterOf(zone)
-    return undefined
-  } catch {
-    return 'must be an IANA time zone, such as "Europe/Berlin"'
-  }
-}
-
-/** Milliseconds that a clock of the zone is ahead of UTC when it shows this local time. */
-function offsetMs(zone: string, local: number): number {
-  if (zone === 'UTC') return 0
-  const aheadAt = (ms: number): number => {
-    const parts = Object.fromEntries(
-      formatterOf(zone)
-        .formatToParts(ms)
-        .map(({ type, value }) => [type, Number(value)]),
-    )
-    const { year = 0, month = 1, day = 1, hour = 0, minute = 0, second = 0 } = parts
-    return Date.UTC(year, month - 1, day, hour, minute, second) - ms
-  }
-  // The second look corrects a first one on the other side of a change of the clocks.
-  return aheadAt(local - aheadAt(local))
-}

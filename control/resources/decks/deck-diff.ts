@@ -4,6 +4,8 @@ import type { RateChangeKind, PrefixChange } from './deck-changes.ts'
 export interface ChangedRate {
   readonly kind: RateChangeKind
   readonly prefix: string
+  /** Null: the price of no period. */
+  readonly period: string | null
   readonly description: string | null
   readonly line: number | null
   /** Micro-units a minute; null: there is no rate, or it is blocked. */
@@ -90,12 +92,13 @@ const largestOf = (changes: readonly ChangedRate[]): ChangedRate[] =>
     .toSorted((one, other) => Math.abs(other.percent ?? 0) - Math.abs(one.percent ?? 0))
     .slice(0, MAX_SHOWN_CHANGES)
 
-function changedRate({ kind, prefix, rate, before }: PrefixChange): ChangedRate {
+function changedRate({ kind, prefix, period, rate, before }: PrefixChange): ChangedRate {
   const beforeMicros = priceOf(before)
   const afterMicros = priceOf(rate?.terms)
   return {
     kind,
     prefix,
+    period,
     description: rate?.description ?? before?.description ?? null,
     line: rate?.line ?? null,
     beforeMicros,

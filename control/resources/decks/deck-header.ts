@@ -62,6 +62,7 @@ const knownHeaders: Readonly<Record<DeckColumn, RegExp>> = {
   increments:
     /^(?:increments|billing(?:[ _]increments?)?|billing[ _](?:terms?|intervals?)|billed|pulse|min\/inc|rounding|taktung|incr\.?|facturaci[oó]n)$/,
   blocked: /^(?:blocked|blocking|barred|locked|gesperrt)$/,
+  period: /^(?:period|time ?period|time ?band|time ?of ?day|peak|tariff ?period|zeitfenster)$/,
   effective_from:
     /^(?:effective_from|effective(?: date| from)?|valid[ _]from|start(?: date)?|date effective|g[uü]ltig ab|activation(?: date)?|from|date(?: d'effet)?|fecha(?: efectiva)?|begin)$/,
   effective_to:

@@ -1,7 +1,7 @@
 /** How the columns and cells of a carrier's deck are meant: what nobody may guess is said here. */
 import { z } from 'zod'
-import { text, time } from '../../http/fields.ts'
-import { dateFormatProblem, timeZoneProblem } from './deck-dates.ts'
+import { text, time, timeZone } from '../../http/fields.ts'
+import { dateFormatProblem, readDate } from './deck-dates.ts'
 
 /** Columns of a deck that are read. */
 export const deckColumns = [
@@ -16,6 +16,7 @@ export const deckColumns = [
   'increment',
   'increments',
   'blocked',
+  'period',
   'effective_from',
   'effective_to',
 ] as const
@@ -44,6 +45,7 @@ const columns = z.strictObject({
     .optional()
     .describe('First and further increment in one cell, such as `30/6`.'),
   blocked: columnReference.optional(),
+  period: columnReference.optional().describe('Period of the plan, such as `off-peak`.'),
   effective_from: columnReference.optional(),
   effective_to: columnReference.optional(),
 })
@@ -53,6 +55,8 @@ const separators = [',', ';', 'tab', '|'] as const
 
 const MAX_SKIPPED_LINES = 100
 const MAX_HEADER_LINE = 100
+
+const isDate = (text: string): boolean => typeof readDate(text, { time_zone: 'UTC' }) === 'number'
 
 export const deckMapping = z
   .strictObject({
@@ -84,16 +88,13 @@ export const deckMapping = z
       })
       .optional()
       .describe('Such as `DD/MM/YYYY`, `MM/DD/YY`, `D-MMM-YYYY HH:mm`. ISO 8601 is read without.'),
-    time_zone: z
+    time_zone: timeZone
+      .optional()
+      .describe("Zone of dates without one, such as `Europe/Berlin`. Absent: the plan's."),
+    effective_from: z
       .string()
-      .max(60)
-      .superRefine((zone, context) => {
-        const message = timeZoneProblem(zone)
-        if (message !== undefined) context.addIssue({ code: 'custom', message })
-      })
-      .default('UTC')
-      .describe('IANA name of the zone of dates without one, such as `Europe/Berlin`.'),
-    effective_from: time
+      .refine(isDate, 'must be an RFC 3339 date-time, or a date such as 2026-11-22')
+      .meta({ format: 'date-time' })
       .optional()
       .describe('When the deck comes into force, for lines that say nothing of it.'),
     country_code: digits(4).optional().describe('Country code before every prefix of the deck.'),

@@ -154,9 +154,10 @@ async function pricesOf(
 ): Promise<PriceList | undefined> {
   const list: PriceList = new Map()
   for await (const groups of byPrefix(planRates(store, planId, pause)))
-    for (const { prefix, rates } of groups) {
+    for (const { prefix, period, rates } of groups) {
       budget.left -= rates.length
       if (budget.left < 0) return undefined
+      if (period !== null) continue
       const rate = inForce(rates, at)
       if (rate !== undefined) list.set(prefix, priceOf(rate))
     }

@@ -13,10 +13,13 @@ type StoredChange = readonly [
   start: number | null,
   before: TermsList | null,
   after: TermsList | null,
+  /** Absent in decks of an earlier version. */
+  period?: string | null,
 ]
 
 export interface PastChange {
   readonly prefix: string
+  readonly period: string | null
   readonly effective_from_at: number | null
   readonly before: KeptTerms | undefined
   readonly after: KeptTerms | undefined
@@ -35,12 +38,13 @@ export class PartWriter {
   }
 
   /** True: `flush` has to follow. */
-  add({ prefix, effective_from_at: start, before, after }: RateWrite): boolean {
+  add({ prefix, period, effective_from_at: start, before, after }: RateWrite): boolean {
     this.#changes.push([
       prefix,
       start,
       before ? listOf(before) : null,
       after ? listOf(after) : null,
+      period,
     ])
     return this.#changes.length >= PART
   }
@@ -56,7 +60,7 @@ export class PartWriter {
   }
 }
 
-/** The changes of a deck in the order of prefixes and starts, a part at a time. */
+/** The changes of a deck in the order of prefixes, periods and starts, a part at a time. */
 export async function* pastChanges(
   store: Tables,
   deckId: number,
@@ -81,8 +85,9 @@ export async function* pastChanges(
   }
 }
 
-const pastChange = ([prefix, start, before, after]: StoredChange): PastChange => ({
+const pastChange = ([prefix, start, before, after, period = null]: StoredChange): PastChange => ({
   prefix,
+  period,
   effective_from_at: start,
   before: before === null ? undefined : termsOf(before),
   after: after === null ? undefined : termsOf(after),

@@ -32,13 +32,15 @@ const MAX_PREFIXES = 20
 
 interface PreviewedPlan {
   readonly currency: string
+  readonly zone: string
+  readonly periods: readonly string[]
   readonly remembered: WrittenMapping | undefined
 }
 
 export async function previewDeck(
   table: Uint8Array,
   requested: WrittenMapping | undefined,
-  { currency, remembered }: PreviewedPlan,
+  { remembered, ...plan }: PreviewedPlan,
 ): Promise<DeckPreview> {
   const written = requested ?? remembered
   try {
@@ -46,7 +48,7 @@ export async function previewDeck(
     const format = deckFormat(table, form)
     const records = await firstRecords(table, form)
     const mapping = written ?? proposedMapping(records)
-    const lines = mapping === undefined ? records.map(unread) : read(records, mapping, currency)
+    const lines = mapping === undefined ? records.map(unread) : read(records, mapping, plan)
     return {
       format: format.kind,
       encoding: format.kind === 'csv' ? format.encoding : null,
@@ -94,7 +96,7 @@ const unread = ({ line, cells }: CsvRecord): PreviewLine => ({
 function read(
   records: readonly CsvRecord[],
   written: WrittenMapping,
-  currency: string,
+  { currency, zone, periods }: Omit<PreviewedPlan, 'remembered'>,
 ): readonly PreviewLine[] {
   const mapping = deckMapping.parse(written)
   const finder = new HeaderFinder(mapping)
@@ -105,7 +107,7 @@ function read(
       if (reader === undefined) {
         const found = finder.find(record)
         if (found === undefined) return unread(record)
-        reader = new LineReader(found, { mapping, currency, allowsDefault: false })
+        reader = new LineReader(found, { mapping, currency, zone, periods, allowsDefault: false })
         if (found.isHeader) return unread(record)
       }
     } catch (error) {

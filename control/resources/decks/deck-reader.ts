@@ -3,7 +3,8 @@ import type { RequestProblem } from '../../http/api-error.ts'
 import { badRequest } from '../../http/api-error.ts'
 import { quoted } from '../../http/clean-text.ts'
 import { type CsvRecord, CsvProblem } from '../csv-records.ts'
-import { readDate } from './deck-dates.ts'
+import { unknownPeriod } from '../plan-periods.ts'
+import { type DateRules, readDate } from './deck-dates.ts'
 import { type ColumnIndexes, findColumns, MAX_LINES_ABOVE } from './deck-header.ts'
 import { deckLines } from './deck-lines.ts'
 import type { DeckColumn, DeckMapping } from './deck-mapping.ts'
@@ -15,6 +16,7 @@ export interface DeckTerms {
   readonly rate_per_minute_micros: number
   readonly connect_fee_micros: number
   readonly is_blocked: 0 | 1
+  readonly period: string | null
   readonly first_increment_seconds: number
   readonly first_rate_per_minute_micros: number
   readonly increment_seconds: number
@@ -33,6 +35,10 @@ export interface DeckOptions {
   readonly mapping: DeckMapping
   /** Currency of the plan. */
   readonly currency: string
+  /** Zone of the plan, for dates without one. */
+  readonly zone: string
+  /** Names of the plan's periods. */
+  readonly periods: readonly string[]
   /** A line may have an empty prefix, and so price every number. */
   readonly allowsDefault: boolean
 }
@@ -128,19 +134,32 @@ class Problems {
   }
 }
 
-/** Compares as the databases do: prefixes are digits. */
-export const byPrefixAndStart = (
-  one: { readonly prefix: string },
-  oneStart: number | null,
-  other: { readonly prefix: string },
-  otherStart: number | null,
-): number => {
-  if (one.prefix !== other.prefix) return one.prefix < other.prefix ? -1 : 1
-  return (oneStart ?? -1) - (otherStart ?? -1)
+/** By what a rate differs from all others of its plan. */
+export interface RateKey {
+  readonly prefix: string
+  readonly period: string | null
+  readonly effective_from_at: number | null
 }
 
-const byKey = (one: DeckRate, other: DeckRate): number =>
-  byPrefixAndStart(one, one.terms.effective_from_at, other, other.terms.effective_from_at)
+/** Compares as the databases do: prefixes are digits, and periods are of ASCII. */
+export const byRateKey = (one: RateKey, other: RateKey): number =>
+  byPrefixAndPeriod(one, other) || (one.effective_from_at ?? -1) - (other.effective_from_at ?? -1)
+
+export function byPrefixAndPeriod(one: PrefixAndPeriod, other: PrefixAndPeriod): number {
+  if (one.prefix !== other.prefix) return one.prefix < other.prefix ? -1 : 1
+  if (one.period === other.period) return 0
+  return (one.period ?? '') < (other.period ?? '') ? -1 : 1
+}
+
+export type PrefixAndPeriod = Pick<RateKey, 'prefix' | 'period'>
+
+const byKey = (one: DeckRate, other: DeckRate): number => byRateKey(keyOf(one), keyOf(other))
+
+export const keyOf = ({ prefix, terms }: Pick<DeckRate, 'prefix' | 'terms'>): RateKey => ({
+  prefix,
+  period: terms.period,
+  effective_from_at: terms.effective_from_at,
+})
 
 /** A line that repeats another with the same terms is left out, with others it is a problem. */
 function inOrder(
@@ -246,6 +265,7 @@ const termColumns = [
   'increment',
   'increments',
   'blocked',
+  'period',
   'effective_from',
   'effective_to',
 ] as const satisfies readonly DeckColumn[]
@@ -409,7 +429,7 @@ class TermsReader {
     const isBlocked = this.#flag()
     const price = this.#price('rate_per_minute', isBlocked ? 0 : undefined)
     const [first, next] = this.#increments()
-    const from = this.#date('effective_from') ?? this.#options.mapping.effective_from ?? null
+    const from = this.#date('effective_from') ?? this.#startOfDeck()
     const to = this.#date('effective_to')
     if (from !== null && to !== null && to <= from)
       this.#wrong('effective_to', 'must be later than effective_from')
@@ -417,6 +437,7 @@ class TermsReader {
       rate_per_minute_micros: price,
       connect_fee_micros: this.#price('connect_fee', 0),
       is_blocked: isBlocked ? 1 : 0,
+      period: this.#period(),
       first_increment_seconds: first,
       first_rate_per_minute_micros: this.#price('first_rate_per_minute', price),
       increment_seconds: next,
@@ -471,10 +492,30 @@ class TermsReader {
     return absent
   }
 
+  /** A cell may have capitals. */
+  #period(): string | null {
+    const cell = this.#cell('period').toLowerCase()
+    if (cell === '') return null
+    const problem = unknownPeriod(cell, this.#options.periods)
+    if (problem !== undefined) this.#wrong('period', problem)
+    return cell
+  }
+
+  #startOfDeck(): number | null {
+    const { effective_from: from } = this.#options.mapping
+    const read = from === undefined ? undefined : readDate(from, this.#dateRules)
+    return typeof read === 'number' ? read : null
+  }
+
+  get #dateRules(): DateRules {
+    const { mapping, zone } = this.#options
+    return { date_format: mapping.date_format, time_zone: mapping.time_zone ?? zone }
+  }
+
   #date(column: 'effective_from' | 'effective_to'): number | null {
     const cell = this.#cell(column)
     if (cell === '') return null
-    const read = readDate(cell, this.#options.mapping)
+    const read = readDate(cell, this.#dateRules)
     if (typeof read === 'number') return read
     this.#wrong(column, read)
     return null

@@ -145,6 +145,7 @@ const previewView = z
             first_increment: count,
             increment: z.int(),
             blocked: z.boolean(),
+            period: z.string().nullable(),
             effective_from: moment.nullable(),
           }),
         ),
@@ -201,6 +202,7 @@ const previewLineOf = ({ line, cells, rates, problems }: PreviewLine) => ({
     first_increment: terms.first_increment_seconds,
     increment: terms.increment_seconds,
     blocked: terms.is_blocked === 1,
+    period: terms.period,
     effective_from: timeOrNull(terms.effective_from_at),
   })),
   problems,
@@ -220,6 +222,7 @@ const diffView = z
         before_exact: amountOrNull,
         after_exact: amountOrNull,
         percent: z.number().nullable(),
+        period: z.string().nullable(),
         effective_from: moment.nullable(),
       }),
     ),
@@ -288,6 +291,7 @@ const changeOf = (change: ChangedRate) => ({
   before_exact: exactOrNull(change.beforeMicros),
   after_exact: exactOrNull(change.afterMicros),
   percent: change.percent,
+  period: change.period,
   effective_from: timeOrNull(change.effectiveFrom),
 })
 

@@ -4,7 +4,7 @@ import type { RequestScope } from '../../auth/tenants.ts'
 import { ApiError, conflict } from '../../http/api-error.ts'
 import { isSame } from './deck-changes.ts'
 import { type PastChange, pastChanges } from './deck-parts.ts'
-import { byPrefixAndStart } from './deck-reader.ts'
+import { byRateKey } from './deck-reader.ts'
 import { type PlanRate, planRates } from './plan-rates.ts'
 import { RateWriter } from './rate-writer.ts'
 
@@ -94,7 +94,7 @@ interface ChangeBeside {
   readonly stored: PlanRate | undefined
 }
 
-/** Each change with the rate of its prefix and start; both are in that order. */
+/** Each change with the rate of its prefix, period and start; both are in that order. */
 async function* beside(
   parts: AsyncIterable<readonly PastChange[]>,
   pages: AsyncGenerator<readonly PlanRate[]>,
@@ -113,7 +113,7 @@ async function* beside(
           continue
         }
         const rate = page[at]
-        const order = rate === undefined ? 1 : comparedWith(rate, change)
+        const order = rate === undefined ? 1 : byRateKey(rate, change)
         if (order === 0) found.push({ change, stored: rate })
         else if (order > 0) found.push({ change, stored: undefined })
         if (order >= 0) break
@@ -123,6 +123,3 @@ async function* beside(
     yield found
   }
 }
-
-const comparedWith = (rate: PlanRate, change: PastChange): number =>
-  byPrefixAndStart(rate, rate.effective_from_at, change, change.effective_from_at)

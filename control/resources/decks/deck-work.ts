@@ -6,6 +6,7 @@ import type { RequestScope } from '../../auth/tenants.ts'
 import { badRequest, conflict, notFound } from '../../http/api-error.ts'
 import { refuseUncounted } from '../braked.ts'
 import { refuseDatedPrices } from '../dated-prices.ts'
+import { periodsIn } from '../plan-periods.ts'
 import type { ChangedRates } from '../rate-import.ts'
 import { type NamedPlan, planFor } from '../rate-plan-reference.ts'
 import { deckChanges, type DeckOrder, endOfOthers } from './deck-changes.ts'
@@ -101,7 +102,8 @@ export async function workOnDeck(
     return { kind: 'preview', preview }
   }
   const mapping = mappingOf(work, plan.remembered)
-  const options = { mapping, currency: plan.currency, allowsDefault: work.allowsDefault }
+  const { currency, zone, periods } = plan
+  const options = { mapping, currency, zone, periods, allowsDefault: work.allowsDefault }
   const deck = await readDeck(work.table, options, nextTurn, (done) =>
     tell({ stage: 'reading', done }),
   )
@@ -113,6 +115,9 @@ export async function workOnDeck(
 interface PlanWithMapping {
   readonly id: number
   readonly currency: string
+  readonly zone: string
+  /** Names of its periods. */
+  readonly periods: readonly string[]
   readonly tenantId: number | null
   readonly remembered: WrittenMapping | undefined
 }
@@ -125,13 +130,22 @@ async function planOfDeck(
   const id = await planFor(store, named, scope)
   const query = store.db
     .selectFrom('rate_plan')
-    .select(['currency', 'tenant_id', 'deck_mapping'])
-    .where('id', '=', id)
+    .leftJoin('tenant', 'tenant.id', 'rate_plan.tenant_id')
+    .select(['currency', 'tenant_id', 'deck_mapping', 'periods'])
+    .select(['rate_plan.time_zone as zone', 'tenant.time_zone as tenantZone'])
+    .where('rate_plan.id', '=', id)
   const row = await first(store, query)
   if (row === undefined) throw notFound('Rate plan')
   const remembered =
     row.deck_mapping === null ? undefined : (JSON.parse(row.deck_mapping) as WrittenMapping)
-  return { id, currency: row.currency, tenantId: row.tenant_id, remembered }
+  return {
+    id,
+    currency: row.currency,
+    zone: row.zone ?? row.tenantZone ?? 'UTC',
+    periods: periodsIn(row.periods),
+    tenantId: row.tenant_id,
+    remembered,
+  }
 }
 
 function mappingOf({ mapping }: DeckWork, remembered: WrittenMapping | undefined): DeckMapping {
@@ -165,7 +179,9 @@ async function diff(
   for await (const changes of deckChanges(deck.rates, stored, { mode, now })) {
     for (const change of changes) {
       found.add(change)
-      const { prefix, rate, kind } = change
+      const { prefix, period, rate, kind } = change
+      // Losses are those of the prices that hold in no period.
+      if (period !== null) continue
       const old = change.before === undefined ? undefined : inForce([change.before], at)
       if (old !== undefined) before.set(prefix, priceOf(old))
       const next = kind === 'gone' ? (mode === 'replace' ? undefined : old) : rate?.terms

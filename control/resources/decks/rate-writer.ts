@@ -2,6 +2,7 @@
 import { type Tables, execute } from '../../../schema/sql/query.ts'
 import { type NewRate, rateBatches } from '../bulk-rates.ts'
 import type { KeptTerms } from './deck-changes.ts'
+import type { RateKey } from './deck-reader.ts'
 
 /** Rows of one statement. */
 const BATCH = 100
@@ -21,13 +22,11 @@ export class RateWriter {
   }
 
   /** True: `flush` has to follow. */
-  put(
-    { prefix, effective_from_at }: Pick<NewRate, 'prefix' | 'effective_from_at'>,
-    terms: KeptTerms,
-  ): boolean {
+  put({ prefix, period, effective_from_at }: RateKey, terms: KeptTerms): boolean {
     this.#rates.push({
       rate_plan_id: this.#planId,
       prefix,
+      period,
       effective_from_at,
       description: terms.description,
       rate_per_minute_micros: terms.rate_per_minute_micros,

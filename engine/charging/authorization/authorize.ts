@@ -14,8 +14,9 @@ import type { Counting, HeldSlots, LimitVerdict } from '../customers/customer-li
 import { type Customers, isAmong } from '../customers/customers.ts'
 import { freeOn, type Meter } from '../spending-caps/meter.ts'
 import type { Cappable, SpendingCaps } from '../spending-caps/spending-caps.ts'
+import { firstPrices, type TimedPrices, timedPrices } from '../pricing/call-prices.ts'
 import { affordableSeconds, costMicros, grantLength, MAX_COST_MICROS } from '../pricing/price.ts'
-import { dearestFirst, type RateDeck } from '../pricing/rate-table.ts'
+import { dearestFirst, dearestTariffFirst, type RateDeck } from '../pricing/rate-table.ts'
 
 export type Authorization =
   | { readonly kind: 'granted'; readonly reservation: Reservation }
@@ -222,9 +223,12 @@ function decidePayer(
   const meters = guarded?.meters ?? noMeters
   const rate = rateOfCall(payer, request, books.rates)
   if (rate === undefined) return { ...denied('no_rate', payer), detail: whyNoRate(payer) }
-  const { tariff } = rate
-  if (rate.isBlocked)
-    return { ...denied('destination_blocked', payer, tariff), detail: `prefix ${tariff.prefix}` }
+  if (rate.isBlocked) {
+    const { prefix } = rate.tariff
+    return { ...denied('destination_blocked', payer, rate.tariff), detail: `prefix ${prefix}` }
+  }
+  const prices = pricesOfCall(payer, request, rate, books.rates)
+  const tariff = prices === undefined ? rate.tariff : dearestOf(firstPrices(prices), rate.tariff)
   const room = resources.roomFor(payer)
   if (room === 'concurrent_limit' || room === 'cps_limit')
     return { ...denied(room, payer, tariff), detail: limitOf(room, payer) }
@@ -252,7 +256,7 @@ function decidePayer(
     const lack = missingAmount(code, payer, tariff, funds, now)
     return { ...denied(code, payer, tariff), lack, detail: limitOf(code, payer, lack) }
   }
-  const grantedSeconds = grant(affordable, target, maxSeconds)
+  const grantedSeconds = grant(affordable, target, maxSeconds, tariff)
   const isLastGrant =
     isShort &&
     payable <= left &&
@@ -261,7 +265,15 @@ function decidePayer(
   const isTrusted = resources.funds === 'trusted'
   return {
     kind: 'granted',
-    grant: { payer, tariff, grantedSeconds, maxSeconds, isLastGrant, isTrusted },
+    grant: {
+      payer,
+      tariff,
+      ...(prices && { prices }),
+      grantedSeconds,
+      maxSeconds,
+      isLastGrant,
+      isTrusted,
+    },
     meters,
   }
 }
@@ -276,22 +288,23 @@ export function rateOfCall(
   payer: Customer,
   { callee, startedAt, sentAs, routingNumber, isName = false }: PricedQuestion,
   rates: RateDeck,
+  clock = startedAt,
 ): Rate | undefined {
-  if (isName) return rateOf(payer, '', startedAt, rates)
+  if (isName) return rateOf(payer, '', startedAt, rates, clock)
   const { customerId, tenantId, planId } = payer.terms
-  const dialled = rateOf(payer, callee, startedAt, rates)
+  const dialled = rateOf(payer, callee, startedAt, rates, clock)
   const sent = sentAs?.(customerId, tenantId) ?? []
   if (dialled?.isBlocked) return dialled
   if (routingNumber !== undefined) {
-    const routed = rateOf(payer, routingNumber, startedAt, rates)
+    const routed = rateOf(payer, routingNumber, startedAt, rates, clock)
     if (routed?.isBlocked) return routed
     if (planId !== null && rates.isByRoutingNumber(planId)) {
-      const others = sent.map((number) => rateOf(payer, number, startedAt, rates))
+      const others = sent.map((number) => rateOf(payer, number, startedAt, rates, clock))
       return others.find((rate) => rate?.isBlocked) ?? routed
     }
   }
   if (sent.length === 0) return dialled
-  const found = sent.map((number) => rateOf(payer, number, startedAt, rates) ?? dialled)
+  const found = sent.map((number) => rateOf(payer, number, startedAt, rates, clock) ?? dialled)
   return found.includes(undefined)
     ? undefined
     : found.filter((rate) => rate !== undefined).toSorted(dearestFirst)[0]
@@ -300,18 +313,38 @@ export function rateOfCall(
 /**
  * The payer's rate for a number, in force at `at` (milliseconds UTC). A rate in another currency
  * than the wallet's does not apply.
+ *
+ * @param clock when the period is asked for.
  */
 export function rateOf(
   { terms }: Customer,
   callee: string,
   at: number,
   rates: RateDeck,
+  clock = at,
 ): Rate | undefined {
   if (terms.planId === null) return undefined
-  const rate = rates.find(terms.planId, callee, at)
+  const rate = rates.find(terms.planId, callee, at, clock)
   const isPayable = terms.currency === null || terms.currency === rate?.tariff.currency
   return isPayable ? rate : undefined
 }
+
+/** The prices by the time of the answer; undefined: it is the same at all times. */
+export function pricesOfCall(
+  payer: Customer,
+  request: Question,
+  rate: Rate,
+  rates: RateDeck,
+): TimedPrices | undefined {
+  const { planId } = payer.terms
+  const times = planId === null ? undefined : rates.timesOf(planId)
+  if (times === undefined) return undefined
+  const rateAt = (clock: number): Rate | undefined => rateOfCall(payer, request, rates, clock)
+  return timedPrices(rate, rateAt, times, request.startedAt)
+}
+
+const dearestOf = (tariffs: readonly Tariff[], first: Tariff): Tariff =>
+  tariffs.toSorted(dearestTariffFirst)[0] ?? first
 
 function reserve(
   asked: AuthorizationRequest,
@@ -391,7 +424,8 @@ export function extend(
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded)
     return { kind: 'denied', code: 'unknown_call' }
-  const { payer, tariff, grantedSeconds, maxSeconds, amountMicros } = reservation
+  const { payer, grantedSeconds, maxSeconds, amountMicros } = reservation
+  const tariff = reservations.priceOf(reservation, usedSeconds, now)
   if (payer !== undefined && !payer.terms.isActive)
     return { kind: 'denied', code: 'customer_inactive' }
   const { asked } = reservation
@@ -421,7 +455,7 @@ export function extend(
       ...capped,
     }
   }
-  const extended = grant(Math.min(payable, left), target, maxSeconds)
+  const extended = grant(Math.min(payable, left), target, maxSeconds, tariff)
   const isMore = extended > grantedSeconds
   if (!isMore && (by === 'unreachable' || caps === 'unreachable')) return unreachable
   const isLastGrant =
@@ -479,8 +513,15 @@ const leastOf = (meters: readonly Meter[]): Meter | undefined =>
 /**
  * Whole seconds since the answer; the longest possible at once where more talk costs nothing more.
  */
-const grant = (affordable: number, target: number, maxSeconds: number): number =>
-  affordable === Infinity ? maxSeconds : Math.min(affordable, target, maxSeconds)
+const grant = (
+  affordable: number,
+  target: number,
+  maxSeconds: number,
+  { changes }: Tariff,
+): number =>
+  affordable === Infinity && changes === undefined
+    ? maxSeconds
+    : Math.min(affordable, target, maxSeconds)
 
 /**
  * Returns the most that this call may cost; `reservedMicros` is reserved already. A debt counts

@@ -6,6 +6,7 @@ import type { CostSoFar, Tariff } from '../../../schema/contracts/charging.ts'
 import type { Customer } from '../customers/customer.ts'
 import { type Counted, freeOn, type Meter, recount } from '../spending-caps/meter.ts'
 import type { Cappable } from '../spending-caps/spending-caps.ts'
+import { tariffAt, type TimedPrices } from '../pricing/call-prices.ts'
 import { costMicros } from '../pricing/price.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
 
@@ -13,7 +14,10 @@ export interface Reservation {
   readonly callUuid: string
   /** Undefined: the call is free (an unknown caller that is allowed). */
   readonly payer: Customer | undefined
+  /** Until the answer, the dearest that the call may be answered at. */
   readonly tariff: Tariff | null
+  /** The prices by the time of the answer. Absent: it was answered here, or has one price. */
+  readonly prices?: TimedPrices
   /** The cap per call, which no extension exceeds; Infinity: none. */
   readonly maxSeconds: number
   /** Since the answer; Infinity when more talk costs nothing. */
@@ -51,6 +55,8 @@ type Entry = { -readonly [field in keyof Reservation]: Reservation[field] } & {
   counted?: Counted[]
   /** Since the answer, when it was extended last. */
   usedSeconds?: number
+  /** Steady time at which it was opened. */
+  openedAt: number
   /** Milliseconds. Without a sign of life until then, the call counts as lost. */
   expiresAt: number
 }
@@ -92,7 +98,7 @@ export class Reservations {
     now: number,
     meters: readonly Meter[] = noMeters,
   ): Reservation {
-    const entry: Entry = { ...call, isEnded: false, expiresAt: expiry(call, now) }
+    const entry: Entry = { ...call, isEnded: false, openedAt: now, expiresAt: expiry(call, now) }
     this.#entries.set(call.callUuid, entry)
     if (meters.length > 0) recount((entry.counted = []), meters, 0, call.amountMicros)
     if (call.payer === undefined) return entry
@@ -133,11 +139,28 @@ export class Reservations {
     return true
   }
 
-  /** Its time counts from here on. */
-  answered(callUuid: string, now: number): Entry | undefined {
+  /**
+   * Its time counts from here on.
+   *
+   * @param answeredAt milliseconds UTC.
+   */
+  answered(callUuid: string, now: number, answeredAt: number): Entry | undefined {
     const entry = this.touch(callUuid, now)
-    if (entry !== undefined) entry.answeredAt = now
+    if (entry === undefined) return undefined
+    entry.answeredAt = now
+    if (entry.prices !== undefined) setTariff(entry, tariffAt(entry.prices, answeredAt))
     return entry
+  }
+
+  /**
+   * The price of a call that talks. A node that asks over HTTP does not say when a call is
+   * answered: it has talked for `usedSeconds` now.
+   */
+  priceOf({ callUuid, tariff, prices }: Reservation, usedSeconds: number, now: number) {
+    const entry = this.#entries.get(callUuid)
+    const [start] = prices?.steps ?? []
+    if (entry === undefined || prices === undefined || start === undefined) return tariff
+    return tariffAt(prices, start.from + now - entry.openedAt - usedSeconds * 1_000)
   }
 
   /** Others have taken what is held for the calls of now. */
@@ -179,6 +202,7 @@ export class Reservations {
       isEnded: true,
       maxSeconds: Infinity,
       grantedSeconds: Infinity,
+      openedAt: 0,
       expiresAt: Infinity,
     }
     setAmount(entry, costMicros)
@@ -234,6 +258,17 @@ export class Reservations {
     for (const callUuid of lost) this.release(callUuid)
     return lost
   }
+}
+
+/** The grant stays: what it costs now is reserved. */
+function setTariff(entry: Entry, tariff: Tariff): void {
+  const { grantedSeconds, amountMicros, counted } = entry
+  delete entry.prices
+  entry.tariff = tariff
+  if (grantedSeconds === Infinity) return
+  const cost = costMicros(tariff, grantedSeconds)
+  if (counted) recount(counted, lastOf(counted, amountMicros), amountMicros, cost)
+  setAmount(entry, cost)
 }
 
 function setAmount(entry: Entry, amountMicros: number): void {

@@ -18,6 +18,7 @@ import {
   refusedBy,
 } from './authorize.ts'
 import type { Customer } from '../customers/customer.ts'
+import { tariffAt } from '../pricing/call-prices.ts'
 import { affordableSeconds, costMicros } from '../pricing/price.ts'
 
 const retryAfterSeconds = 5
@@ -99,7 +100,9 @@ export function foresee(
         ? Infinity
         : affordableSeconds(grant.tariff, left)
     const longestSeconds = Math.min(longest, capped)
-    return { verdict, ...priceOf(grant.tariff), longestSeconds }
+    // The price of now: a dearer one may be promised to a call that rings until then.
+    const tariff = grant.prices ? tariffAt(grant.prices, request.startedAt) : grant.tariff
+    return { verdict, ...priceOf(tariff), longestSeconds }
   }
   const payer = decision.kind === 'denied' ? decision.payer : undefined
   const rate = payer && books && rateOfCall(payer, request, books.rates)

@@ -1,6 +1,7 @@
 /** The cost of a call, in integer micro-units. Exact: money uses no floating point. */
 import { MAX_AMOUNT_UNITS } from '../../../schema/columns.ts'
 import type { Tariff, PricePart, Quote, Rate } from '../../../schema/contracts/charging.ts'
+import { affordableWithChanges, furtherWithChanges } from './changing-price.ts'
 
 /** The most that a call can cost: up to here every price is exact, and grants end here. */
 export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
@@ -13,6 +14,7 @@ export const MAX_COST_MICROS = MAX_AMOUNT_UNITS * 1_000_000
  */
 export function costMicros(tariff: Tariff, seconds: number): number {
   if (seconds <= 0) return 0
+  if (tariff.changes !== undefined) return changingCost(tariff, seconds)
   const sixtieths = baseSixtieths(tariff) + furtherSixtieths(tariff, seconds)
   const quantum = quantumMicros(tariff)
   if (sixtieths > Number.MAX_SAFE_INTEGER) return largeCost(tariff, seconds, quantum)
@@ -41,6 +43,14 @@ function furtherSeconds(
 
 function largeCost(tariff: Tariff, seconds: number, quantum: number): number {
   const further = BigInt(furtherSeconds(tariff, seconds)) * BigInt(tariff.ratePerMinuteMicros)
+  return roundedCost(tariff, further, quantum)
+}
+
+const changingCost = (tariff: Tariff, seconds: number): number =>
+  roundedCost(tariff, furtherWithChanges(tariff, seconds).sixtieths, quantumMicros(tariff))
+
+/** @param further sixtieths of a micro-unit of all increments after the first. */
+function roundedCost(tariff: Tariff, further: bigint, quantum: number): number {
   const divisor = BigInt(60 * quantum)
   const price = (largeBase(tariff) + further + BigInt(added(tariff, 60 * quantum))) / divisor
   return Math.min(Number(price) * quantum, MAX_COST_MICROS)
@@ -80,7 +90,10 @@ function priceParts(tariff: Tariff, seconds: number): readonly PricePart[] {
   }
   const base = firstIncrementSeconds === 0 ? connectFee : costMicros(micros, firstIncrementSeconds)
   const whole = costMicros(micros, seconds)
-  const further = furtherSeconds(tariff, seconds)
+  const further =
+    tariff.changes === undefined
+      ? furtherSeconds(tariff, seconds)
+      : furtherWithChanges(tariff, seconds).seconds
   return [
     { part: 'connect_fee', seconds: 0, amountMicros: connectFee },
     { part: 'first_increment', seconds: firstIncrementSeconds, amountMicros: base - connectFee },
@@ -102,6 +115,11 @@ export function affordableSeconds(tariff: Tariff, budgetMicros: number): number 
   const payableMicros = budgetMicros - (budgetMicros % quantum)
   // The largest sum that is rounded to what is payable is above it by what rounding takes away.
   const givenAway = 60 * quantum - 1 - added(tariff, 60 * quantum)
+  if (tariff.changes !== undefined)
+    return affordableWithChanges(
+      tariff,
+      60n * BigInt(payableMicros) + BigInt(givenAway) - largeBase(tariff),
+    )
   const increments = affordableIncrements(tariff, payableMicros, givenAway)
   if (increments < 0) return 0
   if (tariff.ratePerMinuteMicros === 0) return Infinity

@@ -1,5 +1,5 @@
 /** All rates in memory: finds the one of a plan for a number at a time. */
-import type { Rate, ExitCodes } from '../../../schema/contracts/charging.ts'
+import type { Rate, ExitCodes, Tariff } from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
@@ -9,12 +9,16 @@ import {
 } from '../../../schema/rules/numbers.ts'
 import { PackedPrices, type PlanOfRates, type PriceRow } from './packed-prices.ts'
 import type { LossTerms } from '../../../schema/rules/loss-protection.ts'
+import { timedPrices, tariffAt } from './call-prices.ts'
+import type { PlanTimes } from './plan-times.ts'
 import { costMicros } from './price.ts'
 
 /** A price of a plan as it is read. */
 export interface ReadPlanPrice extends PriceRow {
   /** As it is stored. */
   readonly prefix: string
+  /** Null: it holds whenever no period with a price does. */
+  readonly period: string | null
 }
 
 /**
@@ -65,11 +69,36 @@ export class RateDeck {
   /**
    * The rate with the longest prefix of `number` that is in force at `at` (milliseconds UTC). A
    * leading `+` is ignored in numbers and in prefixes; the empty prefix matches every number.
+   *
+   * @param clock when the period is asked for; dates count at `at`.
    */
-  find(planId: number, number: string, at: number): Rate | undefined {
+  find(planId: number, number: string, at: number, clock = at): Rate | undefined {
     const called = international(number, this.#exitCodes)
     const abroad = codeLength(called, this.#exitCodes)
-    return this.#plans.get(planId)?.find(withoutPlus(called), abroad, at)
+    return this.#plans.get(planId)?.find(withoutPlus(called), abroad, at, clock)
+  }
+
+  /** The rate of a call that is answered at `at`, with the prices that follow during it. */
+  answeredRate(planId: number, number: string, at: number): Rate | undefined {
+    const rate = this.find(planId, number, at)
+    const times = this.timesOf(planId)
+    if (rate === undefined || times?.isChanging !== true) return rate
+    const rateAt = (clock: number): Rate | undefined => this.find(planId, number, at, clock)
+    return { ...rate, tariff: tariffAt(timedPrices(rate, rateAt, times, at), at) }
+  }
+
+  /** Undefined: the plan has no periods. */
+  timesOf(planId: number): PlanTimes | undefined {
+    return this.#plans.get(planId)?.times
+  }
+
+  /** Takes over the periods of some plans; others keep theirs. */
+  setTimes(times: ReadonlyMap<number, PlanTimes>): void {
+    for (const [planId, ofPlan] of times) {
+      const plan = this.#plans.get(planId) ?? new Plan()
+      this.#plans.set(planId, plan)
+      plan.times = ofPlan
+    }
   }
 
   /** Replaces all rates of one plan and prefix, as it is stored. */
@@ -117,9 +146,11 @@ export class RateDeck {
 }
 
 class Plan {
+  /** Undefined: the plan has no periods. */
+  times: PlanTimes | undefined
   /** The plan as it was read; undefined: nothing was. */
   #read: PackedPrices | undefined
-  /** Prefixes that have changed, or that cannot be packed; without a rate: it is removed. */
+  /** Prefixes that have changed, have periods or cannot be packed; without a rate: it is removed. */
   readonly #byPrefix = new Map<string, PricesOfPrefix>()
   #lengths: readonly number[] = []
 
@@ -140,7 +171,8 @@ class Plan {
     const touched = new Set<PricesOfPrefix>()
     for (const row of rows) {
       const prefix = keyOf(row.prefix)
-      const isPacked = prefix === row.prefix && !this.#byPrefix.has(prefix) && read.add(prefix, row)
+      const isPlain = prefix === row.prefix && row.period === null
+      const isPacked = isPlain && !this.#byPrefix.has(prefix) && read.add(prefix, row)
       if (!isPacked) touched.add(this.add(prefix, rateOf(plan, row)))
     }
     for (const prices of touched) prices.sort()
@@ -182,13 +214,14 @@ class Plan {
    * @param abroad how long a prefix for all numbers abroad is in this one; undefined: it is none of
    * them.
    */
-  find(digits: string, abroad: number | undefined, at: number): Rate | undefined {
+  find(digits: string, abroad: number | undefined, at: number, clock: number): Rate | undefined {
+    const periods = this.times === undefined ? noPeriods : this.times.periodsAt(clock)
     let abroadAt = abroad ?? -1
     const read = this.#read
     let place = read?.longestOf(digits) ?? -1
     for (const length of this.#lengths) {
       if (length <= abroadAt) {
-        const rate = this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at)
+        const rate = this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at, periods)
         if (rate !== undefined) return rate
         abroadAt = -1
       }
@@ -197,11 +230,14 @@ class Plan {
       const changed =
         this.#byPrefix.size === 0 ? undefined : this.#byPrefix.get(digits.slice(0, length))
       const rate =
-        changed === undefined && isRead ? read.inForce(place, digits, at) : changed?.inForce(at)
+        changed === undefined && isRead
+          ? read.inForce(place, digits, at)
+          : changed?.inForce(at, periods)
       if (rate !== undefined) return rate
       if (isRead) place = read.shorterOf(place)
     }
-    return abroadAt === -1 ? undefined : this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at)
+    if (abroadAt === -1) return undefined
+    return this.#byPrefix.get(ANY_INTERNATIONAL)?.inForce(at, periods)
   }
 }
 
@@ -223,9 +259,12 @@ const rateOf = (
   },
   isBlocked: row.isBlocked,
   ...(isByRoutingNumber && { isByRoutingNumber: true }),
+  ...(row.period !== null && { period: row.period }),
   effectiveFrom: row.effectiveFrom,
   effectiveTo: row.effectiveTo,
 })
+
+const noPeriods: readonly string[] = []
 
 /**
  * The rates of one prefix of a plan, the latest beginning first: sorted once, searched by
@@ -236,13 +275,27 @@ class PricesOfPrefix {
   /** The prefix as the first of them has it. */
   #spelling = ''
   #hasOneSpelling = true
+  /** Those of a period; undefined: it has none. */
+  #byPeriod: Map<string, PricesOfPrefix> | undefined
 
   get isEmpty(): boolean {
-    return this.#rates.length === 0
+    return this.#rates.length === 0 && this.#byPeriod === undefined
   }
 
   /** `sort` has to follow. */
   push(rate: Rate): void {
+    if (rate.period !== undefined) return this.#ofPeriod(rate.period).#add(rate)
+    this.#add(rate)
+  }
+
+  #ofPeriod(period: string): PricesOfPrefix {
+    this.#byPeriod ??= new Map()
+    const prices = this.#byPeriod.get(period) ?? new PricesOfPrefix()
+    this.#byPeriod.set(period, prices)
+    return prices
+  }
+
+  #add(rate: Rate): void {
     const spelling = withoutPlus(rate.tariff.prefix)
     if (this.#rates.length === 0) this.#spelling = spelling
     else if (spelling !== this.#spelling) this.#hasOneSpelling = false
@@ -252,19 +305,30 @@ class PricesOfPrefix {
   /** Costs one comparison for each rate that was in order before. */
   sort(): void {
     if (this.#rates.length > 1) this.#rates.sort(inOrder)
+    if (this.#byPeriod !== undefined) for (const prices of this.#byPeriod.values()) prices.sort()
   }
 
   /** Replaces the rates of one spelling. */
   replace(spelling: string, rates: readonly Rate[]): void {
-    const others = this.#rates.filter(({ tariff }) => withoutPlus(tariff.prefix) !== spelling)
+    const ofPeriods = [...(this.#byPeriod?.values() ?? [])].flatMap((prices) => prices.#rates)
+    const others = [...this.#rates, ...ofPeriods].filter(
+      ({ tariff }) => withoutPlus(tariff.prefix) !== spelling,
+    )
     this.#rates = []
+    this.#byPeriod = undefined
     this.#hasOneSpelling = true
     for (const rate of others) this.push(rate)
     for (const rate of rates) this.push(rate)
     this.sort()
   }
 
-  inForce(at: number): Rate | undefined {
+  /** @param periods those that hold; the first with a price decides. */
+  inForce(at: number, periods: readonly string[]): Rate | undefined {
+    if (this.#byPeriod !== undefined)
+      for (const period of periods) {
+        const rate = this.#byPeriod.get(period)?.inForce(at, noPeriods)
+        if (rate !== undefined) return rate
+      }
     const rates = this.#rates
     // Most prefixes have one rate.
     const only = rates.length === 1 ? rates[0] : undefined
@@ -320,12 +384,16 @@ const COMPARED_SECONDS = [60, 1, 3_600] as const
 
 export function dearestFirst(a: Rate, b: Rate): number {
   if (a.isBlocked !== b.isBlocked) return a.isBlocked ? -1 : 1
+  return dearestTariffFirst(a.tariff, b.tariff)
+}
+
+export function dearestTariffFirst(a: Tariff, b: Tariff): number {
   for (const seconds of COMPARED_SECONDS) {
-    const difference = costMicros(b.tariff, seconds) - costMicros(a.tariff, seconds)
+    const difference = costMicros(b, seconds) - costMicros(a, seconds)
     if (difference !== 0) return difference
   }
-  if (a.tariff.prefix === b.tariff.prefix) return 0
-  return a.tariff.prefix < b.tariff.prefix ? -1 : 1
+  if (a.prefix === b.prefix) return 0
+  return a.prefix < b.prefix ? -1 : 1
 }
 
 const isInForce = ({ effectiveFrom, effectiveTo }: Rate, at: number): boolean =>

@@ -7,12 +7,14 @@ import { OneAtATime } from '../../../schema/one-at-a-time.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import { all, rawRows } from '../../../schema/sql/query.ts'
 import type { RateTable as RateColumns } from '../../../schema/tables/tenants.ts'
+import { PlanTimes } from './plan-times.ts'
 import { grantLength } from './price.ts'
 import { lossTermsOf } from '../../../schema/rules/loss-protection.ts'
 import type { PlanOfRates } from './packed-prices.ts'
 import { RateDeck, type ReadPlanPrice } from './rate-table.ts'
 import type { ExitCodes, Rate } from '../../../schema/contracts/charging.ts'
 import type { Rounding, Tariff } from '../../../schema/contracts/tariff.ts'
+import type { PricePeriod } from '../../../schema/rules/price-periods.ts'
 
 type Change = (table: RateDeck) => void
 
@@ -80,6 +82,14 @@ export class Rates {
     })
   }
 
+  /** Takes over the zones, periods and holidays: a plan may have the zone of its tenant. */
+  reloadTimes(): Promise<void> {
+    return this.#parts.between(async () => {
+      const times = await loadTimes(this.#store)
+      this.#change((table) => table.setTimes(times))
+    })
+  }
+
   #change(change: Change): void {
     change(this.#table)
     this.#changedMeanwhile?.push(change)
@@ -103,6 +113,7 @@ export class Rates {
     const table = new RateDeck([], this.#exitCodes)
     for (const row of await protectedPlans(this.#store, planId))
       table.setLossTerms(row.id, lossTermsOf(row))
+    table.setTimes(await loadTimes(this.#store, planId))
     let count = 0
     for await (const slice of readRates(this.#store, planId)) {
       for (const { plan, rows } of slice) {
@@ -142,13 +153,13 @@ const SLICE = 1_000
  */
 async function* readRates(store: Store, planId?: number): AsyncGenerator<readonly RatesOfPlan[]> {
   const plans = await plansOf(store, planId)
-  let after: Place = [planId ?? 0, '', -2]
+  let after: Place = [planId ?? 0, '', '', -2]
   for (;;) {
     const rows = await rawRows<RawRate>(store, sliceAfter(store, after, planId))
     yield byPlan(rows, plans)
     const last = rows.at(-1)
     if (last === undefined || rows.length < SLICE) return
-    after = [last[0], last[1], last[8] ?? -1]
+    after = [last[0], last[1], last[10] ?? '', last[8] ?? -1]
   }
 }
 
@@ -169,8 +180,31 @@ async function plansOf(
   )
 }
 
+/** When the prices of plans change: of one, or of all that have periods. */
+async function loadTimes(store: Store, planId?: number): Promise<ReadonlyMap<number, PlanTimes>> {
+  const query = store.db
+    .selectFrom('rate_plan')
+    .leftJoin('tenant', 'tenant.id', 'rate_plan.tenant_id')
+    .select(['rate_plan.id', 'periods', 'holidays', 'price_change'])
+    .select(['rate_plan.time_zone as zone', 'tenant.time_zone as tenantZone'])
+    .where('periods', 'is not', null)
+    .$if(planId !== undefined, (rows) => rows.where('rate_plan.id', '=', planId ?? 0))
+  const rows = await all(store, query)
+  return new Map(
+    rows.map(({ id, periods, holidays, price_change: priceChange, zone, tenantZone }) => [
+      id,
+      new PlanTimes({
+        zone: zone ?? tenantZone ?? 'UTC',
+        periods: JSON.parse(periods ?? '[]') as readonly PricePeriod[],
+        holidays: JSON.parse(holidays ?? '[]') as readonly string[],
+        priceChange,
+      }),
+    ]),
+  )
+}
+
 /** The rate after which a slice begins. */
-type Place = readonly [planId: number, prefix: string, start: number]
+type Place = readonly [planId: number, prefix: string, period: string, start: number]
 
 const rawColumns = [
   'rate_plan_id',
@@ -183,6 +217,7 @@ const rawColumns = [
   'is_blocked',
   'effective_from_at',
   'effective_to_at',
+  'period',
 ] as const satisfies readonly (keyof RateColumns)[]
 
 type RawRate = readonly [
@@ -196,20 +231,26 @@ type RawRate = readonly [
   isBlocked: 0 | 1,
   from: number | null,
   to: number | null,
+  period: string | null,
 ]
 
-function sliceAfter({ db }: Store, [afterPlan, prefix, from]: Place, planId: number | undefined) {
+function sliceAfter(
+  { db }: Store,
+  [afterPlan, prefix, ofPeriod, from]: Place,
+  planId: number | undefined,
+) {
   const start = sql<number>`coalesce(effective_from_at, -1)`
+  const period = sql<string>`coalesce(period, '')`
   const rates = db.selectFrom('rate').select(rawColumns)
   const after =
     planId === undefined
       ? rates.where(
-          sql<boolean>`(rate_plan_id, prefix, ${start}) > (${afterPlan}, ${prefix}, ${from})`,
+          sql<boolean>`(rate_plan_id, prefix, ${period}, ${start}) > (${afterPlan}, ${prefix}, ${ofPeriod}, ${from})`,
         )
       : rates
           .where('rate_plan_id', '=', planId)
-          .where(sql<boolean>`(prefix, ${start}) > (${prefix}, ${from})`)
-  return after.orderBy('rate_plan_id').orderBy('prefix').orderBy(start).limit(SLICE)
+          .where(sql<boolean>`(prefix, ${period}, ${start}) > (${prefix}, ${ofPeriod}, ${from})`)
+  return after.orderBy('rate_plan_id').orderBy('prefix').orderBy(period).orderBy(start).limit(SLICE)
 }
 
 /** A plan that is made meanwhile is read by itself later. */
@@ -239,6 +280,7 @@ const priceOf = (row: RawRate): ReadPlanPrice => ({
   isBlocked: fromFlag(row[7]),
   effectiveFrom: row[8],
   effectiveTo: row[9],
+  period: row[10],
 })
 
 /** The rates of one plan and prefix, with or without `+`. */
@@ -279,6 +321,7 @@ const rateOf = (row: RateRow): Rate => ({
   },
   isBlocked: fromFlag(row.is_blocked),
   ...(row.priced_by === 'rn' && { isByRoutingNumber: true }),
+  ...(row.period !== null && { period: row.period }),
   effectiveFrom: row.effective_from_at,
   effectiveTo: row.effective_to_at,
 })

@@ -5,10 +5,11 @@
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import type { Tariff } from '../../../schema/contracts/charging.ts'
 import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
-import { type Books, rateOf } from '../authorization/authorize.ts'
+import { type Books, pricesOfCall, rateOf } from '../authorization/authorize.ts'
 import type { Reservation } from '../authorization/reservations.ts'
 import type { Customer } from '../customers/customer.ts'
 import type { MoneySums, Posting } from '../ledger/posting.ts'
+import { tariffAt } from '../pricing/call-prices.ts'
 import { costMicros } from '../pricing/price.ts'
 import { recoveredRecord, unansweredRecord } from './interrupted-calls.ts'
 
@@ -62,7 +63,14 @@ export class Settlement {
   /** Settles a call that has ended. It holds exactly its cost until that is debited. */
   settle(record: CallRecord): SettledCall {
     const books = this.#deps.books()
-    return ended({ record, charge: chargeOf(record, books) }, books)
+    const charge = chargeOf(record, books)
+    const { tariff } = charge
+    // The period of the answer may price another prefix than that of the start.
+    const isOther = tariff?.period !== undefined && tariff.prefix !== record.ratePrefix
+    return ended(
+      { record: isOther ? { ...record, ratePrefix: tariff.prefix } : record, charge },
+      books,
+    )
   }
 
   /** Settles a call that a node reports. Its record says who has paid. */
@@ -117,7 +125,7 @@ function ended(call: SettledCall, { reservations }: Books): SettledCall {
 /** A call without a reservation was authorized while the OCS was away, or is reported late. */
 function chargeOf(record: CallRecord, books: Books): Charge {
   const reservation = books.reservations.find(record.callUuid)
-  if (reservation !== undefined) return chargeReserved(reservation, record.billsec, books)
+  if (reservation !== undefined) return chargeReserved(reservation, record, books)
   const isFree = record.isFree === true || record.direction === 'internal'
   return isFree ? noCharge : chargeUnreserved(record, books)
 }
@@ -134,10 +142,11 @@ const cutOffSeconds = 2
  */
 function chargeReserved(
   reservation: Reservation,
-  billsec: number,
+  { billsec, answeredAt }: Pick<CallRecord, 'billsec' | 'answeredAt'>,
   { reservations }: Pick<Books, 'reservations'>,
 ): Charge {
-  const { callUuid, payer, tariff, grantedSeconds, amountMicros } = reservation
+  const { callUuid, payer, prices, grantedSeconds, amountMicros } = reservation
+  const tariff = prices && answeredAt !== null ? tariffAt(prices, answeredAt) : reservation.tariff
   const isOutOfFunds = reservation.isLastGrant && billsec >= grantedSeconds
   if (tariff === null) return { payer, tariff, costMicros: 0, isOutOfFunds }
   const price = costMicros(tariff, billsec)
@@ -171,12 +180,13 @@ export interface MissingAmount {
  * nothing more can be obtained.
  */
 function missingAmount(
-  { callUuid, billsec }: CallRecord,
+  { callUuid, billsec, answeredAt }: CallRecord,
   { reservations }: Books,
 ): MissingAmount | undefined {
   const reservation = reservations.find(callUuid)
   if (reservation === undefined || reservation.isEnded) return undefined
-  const { payer, tariff } = reservation
+  const { payer, prices } = reservation
+  const tariff = prices && answeredAt !== null ? tariffAt(prices, answeredAt) : reservation.tariff
   if (payer?.isShared !== true || tariff === null) return undefined
   if (!isCutOff(reservation, billsec)) return undefined
   const beyond = costMicros(tariff, billsec) - reservation.amountMicros
@@ -187,16 +197,18 @@ function missingAmount(
 }
 
 /**
- * Charges at the rate in force when the call started. Without a customer or a rate it costs
- * nothing.
+ * Charges at the rate in force when the call started, in the period of its answer. Without a
+ * customer or a rate it costs nothing.
  */
 function chargeUnreserved(
-  { customerId, callerNumber, calledNumber, startedAt, billsec }: CallRecord,
+  { customerId, callerNumber, calledNumber, startedAt, answeredAt, billsec }: CallRecord,
   { customers, rates }: Books,
 ): Charge {
   const payer = customerId === null ? customers.byNumber(callerNumber) : customers.byId(customerId)
   const rate = payer && rateOf(payer, calledNumber, startedAt, rates)
-  const tariff = rate?.tariff ?? null
+  const question = { caller: callerNumber, callee: calledNumber, customerId, startedAt }
+  const prices = rate && pricesOfCall(payer, question, rate, rates)
+  const tariff = prices ? tariffAt(prices, answeredAt ?? startedAt) : (rate?.tariff ?? null)
   const price = tariff === null ? 0 : costMicros(tariff, billsec)
   return { payer, tariff, costMicros: price, isOutOfFunds: false }
 }

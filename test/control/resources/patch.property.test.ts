@@ -84,7 +84,7 @@ const resources: Readonly<Record<string, Patched>> = {
     least: { slug: 'nova' },
     other: {
       ...{ slug: 'novo', name: 'Novo', is_active: false, domains: ['novo.example'] },
-      ...{ numbers: ['4930'], ...voice },
+      ...{ numbers: ['4930'], time_zone: 'Europe/Berlin', ...voice },
     },
     following: ['name'],
   },
@@ -235,6 +235,8 @@ const resources: Readonly<Record<string, Patched>> = {
       ...{ name: 'silver', currency: 'EUR', decimals: 2, rounding: 'half_up', priced_by: 'rn' },
       ...{ loss_protection: 'warn', min_margin: '5%' },
       deck_mapping: { columns: { prefix: 'Vorwahl', rate_per_minute: 'Preis' }, decimal: ',' },
+      ...{ time_zone: 'Asia/Tokyo', holidays: ['12-25'], price_change: 'change' },
+      periods: [{ name: 'peak', days: ['mon'], from: '08:00', to: '20:00' }],
     },
   },
   '/api/v1/rates': {
@@ -243,7 +245,7 @@ const resources: Readonly<Record<string, Patched>> = {
       ...{ rate_plan: 'plan', prefix: '48', description: 'Poland', rate_per_minute: 0.25 },
       ...{ connect_fee: 0.1, first_increment: 30, first_rate_per_minute: 0.75, increment: 6 },
       ...{ blocked: true, effective_from: '2026-02-01T00:00:00.000Z' },
-      effective_to: '2026-03-01T00:00:00.000Z',
+      ...{ effective_to: '2026-03-01T00:00:00.000Z', period: 'peak' },
     },
     following: ['first_rate_per_minute'],
   },

@@ -75,6 +75,7 @@ test('a rate gets its defaults: by the second, the first increment at the same p
     first_rate_per_minute: 0.05,
     first_rate_per_minute_exact: '0.05',
     increment: 1,
+    period: null,
     blocked: false,
     effective_from: null,
     effective_to: null,
@@ -361,7 +362,8 @@ test('a quarter of a million rates are read of a table, and not one more', async
   const read = (count: number) => {
     const lines = Array.from({ length: count }, (_, n) => `${n},1\n`)
     const table = Buffer.from(`prefix,rate_per_minute\n${lines.join('')}`)
-    return readRates(table, () => Promise.resolve(1), false, noPause)
+    const plans = { planOf: () => Promise.resolve(1), periodsOf: () => Promise.resolve([]) }
+    return readRates(table, plans, false, noPause)
   }
   expect(await read(250_000)).toHaveLength(250_000)
   await expect(read(250_001)).rejects.toMatchObject({ status: 400 })

@@ -249,6 +249,7 @@ const columnLabels: Readonly<Record<string, string>> = {
   first_increment: 'First increment',
   increment: 'Further increments',
   blocked: 'Blocked',
+  period: 'Period',
   effective_from: 'Valid from',
   effective_to: 'Valid until',
 }

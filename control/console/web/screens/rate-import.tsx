@@ -140,8 +140,8 @@ const ColumnsNote = () => (
     The first line names the columns. <code>prefix</code> and <code>rate_per_minute</code> are
     needed; <code>description</code>, <code>connect_fee</code>, <code>first_increment</code>,{' '}
     <code>first_rate_per_minute</code>, <code>increment</code>, <code>blocked</code>,{' '}
-    <code>effective_from</code> and <code>effective_to</code> may follow. Commas, semicolons or tabs
-    separate the cells.
+    <code>period</code>, <code>effective_from</code> and <code>effective_to</code> may follow.
+    Commas, semicolons or tabs separate the cells.
   </p>
 )
 

@@ -44,7 +44,7 @@ const noun: ScreenNoun<Tenant> = {
   ],
   form: {
     path: '/tenants',
-    names: ['slug', 'name', 'domains', 'numbers', 'is_active'],
+    names: ['slug', 'name', 'domains', 'numbers', 'time_zone', 'is_active'],
     more: mediaForm.names,
     labels: {
       ...mediaForm.labels,

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
+import { PlanTimes } from '../../../../engine/charging/pricing/plan-times.ts'
 import { RateDeck } from '../../../../engine/charging/pricing/rate-table.ts'
 import type { Rate } from '../../../../schema/contracts/charging.ts'
 
@@ -204,7 +205,7 @@ function readTable(rates: readonly Rate[], slice: number, exitCodes: readonly st
   }
   const inOrder = rates.toSorted((a, b) =>
     a.tariff.prefix === b.tariff.prefix
-      ? (a.effectiveFrom ?? -1) - (b.effectiveFrom ?? -1)
+      ? byText(a.period ?? '', b.period ?? '') || (a.effectiveFrom ?? -1) - (b.effectiveFrom ?? -1)
       : a.tariff.prefix < b.tariff.prefix
         ? -1
         : 1,
@@ -212,19 +213,37 @@ function readTable(rates: readonly Rate[], slice: number, exitCodes: readonly st
   for (let start = 0; start < inOrder.length; start += slice)
     table.addRead(
       plan,
-      inOrder.slice(start, start + slice).map(({ tariff, ...row }) => ({ ...tariff, ...row })),
+      inOrder
+        .slice(start, start + slice)
+        .map(({ tariff, period = null, ...row }) => ({ ...tariff, ...row, period })),
     )
   table.endReading()
   return table
 }
 
+const byText = (a: string, b: string): number => Number(a > b) - Number(a < b)
+
 interface Written {
   readonly prefix: string
+  readonly period: string | undefined
   readonly from: number | null
   readonly to: number | null
   readonly price: number
   readonly isBlocked: boolean
 }
+
+/** Both hold at the times of the test, and the first of them counts. */
+const nights = new PlanTimes({
+  zone: 'UTC',
+  periods: ['night', 'day'].map((name) => ({
+    name,
+    days: ['wed', 'thu'],
+    from: '00:00',
+    to: '24:00',
+  })),
+  holidays: [],
+  priceChange: 'hold',
+})
 
 test('a table that is read answers as one of single rates, before and after a change', () => {
   const moment = fc.option(fc.integer({ min: 0, max: 9 }))
@@ -234,6 +253,7 @@ test('a table that is read answers as one of single rates, before and after a ch
       fc.stringMatching(/^\+?0?0?[12]{0,3}[*#]?$/),
       fc.stringMatching(/^[01]{14,18}$/),
     ),
+    period: fc.constantFrom(undefined, undefined, 'night', 'day'),
     from: moment,
     to: moment,
     price: fc.integer({ min: 0, max: 3 }),
@@ -241,11 +261,12 @@ test('a table that is read answers as one of single rates, before and after a ch
   })
   const prices = fc.uniqueArray(written, {
     maxLength: 40,
-    selector: ({ prefix, from }) => `${prefix} ${from ?? -1}`,
+    selector: ({ prefix, period, from }) => `${prefix} ${period ?? ''} ${from ?? -1}`,
   })
   const ratesOf = (list: readonly Written[]): readonly Rate[] =>
-    list.map(({ prefix, from, to, price, isBlocked }) => {
-      const plain = priced(prefix, price, { effectiveFrom: from, effectiveTo: to, isBlocked })
+    list.map(({ prefix, period, from, to, price, isBlocked }) => {
+      const dates = { effectiveFrom: from, effectiveTo: to }
+      const plain = priced(prefix, price, { ...dates, isBlocked, ...(period && { period }) })
       return { ...plain, tariff: { ...plain.tariff, decimals: 4, rounding: 'up' } }
     })
   const numbers = fc.array(fc.stringMatching(/^\+?[0-2]{1,17}[*]?$/), {
@@ -259,6 +280,7 @@ test('a table that is read answers as one of single rates, before and after a ch
       (list, changes, called, exitCodes, slice) => {
         const rates = ratesOf(list)
         const [single, read] = [new RateDeck(rates, exitCodes), readTable(rates, slice, exitCodes)]
+        for (const table of [single, read]) table.setTimes(new Map([[1, nights]]))
         const compare = (): void => {
           for (const number of called)
             for (let at = -1; at <= 10; at += 1)
