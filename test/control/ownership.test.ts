@@ -127,6 +127,7 @@ test("the rates of another's plan are not imported into", async () => {
 })
 
 const samples: Readonly<Record<string, unknown>> = {
+  time_zone: 'Europe/Berlin',
   emergency: true,
   is_active: false,
   verified_since: '2026-01-01T00:00:00Z',
