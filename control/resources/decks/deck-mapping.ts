@@ -1,6 +1,6 @@
 /** How the columns and cells of a carrier's deck are meant: what nobody may guess is said here. */
 import { z } from 'zod'
-import { text, time, timeZone } from '../../http/fields.ts'
+import { text, timeZone } from '../../http/fields.ts'
 import { dateFormatProblem, readDate } from './deck-dates.ts'
 
 /** Columns of a deck that are read. */

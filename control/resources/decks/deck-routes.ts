@@ -330,7 +330,7 @@ function importRoute(deps: DeckDeps) {
       bodyType: 'text/csv',
       body: 'Code,Rate\n49,0.10\n',
       answer: data(importView, { id: 1, created: 1, updated: 1, removed: 0, ...exampleReport }),
-      refusals: [409, 415, 429, 503],
+      refusals: [404, 409, 415, 429, 503],
     }),
     requires('rates:write'),
     validate('query', z.strictObject({ ...orderQuery, file_name: fileName.optional() })),

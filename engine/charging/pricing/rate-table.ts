@@ -150,7 +150,7 @@ class Plan {
   times: PlanTimes | undefined
   /** The plan as it was read; undefined: nothing was. */
   #read: PackedPrices | undefined
-  /** Prefixes that have changed, have periods or cannot be packed; without a rate: it is removed. */
+  /** Prefixes that are not packed, or have changed since; without a rate: it is removed. */
   readonly #byPrefix = new Map<string, PricesOfPrefix>()
   #lengths: readonly number[] = []
 

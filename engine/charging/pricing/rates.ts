@@ -241,16 +241,18 @@ function sliceAfter(
 ) {
   const start = sql<number>`coalesce(effective_from_at, -1)`
   const period = sql<string>`coalesce(period, '')`
+  const [own, after] = [sql`prefix, ${period}, ${start}`, sql`${prefix}, ${ofPeriod}, ${from}`]
   const rates = db.selectFrom('rate').select(rawColumns)
-  const after =
+  const following =
     planId === undefined
-      ? rates.where(
-          sql<boolean>`(rate_plan_id, prefix, ${period}, ${start}) > (${afterPlan}, ${prefix}, ${ofPeriod}, ${from})`,
-        )
-      : rates
-          .where('rate_plan_id', '=', planId)
-          .where(sql<boolean>`(prefix, ${period}, ${start}) > (${prefix}, ${ofPeriod}, ${from})`)
-  return after.orderBy('rate_plan_id').orderBy('prefix').orderBy(period).orderBy(start).limit(SLICE)
+      ? rates.where(sql<boolean>`(rate_plan_id, ${own}) > (${afterPlan}, ${after})`)
+      : rates.where('rate_plan_id', '=', planId).where(sql<boolean>`(${own}) > (${after})`)
+  return following
+    .orderBy('rate_plan_id')
+    .orderBy('prefix')
+    .orderBy(period)
+    .orderBy(start)
+    .limit(SLICE)
 }
 
 /** A plan that is made meanwhile is read by itself later. */

@@ -70,7 +70,7 @@ test('a plan that is removed while a deck comes is gone, or has the deck', async
 test('a plan that changes its currency while a deck comes does not take prices of another', async () => {
   const { call, id, send, prices } = await withPlan()
   let isDone = false
-  const importing = send(`Code,Rate\n${'49,0.10 USD\n'.repeat(20_000)}`).finally(() => {
+  const importing = send(`Code,Rate\n${'49,0.10 USD\n'.repeat(200_000)}`).finally(() => {
     isDone = true
   })
   for (let turn = 0; turn < 10; turn += 1) await new Promise((resolve) => setImmediate(resolve))
