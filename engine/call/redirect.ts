@@ -5,7 +5,7 @@
  */
 import type { CallDeps } from './call-deps.ts'
 import type { LiveCall, PassedContact, Redirection } from './call-machine/state.ts'
-import { numberParameters } from './inbound/number-parameters.ts'
+import { numberParameters, parametersOf } from './inbound/number-parameters.ts'
 import { tenantOf } from './inbound/route.ts'
 import type { Headers } from './signalling.ts'
 import { calledOf } from './sip-headers.ts'
@@ -86,6 +86,8 @@ function gatewayAt(
       dialled: invite.calledNumber,
       byTenantId: current.bought.tenantId,
       sent: current.number,
+      sentFor: current.bought.dialled,
+      routingNumber: parametersOf(invite)?.rn,
       isEmergency,
       only,
     },

@@ -20,6 +20,10 @@ export interface RedirectedCall {
   readonly byTenantId: number | null
   /** The number that the carrier got. */
   readonly sent: string
+  /** The dialled number that `sent` stands for; another one after a redirection to that. */
+  readonly sentFor: string
+  /** Routing number of a ported one; absent: it is none. */
+  readonly routingNumber?: string | undefined
   readonly isEmergency: boolean
   /** Carriers that a hook has chosen; undefined: any. */
   readonly only?: readonly number[] | undefined
@@ -28,9 +32,11 @@ export interface RedirectedCall {
 /**
  * Why a target is passed over. `unknown_gateway`: no gateway that this caller's routes lead to.
  * `dearer`: the number that was dialled would cost less there, or what this one costs is not known.
+ * `below_margin`: loss protection refuses it there.
  */
 export type RedirectRefusal =
-  'unknown_gateway' | 'number_blocked' | 'blocked_by_carrier' | 'dearer' | 'other_number'
+  | ('unknown_gateway' | 'number_blocked' | 'blocked_by_carrier' | 'dearer' | 'other_number')
+  | ('no_carrier_price' | 'below_margin')
 
 /** Whether a Contact names this gateway; a host name is compared as a name. */
 export function isTargetOf(

@@ -447,7 +447,7 @@ export class Routing {
     const isProtected = !isEmergency && this.#isProtected(customerId)
     const profitOf =
       isProtected || search.isExplained === true
-        ? this.#profitBy({ caller, dialled, calledNumber, routingNumber, isEmergency }, priceOf)
+        ? this.#profitBy({ caller, dialled, calledNumber, routingNumber, isEmergency })
         : undefined
     const shares = matched.kind === 'routes' && only === undefined ? matched.shares : undefined
     const routeOf = shares && new Map<GatewayCandidate, OutboundRouteRecord>()
@@ -463,7 +463,7 @@ export class Routing {
       }
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
       const sending = this.#sendingOf(carrier, route, caller, calledNumber)
-      const profit = profitOf?.(route, carrier)
+      const profit = profitOf?.(route, carrier, priceOf(route))
       if (!isEmergency && sending.block !== undefined) {
         block ??= sending.block
         passOver(passedRoute(route, 'number_blocked'))
@@ -515,10 +515,13 @@ export class Routing {
    * Earnings of a call by the carrier of each route. Emergencies, and calls that nobody pays for
    * here, are not protected.
    */
-  #profitBy(
-    { caller, dialled, calledNumber, routingNumber, isEmergency }: ProfitQuestion,
-    priceOf: PriceOf,
-  ): (route: OutboundRouteRecord, carrier: CarrierRecord) => ExpectedProfit {
+  #profitBy({
+    caller,
+    dialled,
+    calledNumber,
+    routingNumber,
+    isEmergency,
+  }: ProfitQuestion): ProfitOf {
     const { sales, expectedSeconds, costOf } = this.#deps
     const { customerId } = caller
     const isSold = sales !== undefined && customerId !== null && !isEmergency
@@ -529,9 +532,8 @@ export class Routing {
       ? sales.tariffOf(customerId, { calledNumber, sent, routingNumber })
       : undefined
     const sale = tariff && { tariff, micros: costOf(tariff, seconds) }
-    return (route, { tenantId: carrierTenantId }) => {
-      const { lossTerms } = route
-      const offered = { price: priceOf(route), carrierTenantId }
+    return ({ lossTerms }, { tenantId: carrierTenantId }, price) => {
+      const offered = { price, carrierTenantId }
       const narrowest = lossTerms === undefined ? terms : [lossTerms, ...terms]
       return expectedProfit({ seconds, sale }, offered, narrowest)
     }
@@ -551,7 +553,8 @@ export class Routing {
     const { caller, isEmergency, only } = call
     const dialled = this.dialledNumber(call.dialled)
     const number = this.dialledNumber(target.number)
-    const isSame = isSameNumber(number, dialled) || isSameNumber(target.number, call.sent)
+    const isSent = isSameNumber(target.number, call.sent) && isSameNumber(call.sentFor, dialled)
+    const isSame = isSent || isSameNumber(number, dialled)
     if (!isSame) {
       // The caller pays nothing for an emergency, and must not flood an emergency number.
       if (isEmergency || this.isEmergencyNumber(number)) return 'other_number'
@@ -565,6 +568,14 @@ export class Routing {
     const known = isSame ? dialled : number
     const matched = this.#outbound.match(caller, known, unweighted, () => undefined)
     if (matched.kind === 'blocked') return 'number_blocked'
+    const { routingNumber } = call
+    const profitOf =
+      !isEmergency && this.#isProtected(caller.customerId)
+        ? this.#profitBy({
+            ...{ caller, dialled: call.dialled, calledNumber: dialled },
+            ...{ routingNumber, isEmergency },
+          })
+        : undefined
     let refusal: RedirectRefusal = 'unknown_gateway'
     for (const route of matched.routes) {
       const carrier = this.#outboundCarrier(route)
@@ -578,24 +589,43 @@ export class Routing {
       if (gateway === undefined) continue
       const { ratePlanId, tenantId } = carrier
       const bought = { number: target.number, dialled: known, ratePlanId, tenantId }
-      const dear = this.#tooDear(bought, isSame ? undefined : dialled)
-      if (dear === undefined)
-        return candidateOf(carrier, gateway, { routeName: route.name, bought, price: undefined })
-      refusal = dear
+      const price = this.#expectedPrice(bought, dialled)
+      const dear = price?.isBlocked
+        ? 'blocked_by_carrier'
+        : this.#tooDear(price, bought, isSame ? undefined : dialled)
+      const profit = dear === undefined ? profitOf?.(route, carrier, price) : undefined
+      const isUnpriced = route.mode === 'lcr' && price === undefined && this.#hasList(carrier)
+      if (dear !== undefined) refusal = dear
+      else if (isUnpriced && !isEmergency) refusal = 'no_carrier_price'
+      else if (profit?.verdict === 'refused') refusal = 'below_margin'
+      else {
+        const measuredBy = route.floors && !isEmergency ? route.routeId : undefined
+        const isShown = profit?.verdict === 'warned'
+        const offer = { routeName: route.name, bought, price: undefined, measuredBy }
+        return candidateOf(carrier, gateway, { ...offer, ...(isShown && { profit }) })
+      }
     }
     return refusal
   }
 
   /** Whether another number than the dialled one would cost more at a carrier. */
-  #tooDear(bought: BoughtNumber, dialled: string | undefined): RedirectRefusal | undefined {
-    const price = this.#priceOf(bought)
-    if (price?.isBlocked) return 'blocked_by_carrier'
+  #tooDear(
+    price: RoutePrice | undefined,
+    bought: BoughtNumber,
+    dialled: string | undefined,
+  ): RedirectRefusal | undefined {
     if (dialled === undefined) return undefined
-    const usual = this.#priceOf({ ...bought, number: dialled, dialled })
+    const usual = this.#expectedPrice({ ...bought, number: dialled, dialled }, dialled)
     if (price === undefined || usual === undefined || usual.isBlocked) return 'dearer'
+    return price.expectedMicros <= usual.expectedMicros ? undefined : 'dearer'
+  }
+
+  /** The price of a call that is expected to last as long as those to the dialled number. */
+  #expectedPrice(bought: Omit<BoughtNumber, 'tenantId'>, dialled: string): RoutePrice | undefined {
+    const price = this.#priceOf(bought)
+    if (price === undefined) return undefined
     const { costOf, expectedSeconds } = this.#deps
-    const seconds = expectedSeconds(dialled)
-    return costOf(price.tariff, seconds) <= costOf(usual.tariff, seconds) ? undefined : 'dearer'
+    return { ...price, expectedMicros: costOf(price.tariff, expectedSeconds(dialled)) }
   }
 
   /** Carriers that may take calls, by id or name. */
@@ -768,7 +798,6 @@ export class Routing {
   /** Looks up the price of a route once, however often it is asked for. */
   #pricesOf(calledNumber: string): PriceOf {
     const known = new Map<OutboundRouteRecord, RoutePrice | undefined>()
-    const { costOf, expectedSeconds } = this.#deps
     return (route) => {
       if (known.has(route)) return known.get(route)
       const carrier = this.#outboundCarrier(route)
@@ -776,15 +805,16 @@ export class Routing {
       const price =
         carrier === undefined || ratePlanId === null
           ? undefined
-          : this.#priceOf({
-              number: this.#sent(carrier, route, calledNumber),
-              dialled: calledNumber,
-              ratePlanId,
-            })
-      const micros = price && costOf(price.tariff, expectedSeconds(calledNumber))
-      const priced = price && { ...price, expectedMicros: micros ?? 0 }
-      known.set(route, priced)
-      return priced
+          : this.#expectedPrice(
+              {
+                number: this.#sent(carrier, route, calledNumber),
+                dialled: calledNumber,
+                ratePlanId,
+              },
+              calledNumber,
+            )
+      known.set(route, price)
+      return price
     }
   }
 
@@ -930,6 +960,12 @@ interface ProfitQuestion {
   readonly routingNumber: string | undefined
   readonly isEmergency: boolean
 }
+
+type ProfitOf = (
+  route: OutboundRouteRecord,
+  carrier: CarrierRecord,
+  price: RoutePrice | undefined,
+) => ExpectedProfit
 
 /** An id names one; a name, in any case, may be that of several tenants' records. */
 function named<T extends { readonly name: string }>(

@@ -1,7 +1,10 @@
 /** Where a carrier's 3xx may send a call: nowhere that the caller's routes do not lead. */
 import { expect, test } from 'vitest'
 import type { CarrierPrice } from '../../../engine/routing/outbound-routes.ts'
+import type { Sales } from '../../../engine/routing/loss-guard.ts'
 import type { RedirectedCall, RedirectTarget } from '../../../engine/routing/redirects.ts'
+import type { Routing, RoutingDeps } from '../../../engine/routing/routing.ts'
+import type { LossTerms } from '../../../schema/rules/loss-protection.ts'
 import { outboundRoute, perSecond, routingOver, sampleCarrier, sampleGateway } from './samples.ts'
 
 const carriers = [
@@ -48,6 +51,7 @@ const redirected = (target: Partial<RedirectTarget>, call: Partial<RedirectedCal
       dialled: '4930',
       byTenantId: null,
       sent: '004930',
+      sentFor: call.dialled ?? '4930',
       isEmergency: false,
       ...call,
     },
@@ -119,4 +123,139 @@ test('an emergency number is reached by dialling it alone', () => {
   const urgent = { dialled: '112', sent: '112', isEmergency: true }
   expect(redirected({ ...host(1), number: '112' }, urgent)).toBe('carrier 1: 112')
   expect(redirected({ ...host(1), number: '4930' }, urgent)).toBe('other_number')
+})
+
+/** Two redirect targets, of which the second takes more for the dialled number. */
+function protectedWorld(terms: readonly LossTerms[], more: Partial<RoutingDeps> = {}) {
+  const taken: Readonly<Record<number, number>> = { 1: 20_000, 2: 90_000 }
+  return routingOver(
+    {
+      carriers: [
+        sampleCarrier(1, { ratePlanId: 1 }),
+        sampleCarrier(2, { ratePlanId: 2 }),
+        sampleCarrier(3, { ratePlanId: 3 }),
+        sampleCarrier(4),
+      ],
+      outboundRoutes: [1, 2, 3, 4].map((carrierId) => outboundRoute(carrierId, { carrierId })),
+    },
+    {
+      carrierPrice: (planId, number) => {
+        const minuteMicros = taken[planId]
+        if (minuteMicros === undefined) return undefined
+        const micros = number === '4940' ? 10_000 : minuteMicros
+        return { tariff: perSecond(micros), isBlocked: false }
+      },
+      sales: { termsOf: () => terms, tariffOf: () => perSecond(50_000) },
+      ...more,
+    },
+  ).routing
+}
+
+const refuse: LossTerms = {
+  protection: 'refuse',
+  leastMargin: { kind: 'amount', microsPerMinute: 0 },
+  tenantId: null,
+}
+
+const call: RedirectedCall = {
+  caller: { customerId: 7, tenantId: null },
+  dialled: '4930',
+  byTenantId: null,
+  sent: '4930',
+  sentFor: '4930',
+  isEmergency: false,
+}
+
+const targetAt = (id: number, number = '4930'): RedirectTarget => ({
+  ...{ host: `203.0.113.${id}`, port: 0, transport: undefined, isSecure: false, number },
+})
+
+const outcome = (found: ReturnType<Routing['redirected']>) =>
+  typeof found === 'string' ? found : (found.profit?.verdict ?? found.carrierName)
+
+test.each<[string, LossTerms[], string[]]>([
+  ['nothing', [], ['carrier 1', 'carrier 2', 'carrier 3', 'carrier 4']],
+  ['never', [{ ...refuse, protection: 'never' }], ['carrier 1', 'carrier 2', 'carrier 3']],
+  ['warn', [{ ...refuse, protection: 'warn' }], ['carrier 1', 'warned', 'carrier 3', 'carrier 4']],
+  ['refuse', [refuse], ['carrier 1', 'below_margin', 'carrier 3', 'carrier 4']],
+  [
+    'strict',
+    [{ ...refuse, protection: 'strict' }],
+    ['carrier 1', 'below_margin', 'below_margin', 'below_margin'],
+  ],
+])('loss protection that says %s holds for a redirection, too', (_, terms, expected) => {
+  const routing = protectedWorld(terms)
+  const found = expected.map((__, index) => outcome(routing.redirected(call, targetAt(index + 1))))
+  expect(found).toEqual(expected)
+})
+
+test('another number is judged by what it costs, and by the price of the dialled one', () => {
+  const routing = protectedWorld([refuse])
+  expect(outcome(routing.redirected(call, targetAt(2, '4940')))).toBe('carrier 2')
+  const free = { ...call, caller: { customerId: null, tenantId: null } }
+  expect(outcome(routing.redirected(free, targetAt(2)))).toBe('carrier 2')
+})
+
+test('the sale is asked for by what was dialled, with its routing number', () => {
+  const asked: unknown[] = []
+  const tariffOf: Sales['tariffOf'] = (...each) => {
+    asked.push(each)
+    return perSecond(50_000)
+  }
+  const routing = protectedWorld([refuse], { sales: { termsOf: () => [refuse], tariffOf } })
+  routing.redirected({ ...call, routingNumber: '4999' }, targetAt(1, '4940'))
+  expect(asked).toEqual([[7, { calledNumber: '4930', sent: [], routingNumber: '4999' }]])
+})
+
+test('a least-cost route takes no redirected call at an unknown price', () => {
+  const { routing: lcr } = routingOver({
+    carriers: [sampleCarrier(1, { ratePlanId: 1 }), sampleCarrier(2)],
+    outboundRoutes: [1, 2].map((carrierId) => outboundRoute(carrierId, { carrierId, mode: 'lcr' })),
+  })
+  expect(outcome(lcr.redirected(call, targetAt(1)))).toBe('no_carrier_price')
+  expect(outcome(lcr.redirected(call, targetAt(2)))).toBe('carrier 2')
+})
+
+test('a second redirection does not make another number the dialled one', () => {
+  const { routing: chained } = routingOver(
+    {
+      carriers: [1, 2].map((id) => sampleCarrier(id, { ratePlanId: id })),
+      outboundRoutes: [1, 2].map((carrierId) => outboundRoute(carrierId, { carrierId })),
+    },
+    {
+      carrierPrice: (planId, number) => ({
+        tariff: perSecond(planId === 2 && number === '4940' ? 900_000 : 20_000),
+        isBlocked: false,
+      }),
+    },
+  )
+  const first = chained.redirected(call, targetAt(1, '4940'))
+  if (typeof first === 'string') throw new Error(first)
+  const then = { ...call, sent: first.number, sentFor: first.bought.dialled }
+  expect(outcome(chained.redirected(then, targetAt(2, '4940')))).toBe('dearer')
+  expect(outcome(chained.redirected(then, targetAt(2)))).toBe('carrier 2')
+})
+
+test('a redirected call is measured for the route of its target', () => {
+  const floors = {
+    minAsr: 50,
+    minAcdSeconds: null,
+    maxPddMs: null,
+    windowSeconds: 900,
+    minCalls: 20,
+  }
+  const { routing: measured } = routingOver({
+    carriers: [sampleCarrier(1), sampleCarrier(2)],
+    outboundRoutes: [
+      outboundRoute(11, { carrierId: 1 }),
+      outboundRoute(12, { carrierId: 2, floors }),
+      outboundRoute(13, { carrierId: 2, prefix: '112', isEmergency: true, floors }),
+    ],
+  })
+  expect(measured.redirected(call, targetAt(2))).toMatchObject({ measuredBy: 12 })
+  expect(measured.redirected(call, targetAt(1))).not.toHaveProperty('measuredBy')
+  const urgent = { ...call, dialled: '112', sent: '112', sentFor: '112', isEmergency: true }
+  const found = measured.redirected(urgent, targetAt(2, '112'))
+  expect(found).toMatchObject({ number: '112' })
+  expect(found).not.toHaveProperty('measuredBy')
 })
