@@ -50,7 +50,8 @@ import type { LossTerms } from '../../schema/rules/loss-protection.ts'
 import { international } from '../../schema/rules/numbers.ts'
 import { InstanceShares, type ShareMembers, walletShares } from '../shares/instance-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import { type Books, namedPayer, rateOfCall } from './authorization/authorize.ts'
+import { type Books, namedPayer, pricesOfCall, rateOfCall } from './authorization/authorize.ts'
+import { tariffAt } from './pricing/call-prices.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
 import { holdGrant, toSavedGrant } from './authorization/saved-grant.ts'
@@ -481,13 +482,15 @@ export class Ocs implements Charging, OcsPort {
     return [own, ofPlan].filter((each) => each !== undefined)
   }
 
-  /** The price of a call that the customer pays, as `authorize` finds it; undefined: none. */
+  /** The price of a call that the customer pays, answered at `at`; undefined: none. */
   tariffOf(customerId: number, call: SoldCall, at: number): Tariff | undefined {
     const payer = this.#customers.byId(customerId)
     if (payer === undefined) return undefined
     const { calledNumber: callee, sent, routingNumber } = call
     const asked = { callee, startedAt: at, sentAs: () => sent, routingNumber }
-    return rateOfCall(payer, asked, this.rates.table)?.tariff
+    const rate = rateOfCall(payer, asked, this.rates.table)
+    const prices = rate && pricesOfCall(payer, asked, rate, this.rates.table)
+    return prices ? tariffAt(prices, at) : rate?.tariff
   }
 
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {

@@ -15,6 +15,7 @@ import {
 import type { PhoneCandidate } from '../dialing/outgoing-invite.ts'
 import type { CallDestination, ExtensionDestination, LimitedDestination } from '../inbound/route.ts'
 import type { Headers } from '../signalling.ts'
+import type { GatewayCandidate } from '../../routing/routing.ts'
 import {
   abandonOthers,
   attemptOf,
@@ -434,13 +435,14 @@ function groupEnded(ctx: StepContext, call: Call): void {
 function singleEnded(ctx: StepContext, call: Call, result: AttemptResult): void {
   const { dialing } = call
   if (dialing === undefined) return undefined
-  if (isSeizure(result)) measure(ctx, dialing, false)
+  const isFollowed = isRedirect(dialing, result)
+  if (isSeizure(result) && !isFollowed) measure(ctx, dialing, false)
   record(call, dialing)
   dialing.attempts = []
   const { current, beforeVoicemail } = dialing
   reportHealth(ctx, current, result)
   dialing.beforeVoicemail = undefined
-  if (isRedirect(dialing, result)) {
+  if (isFollowed) {
     dialing.redirect = result
     const headers = result.redirect ?? {}
     ctx.commands.push({ type: 'decideRedirect', callUuid: call.start.callUuid, headers })
@@ -474,6 +476,8 @@ export function redirectDecided(
   if (!dialing || redirect === undefined || current?.kind !== 'gateway' || call.end) return
   dialing.redirect = undefined
   dialing.redirections = (dialing.redirections ?? 0) + gateways.length
+  // A redirect server that leads the call on has done what it is for.
+  if (gateways.length === 0) noteFailed(ctx, current)
   const ids = new Set(gateways.map(({ gatewayId }) => gatewayId))
   const others = dialing.candidates.filter(
     (each) => each.kind !== 'gateway' || !ids.has(each.gatewayId),
@@ -499,6 +503,12 @@ function measure(
   const { progressAt, startedAt } = attempt
   const delayMs = progressAt === undefined ? null : progressAt - startedAt
   commands.push({ type: 'measure', destination, isAnswered, delayMs })
+}
+
+/** The same for one whose 3xx has led nowhere. */
+function noteFailed({ commands }: StepContext, destination: GatewayCandidate): void {
+  if (destination.measuredBy === undefined) return
+  commands.push({ type: 'measure', destination, isAnswered: false, delayMs: null })
 }
 
 /** Reports the health of a node or a gateway, as a live INVITE has shown it. */

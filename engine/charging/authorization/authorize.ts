@@ -332,7 +332,7 @@ export function rateOf(
 /** The prices by the time of the answer; undefined: it is the same at all times. */
 export function pricesOfCall(
   payer: Customer,
-  request: Question,
+  request: PricedQuestion,
   rate: Rate,
   rates: RateDeck,
 ): TimedPrices | undefined {

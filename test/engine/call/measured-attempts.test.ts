@@ -1,5 +1,7 @@
 /** What counts for the floors of a route: attempts at its carrier, and the talk of their calls. */
 import { afterEach, expect, test } from 'vitest'
+import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
+import { usualHunting } from '../../../schema/rules/hunting.ts'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import { gateway } from '../../support/gateway.ts'
 import { sdp } from '../../support/sip-peer.ts'
@@ -10,7 +12,10 @@ let rig: CallRig
 afterEach(() => rig.stop())
 
 /** A call to two gateways; routes 7 and 8 are measured. */
-async function start(measured: readonly (number | undefined)[] = [7, 8]) {
+async function start(
+  measured: readonly (number | undefined)[] = [7, 8],
+  redirects: HuntingRules['redirects'] = 'refuse',
+) {
   rig = await startCallRig()
   const caller = await rig.caller()
   const first = await rig.caller()
@@ -18,7 +23,11 @@ async function start(measured: readonly (number | undefined)[] = [7, 8]) {
   const gateways = [first, second].map(({ port }, at) => {
     const measuredBy = measured[at]
     const uri = `sip:127.0.0.1:${port};transport=udp`
-    return gateway({ uri, port, ...(measuredBy !== undefined && { measuredBy }) })
+    const hunting = { ...usualHunting, redirects }
+    return gateway({
+      ...{ uri, port, hunting, gatewayId: at + 1 },
+      ...(measuredBy !== undefined && { measuredBy }),
+    })
   })
   rig.answers.origin = { kind: 'node', nodeId: 1, setId: 1 }
   rig.answers.outbound = { kind: 'gateways', isEmergency: false, gateways }
@@ -35,6 +44,31 @@ test.each([486, 404, 603, 503, 302])('a %i is an attempt without an answer', asy
   await rig.record()
   const failed = [7, false, null]
   expect(rig.measured).toEqual(status === 503 ? [failed, [8, false, null]] : [failed])
+})
+
+test('a redirection that is followed is none: the call is measured where it leads', async () => {
+  const { caller, first, second, invite } = await start([7, 8], 'follow')
+  rig.answers.redirected = (_, { host, port }) =>
+    gateway({ gatewayId: 2, uri: `sip:${host}:${port};transport=udp`, port, measuredBy: 9 })
+  const headers = [`Contact: <sip:4940100@127.0.0.1:${second.port}>`]
+  first.reply(invite, 302, { tag: 'b', headers })
+  second.reply(await second.next('INVITE'), 486, { tag: 'c' })
+  await caller.next('486 INVITE')
+  await rig.record()
+  expect(rig.measured).toEqual([[9, false, null]])
+})
+
+test('a redirection that leads nowhere is one', async () => {
+  const { caller, first, second, invite } = await start([7, 8], 'follow')
+  rig.answers.redirected = () => 'unknown_gateway'
+  first.reply(invite, 302, { tag: 'b', headers: ['Contact: <sip:4940100@192.0.2.9>'] })
+  second.reply(await second.next('INVITE'), 486, { tag: 'c' })
+  await caller.next('486 INVITE')
+  await rig.record()
+  expect(rig.measured).toEqual([
+    [7, false, null],
+    [8, false, null],
+  ])
 })
 
 test('silence is one, too, and the delay lasts until the first ringing', async () => {

@@ -158,6 +158,18 @@ test('a period may price a longer prefix than the price of other times', async (
   expect(await costs()).toEqual([{ billsec: 60, cost_micros: 600_000, rate_prefix: '4930' }])
 })
 
+test('loss protection compares with all that a call sells for, beyond the boundary, too', async () => {
+  const { ocs, customerId } = await withPeak('change')
+  const soldAt = (at: number) => {
+    const asked = { calledNumber: '4930123', sent: [], routingNumber: undefined }
+    const tariff = ocs.tariffOf(customerId, asked, at)
+    return tariff && costMicros(tariff, 60)
+  }
+  expect(soldAt(boundary - 60_000)).toBe(60_000)
+  expect(soldAt(boundary - 30_000)).toBe(30_000 + 300_000)
+  expect(soldAt(boundary)).toBe(600_000)
+})
+
 test('a destination that is blocked in a period is refused in it, and a call that talks is not cut', async () => {
   const rates = [perMinute(60_000), perMinute(0, { period: 'peak', is_blocked: 1 })]
   const { ocs, customerId, ask, costs, passUntil } = await withPeak('change', [peak], rates)
