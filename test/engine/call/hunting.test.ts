@@ -3,6 +3,7 @@ import { afterEach, expect, test } from 'vitest'
 import { traceOf } from '../../../engine/call/trace/trace.ts'
 import type { CarrierPrice } from '../../../engine/routing/outbound-routes.ts'
 import type { CarrierRecord, OutboundRouteRecord } from '../../../engine/routing/routing-records.ts'
+import type { RoutingDeps } from '../../../engine/routing/routing.ts'
 import type { HuntingRules } from '../../../schema/contracts/hunting.ts'
 import { usualHunting } from '../../../schema/rules/hunting.ts'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
@@ -26,6 +27,7 @@ interface Setting {
   readonly carriers?: (index: number) => Partial<CarrierRecord>
   readonly routes?: readonly OutboundRouteRecord[]
   readonly prices?: Readonly<Record<string, number>>
+  readonly routing?: Partial<RoutingDeps>
   readonly dialled?: string
   readonly isEmergency?: boolean
   readonly headers?: readonly string[]
@@ -65,7 +67,10 @@ async function start(setting: Setting) {
       ? undefined
       : { tariff: perSecond(minuteMicros), isBlocked: false }
   }
-  const { routing } = routingOver({ carriers: records, outboundRoutes }, { carrierPrice })
+  const { routing } = routingOver(
+    { carriers: records, outboundRoutes },
+    { carrierPrice, ...setting.routing },
+  )
   rig.answers.outbound = routing.outboundCandidates(7, dialled, 3)
   rig.answers.redirected = (...asked) => routing.redirected(...asked)
   const leg = caller.leg(rig.uri(dialled))
@@ -457,6 +462,35 @@ test.each<[string, string, Partial<Setting>, string]>([
   at(1).reply(next, 486, { tag: 'b' })
   await caller.next('486 INVITE')
   expect((await noteOf())?.[0]).toMatchObject({ gateways: [], passedOver: ['no_number', why] })
+})
+
+test('a 3xx leads to no carrier that loss protection refuses', async () => {
+  const taken: Readonly<Record<number, number>> = { 1: 10_000, 2: 90_000, 3: 60_000 }
+  const protection = {
+    leastMargin: { kind: 'amount', microsPerMinute: 0 },
+    tenantId: null,
+  } as const
+  const { caller, first, at, invite } = await start({
+    rules: [{ redirects: 'follow' }, undefined, undefined],
+    carriers: (index) => ({ ratePlanId: index + 1 }),
+    routes: [],
+    routing: {
+      carrierPrice: (planId) => ({ tariff: perSecond(taken[planId] ?? 0), isBlocked: false }),
+      sales: {
+        termsOf: () => [{ ...protection, protection: 'refuse' }],
+        tariffOf: () => perSecond(70_000),
+      },
+    },
+  })
+  redirect(first, invite, [contactOf(at(1)), contactOf(at(2))])
+  const next = await at(2).next('INVITE')
+  at(2).reply(next, 486, { tag: 'b' })
+  await caller.next('486 INVITE')
+  expect((await noteOf())?.[0]).toMatchObject({
+    gateways: [`sip:127.0.0.1:${at(2).port};transport=udp`],
+    passedOver: ['no_number', 'below_margin'],
+  })
+  expect((await rig.record()).attempts.map(({ status }) => status)).toEqual([302, 486])
 })
 
 test('an emergency is redirected with its own number alone, and without parameters', async () => {
