@@ -4,7 +4,7 @@ import type { RoutingDeps } from './routing/routing.ts'
 
 /** @param now milliseconds UTC. */
 export function pricesOf(
-  ocs: Pick<Ocs, 'rateFor' | 'lossTermsOf' | 'tariffOf'>,
+  ocs: Pick<Ocs, 'rateFor' | 'lossTermsOf' | 'tariffOf' | 'isBlockedFor'>,
   now: () => number,
 ): Pick<RoutingDeps, 'carrierPrice' | 'sales'> {
   return {
@@ -15,6 +15,7 @@ export function pricesOf(
     sales: {
       termsOf: (customerId) => ocs.lossTermsOf(customerId),
       tariffOf: (customerId, call) => ocs.tariffOf(customerId, call, now()),
+      isBlocked: (customerId, number) => ocs.isBlockedFor(customerId, number, now()),
     },
   }
 }

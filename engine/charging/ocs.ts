@@ -50,7 +50,13 @@ import type { LossTerms } from '../../schema/rules/loss-protection.ts'
 import { international } from '../../schema/rules/numbers.ts'
 import { InstanceShares, type ShareMembers, walletShares } from '../shares/instance-shares.ts'
 import { AccountingEvents } from './accounting-events.ts'
-import { type Books, namedPayer, pricesOfCall, rateOfCall } from './authorization/authorize.ts'
+import {
+  type Books,
+  namedPayer,
+  pricesOfCall,
+  rateOf,
+  rateOfCall,
+} from './authorization/authorize.ts'
 import { tariffAt } from './pricing/call-prices.ts'
 import { costSoFar, Reservations } from './authorization/reservations.ts'
 import { Decisions } from './authorization/decisions.ts'
@@ -491,6 +497,13 @@ export class Ocs implements Charging, OcsPort {
     const rate = rateOfCall(payer, asked, this.rates.table)
     const prices = rate && pricesOfCall(payer, asked, rate, this.rates.table)
     return prices ? tariffAt(prices, at) : rate?.tariff
+  }
+
+  /** Whether the plan of a customer blocks a number. */
+  isBlockedFor(customerId: number, number: string, at: number): boolean {
+    const payer = this.#customers.byId(customerId)
+    if (payer === undefined) return false
+    return rateOf(payer, number, at, this.rates.table)?.isBlocked === true
   }
 
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {

@@ -12,6 +12,8 @@ export interface Sales {
   termsOf(customerId: number): readonly LossTerms[]
   /** The price of a call that it pays; undefined: it has none. */
   tariffOf(customerId: number, call: SoldCall): Tariff | undefined
+  /** Whether its plan blocks a number. */
+  isBlocked(customerId: number, number: string): boolean
 }
 
 export interface SoldCall {

@@ -69,7 +69,8 @@ import {
 } from '../../schema/rules/numbers.ts'
 import type { ExitCodes } from '../../schema/contracts/charging.ts'
 import type { BoughtPrice, ExpectedProfit, Tariff } from '../../schema/contracts/tariff.ts'
-import { expectedProfit, type Sales } from './loss-guard.ts'
+import { CallProfit } from './call-profit.ts'
+import type { ExpectedCall, Sales } from './loss-guard.ts'
 import type { DnsAnswers, Sender } from '../../schema/contracts/gateways.ts'
 import { plainHost } from '../../schema/sip/index.ts'
 
@@ -444,11 +445,9 @@ export class Routing {
     const routes = only === undefined ? matched.routes : routesOf(only, matched.routes)
     if (routes.length === 0) return { kind: 'none' }
     const isEmergency = matched.kind === 'emergency'
-    const isProtected = !isEmergency && this.#isProtected(customerId)
-    const profitOf =
-      isProtected || search.isExplained === true
-        ? this.#profitBy({ caller, dialled, calledNumber, routingNumber, isEmergency })
-        : undefined
+    const { isExplained = false } = search
+    const sale = { caller, dialled, calledNumber, routingNumber, isEmergency, isExplained }
+    const profits = this.#profitOf(sale)
     const shares = matched.kind === 'routes' && only === undefined ? matched.shares : undefined
     const routeOf = shares && new Map<GatewayCandidate, OutboundRouteRecord>()
     const gateways: GatewayCandidate[] = []
@@ -463,11 +462,16 @@ export class Routing {
       }
       const price = route.mode === 'lcr' ? (priceOf(route) ?? null) : undefined
       const sending = this.#sendingOf(carrier, route, caller, calledNumber)
-      const profit = profitOf?.(route, carrier, priceOf(route))
+      const profit = profits?.by({
+        lossTerms: route.lossTerms,
+        carrierTenantId: carrier.tenantId,
+        priceOf: () => priceOf(route),
+      })
       if (!isEmergency && sending.block !== undefined) {
         block ??= sending.block
         passOver(passedRoute(route, 'number_blocked'))
-      } else if (price?.isBlocked) passOver(passedRoute(route, 'blocked_by_carrier'))
+      } else if (!isEmergency && price?.isBlocked)
+        passOver(passedRoute(route, 'blocked_by_carrier'))
       else if (!isEmergency && price === null && this.#hasList(carrier)) {
         lacking ??= 'unpriced'
         passOver(passedRoute(route, 'no_carrier_price'))
@@ -481,7 +485,7 @@ export class Routing {
         const { ratePlanId, tenantId: owner } = carrier
         const { number } = sending
         const bought = { number, dialled: calledNumber, ratePlanId, tenantId: owner }
-        const isShown = search.isExplained === true || profit?.verdict === 'warned'
+        const isShown = isExplained || profit?.verdict === 'warned'
         const offer = { route, bought, price, isEmergency, ...(isShown && { profit }) }
         const offered = this.#gatewaysOf(carrier, offer, { random, passOver, turns })
         gateways.push(...offered)
@@ -504,39 +508,26 @@ export class Routing {
     return block ? { kind: 'blocked', routeName: block.name } : { kind: lacking ?? 'unavailable' }
   }
 
-  /** Whether a customer pays for whose calls something is said about losses. */
-  #isProtected(customerId: number | null): boolean {
-    const { sales } = this.#deps
-    if (sales === undefined || customerId === null) return false
-    return this.#outbound.isProtecting || sales.termsOf(customerId).length > 0
-  }
-
   /**
-   * Earnings of a call by the carrier of each route. Emergencies, and calls that nobody pays for
-   * here, are not protected.
+   * Earnings of a call by its carriers; undefined: nobody asks. Emergencies, and calls that nobody
+   * pays for here, are not protected.
    */
-  #profitBy({
-    caller,
-    dialled,
-    calledNumber,
-    routingNumber,
-    isEmergency,
-  }: ProfitQuestion): ProfitOf {
+  #profitOf(question: ProfitQuestion): CallProfit | undefined {
+    const { caller, dialled, calledNumber, routingNumber, isEmergency, isExplained } = question
     const { sales, expectedSeconds, costOf } = this.#deps
     const { customerId } = caller
     const isSold = sales !== undefined && customerId !== null && !isEmergency
+    if (!isSold && !isExplained) return undefined
     const terms = isSold ? sales.termsOf(customerId) : []
-    const seconds = expectedSeconds(calledNumber)
-    const sent = isSold ? this.sentNumbers(dialled, caller) : []
-    const tariff = isSold
-      ? sales.tariffOf(customerId, { calledNumber, sent, routingNumber })
-      : undefined
-    const sale = tariff && { tariff, micros: costOf(tariff, seconds) }
-    return ({ lossTerms }, { tenantId: carrierTenantId }, price) => {
-      const offered = { price, carrierTenantId }
-      const narrowest = lossTerms === undefined ? terms : [lossTerms, ...terms]
-      return expectedProfit({ seconds, sale }, offered, narrowest)
+    if (terms.length === 0 && !this.#outbound.isProtecting && !isExplained) return undefined
+    const expect = (): ExpectedCall => {
+      const seconds = expectedSeconds(calledNumber)
+      if (!isSold) return { seconds, sale: undefined }
+      const sent = this.sentNumbers(dialled, caller)
+      const tariff = sales.tariffOf(customerId, { calledNumber, sent, routingNumber })
+      return { seconds, sale: tariff && { tariff, micros: costOf(tariff, seconds) } }
     }
+    return new CallProfit({ terms, expect, isExplained })
   }
 
   /** Without prices here (`OCS_URL`) no list is known. */
@@ -558,24 +549,19 @@ export class Routing {
     if (!isSame) {
       // The caller pays nothing for an emergency, and must not flood an emergency number.
       if (isEmergency || this.isEmergencyNumber(number)) return 'other_number'
-      if (this.isNumberBlocked(caller, number)) return 'number_blocked'
+      if (this.#isRefused(caller, number)) return 'number_blocked'
     }
     const { rn } = target
     // A block holds for a routing number, too, and an emergency is called by its own number.
     const isRefused =
-      rn !== undefined && (this.isNumberBlocked(caller, rn) || this.isEmergencyNumber(rn))
+      rn !== undefined && (this.#isRefused(caller, rn) || this.isEmergencyNumber(rn))
     if (isRefused) return 'number_blocked'
     const known = isSame ? dialled : number
     const matched = this.#outbound.match(caller, known, unweighted, () => undefined)
     if (matched.kind === 'blocked') return 'number_blocked'
     const { routingNumber } = call
-    const profitOf =
-      !isEmergency && this.#isProtected(caller.customerId)
-        ? this.#profitBy({
-            ...{ caller, dialled: call.dialled, calledNumber: dialled },
-            ...{ routingNumber, isEmergency },
-          })
-        : undefined
+    const sale = { caller, dialled: call.dialled, calledNumber: dialled, routingNumber }
+    const profits = this.#profitOf({ ...sale, isEmergency, isExplained: false })
     let refusal: RedirectRefusal = 'unknown_gateway'
     for (const route of matched.routes) {
       const carrier = this.#outboundCarrier(route)
@@ -590,12 +576,16 @@ export class Routing {
       const { ratePlanId, tenantId } = carrier
       const bought = { number: target.number, dialled: known, ratePlanId, tenantId }
       const price = this.#expectedPrice(bought, dialled)
-      const dear = price?.isBlocked
-        ? 'blocked_by_carrier'
-        : this.#tooDear(price, bought, isSame ? undefined : dialled)
-      const profit = dear === undefined ? profitOf?.(route, carrier, price) : undefined
+      const isBlocked = price?.isBlocked === true && !isEmergency
+      const dear = this.#tooDear(price, bought, isSame ? undefined : dialled)
+      const profit = profits?.by({
+        lossTerms: route.lossTerms,
+        carrierTenantId: tenantId,
+        priceOf: () => price,
+      })
       const isUnpriced = route.mode === 'lcr' && price === undefined && this.#hasList(carrier)
-      if (dear !== undefined) refusal = dear
+      if (isBlocked) refusal = 'blocked_by_carrier'
+      else if (dear !== undefined) refusal = dear
       else if (isUnpriced && !isEmergency) refusal = 'no_carrier_price'
       else if (profit?.verdict === 'refused') refusal = 'below_margin'
       else {
@@ -606,6 +596,13 @@ export class Routing {
       }
     }
     return refusal
+  }
+
+  /** Whether a route, or the plan of the payer, blocks a number that was not dialled. */
+  #isRefused(caller: OutboundCaller, number: string): boolean {
+    const { customerId } = caller
+    if (this.isNumberBlocked(caller, number)) return true
+    return customerId !== null && this.#deps.sales?.isBlocked(customerId, number) === true
   }
 
   /** Whether another number than the dialled one would cost more at a carrier. */
@@ -959,13 +956,8 @@ interface ProfitQuestion {
   readonly calledNumber: string
   readonly routingNumber: string | undefined
   readonly isEmergency: boolean
+  readonly isExplained: boolean
 }
-
-type ProfitOf = (
-  route: OutboundRouteRecord,
-  carrier: CarrierRecord,
-  price: RoutePrice | undefined,
-) => ExpectedProfit
 
 /** An id names one; a name, in any case, may be that of several tenants' records. */
 function named<T extends { readonly name: string }>(

@@ -479,6 +479,7 @@ test('a 3xx leads to no carrier that loss protection refuses', async () => {
       sales: {
         termsOf: () => [{ ...protection, protection: 'refuse' }],
         tariffOf: () => perSecond(70_000),
+        isBlocked: () => false,
       },
     },
   })

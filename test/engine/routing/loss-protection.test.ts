@@ -44,7 +44,7 @@ interface World {
 function ask(world: World) {
   const { prices, seconds = 60, sale, terms = [], unlisted = [], hasPrices = true } = world
   const ids = prices.map((_, index) => index + 1)
-  const sales: Sales = { termsOf: () => terms, tariffOf: () => sale }
+  const sales: Sales = { termsOf: () => terms, tariffOf: () => sale, isBlocked: () => false }
   const passed: PassedOver[] = []
   const carriers = ids.map((id) =>
     sampleCarrier(id, {
@@ -259,6 +259,21 @@ test('an emergency call is never refused', () => {
   expect(ask({ prices: carriers, sale, routes, terms, number: '112' }).order).toEqual([1, 2, 3])
 })
 
+test('a carrier whose price is blocked takes an emergency call, too', () => {
+  const { routing } = routingOver(
+    {
+      carriers: [sampleCarrier(1, { ratePlanId: 1 })],
+      outboundRoutes: [
+        outboundRoute(1, { carrierId: 1, mode: 'lcr', prefix: '112', isEmergency: true }),
+        outboundRoute(2, { carrierId: 1, mode: 'lcr' }),
+      ],
+    },
+    { carrierPrice: () => ({ tariff: sale, isBlocked: true }) },
+  )
+  expect(routing.outboundCandidates(7, '112')).toMatchObject({ isEmergency: true })
+  expect(routing.outboundCandidates(7, '4930').kind).toBe('unavailable')
+})
+
 test('a warning goes with the gateway, and says what is lost', () => {
   const [first, second] = ask({ prices: carriers, sale, terms: [protection('warn')] }).gateways
   expect(first?.profit).toBeUndefined()
@@ -293,9 +308,16 @@ test('neither the platform nor a tenant lifts the protection of the other', () =
 test('the price of a call is asked for only where something is said about losses', () => {
   let asked = 0
   const { routing } = routingOver(
-    { carriers: [sampleCarrier(1)], outboundRoutes: [outboundRoute(1, { carrierId: 1 })] },
+    {
+      carriers: [sampleCarrier(1)],
+      outboundRoutes: [
+        outboundRoute(1, { carrierId: 1 }),
+        outboundRoute(2, { carrierId: 1, prefix: '44', lossTerms: protection('refuse') }),
+      ],
+    },
     {
       sales: {
+        isBlocked: () => false,
         termsOf: () => [],
         tariffOf: () => {
           asked += 1

@@ -145,7 +145,11 @@ function protectedWorld(terms: readonly LossTerms[], more: Partial<RoutingDeps> 
         const micros = number === '4940' ? 10_000 : minuteMicros
         return { tariff: perSecond(micros), isBlocked: false }
       },
-      sales: { termsOf: () => terms, tariffOf: () => perSecond(50_000) },
+      sales: {
+        termsOf: () => terms,
+        tariffOf: () => perSecond(50_000),
+        isBlocked: (customerId, number) => customerId === 7 && number.endsWith('4940'),
+      },
       ...more,
     },
   ).routing
@@ -191,9 +195,31 @@ test.each<[string, LossTerms[], string[]]>([
 
 test('another number is judged by what it costs, and by the price of the dialled one', () => {
   const routing = protectedWorld([refuse])
-  expect(outcome(routing.redirected(call, targetAt(2, '4940')))).toBe('carrier 2')
+  const another = { ...call, caller: { customerId: 8, tenantId: null } }
+  expect(outcome(routing.redirected(another, targetAt(2, '4940')))).toBe('carrier 2')
   const free = { ...call, caller: { customerId: null, tenantId: null } }
   expect(outcome(routing.redirected(free, targetAt(2)))).toBe('carrier 2')
+})
+
+test('what the plan of the payer blocks is no target, nor is it a routing number', () => {
+  const routing = protectedWorld([])
+  expect(outcome(routing.redirected(call, targetAt(1, '4940')))).toBe('number_blocked')
+  const ported = { ...targetAt(1), rn: '+4940' }
+  expect(outcome(routing.redirected(call, ported))).toBe('number_blocked')
+  const another = { ...call, caller: { customerId: 8, tenantId: null } }
+  expect(outcome(routing.redirected(another, ported))).toBe('carrier 1')
+})
+
+test('an emergency is redirected to a carrier whose price for it is blocked', () => {
+  const { routing } = routingOver(
+    {
+      carriers: [sampleCarrier(1, { ratePlanId: 1 })],
+      outboundRoutes: [outboundRoute(1, { carrierId: 1, prefix: '112', isEmergency: true })],
+    },
+    { carrierPrice: () => ({ tariff: perSecond(1), isBlocked: true }) },
+  )
+  const urgent = { ...call, dialled: '112', sent: '112', sentFor: '112', isEmergency: true }
+  expect(outcome(routing.redirected(urgent, targetAt(1, '112')))).toBe('carrier 1')
 })
 
 test('the sale is asked for by what was dialled, with its routing number', () => {
@@ -202,7 +228,8 @@ test('the sale is asked for by what was dialled, with its routing number', () =>
     asked.push(each)
     return perSecond(50_000)
   }
-  const routing = protectedWorld([refuse], { sales: { termsOf: () => [refuse], tariffOf } })
+  const sales: Sales = { termsOf: () => [refuse], tariffOf, isBlocked: () => false }
+  const routing = protectedWorld([refuse], { sales })
   routing.redirected({ ...call, routingNumber: '4999' }, targetAt(1, '4940'))
   expect(asked).toEqual([[7, { calledNumber: '4930', sent: [], routingNumber: '4999' }]])
 })
