@@ -14,7 +14,6 @@ import {
   type BoughtNumber,
   orderByPreference,
   candidateOf,
-  type CarrierPrice,
   type GatewayCandidate,
   type RouteSearch,
   type OutboundCaller,
@@ -67,8 +66,8 @@ import {
   unchanged,
   withoutPlus as digitsOf,
 } from '../../schema/rules/numbers.ts'
-import type { ExitCodes } from '../../schema/contracts/charging.ts'
-import type { BoughtPrice, ExpectedProfit, Tariff } from '../../schema/contracts/tariff.ts'
+import type { BoughtPrice, ExpectedProfit } from '../../schema/contracts/tariff.ts'
+import { BoughtPrices, type BoughtPricesDeps } from './bought-prices.ts'
 import { CallProfit } from './call-profit.ts'
 import type { ExpectedCall, Sales } from './loss-guard.ts'
 import type { DnsAnswers, Sender } from '../../schema/contracts/gateways.ts'
@@ -96,6 +95,7 @@ export class Routing {
   #tenancy = new Tenancy([])
   #guard = new GatewayGuard([], () => [])
   #capVersion = -1
+  readonly #prices: BoughtPrices
   readonly #qualities: RouteQualities
   readonly #turns: AllTurns = { routes: new Turns(), gateways: new Turns() }
   readonly #search: RouteSearch
@@ -112,6 +112,7 @@ export class Routing {
     this.#deps = deps
     this.#reloads = new OneAtATime(() => this.#reloadAll())
     this.#recognition = new Recognition(deps)
+    this.#prices = new BoughtPrices(deps)
     this.#search = { random: deps.random, passOver: () => undefined, turns: this.#turns }
     this.#qualities = new RouteQualities({
       now: deps.now,
@@ -472,7 +473,7 @@ export class Routing {
         passOver(passedRoute(route, 'number_blocked'))
       } else if (!isEmergency && price?.isBlocked)
         passOver(passedRoute(route, 'blocked_by_carrier'))
-      else if (!isEmergency && price === null && this.#hasList(carrier)) {
+      else if (!isEmergency && price === null && this.#prices.hasList(carrier)) {
         lacking ??= 'unpriced'
         passOver(passedRoute(route, 'no_carrier_price'))
       } else if (profit?.verdict === 'refused') {
@@ -530,11 +531,6 @@ export class Routing {
     return new CallProfit({ terms, expect, isExplained })
   }
 
-  /** Without prices here (`OCS_URL`) no list is known. */
-  #hasList({ ratePlanId }: CarrierRecord): boolean {
-    return ratePlanId !== null && this.#deps.carrierPrice !== undefined
-  }
-
   /**
    * The gateway to which a carrier's 3xx may send a call, at the price of the dialled number; a
    * text: why there is none. Its number is the one that is given: no rule of the carrier changes
@@ -575,17 +571,18 @@ export class Routing {
       if (gateway === undefined) continue
       const { ratePlanId, tenantId } = carrier
       const bought = { number: target.number, dialled: known, ratePlanId, tenantId }
-      const price = this.#expectedPrice(bought, dialled)
+      const price = this.#prices.expectedPrice(bought, dialled)
       const isBlocked = price?.isBlocked === true && !isEmergency
-      const dear = this.#tooDear(price, bought, isSame ? undefined : dialled)
+      const isDear = !isSame && !this.#prices.isNoDearer(price, carrier, dialled)
       const profit = profits?.by({
         lossTerms: route.lossTerms,
         carrierTenantId: tenantId,
         priceOf: () => price,
       })
-      const isUnpriced = route.mode === 'lcr' && price === undefined && this.#hasList(carrier)
+      const isUnpriced =
+        route.mode === 'lcr' && price === undefined && this.#prices.hasList(carrier)
       if (isBlocked) refusal = 'blocked_by_carrier'
-      else if (dear !== undefined) refusal = dear
+      else if (isDear) refusal = 'dearer'
       else if (isUnpriced && !isEmergency) refusal = 'no_carrier_price'
       else if (profit?.verdict === 'refused') refusal = 'below_margin'
       else {
@@ -603,26 +600,6 @@ export class Routing {
     const { customerId } = caller
     if (this.isNumberBlocked(caller, number)) return true
     return customerId !== null && this.#deps.sales?.isBlocked(customerId, number) === true
-  }
-
-  /** Whether another number than the dialled one would cost more at a carrier. */
-  #tooDear(
-    price: RoutePrice | undefined,
-    bought: BoughtNumber,
-    dialled: string | undefined,
-  ): RedirectRefusal | undefined {
-    if (dialled === undefined) return undefined
-    const usual = this.#expectedPrice({ ...bought, number: dialled, dialled }, dialled)
-    if (price === undefined || usual === undefined || usual.isBlocked) return 'dearer'
-    return price.expectedMicros <= usual.expectedMicros ? undefined : 'dearer'
-  }
-
-  /** The price of a call that is expected to last as long as those to the dialled number. */
-  #expectedPrice(bought: Omit<BoughtNumber, 'tenantId'>, dialled: string): RoutePrice | undefined {
-    const price = this.#priceOf(bought)
-    if (price === undefined) return undefined
-    const { costOf, expectedSeconds } = this.#deps
-    return { ...price, expectedMicros: costOf(price.tariff, expectedSeconds(dialled)) }
   }
 
   /** Carriers that may take calls, by id or name. */
@@ -785,7 +762,7 @@ export class Routing {
 
   /** Price of a carrier for a call that it answers at `at`; undefined: it is not known. */
   boughtPrice(bought: BoughtNumber, at: number): BoughtPrice | undefined {
-    const price = this.#priceOf(bought, at)
+    const price = this.#prices.priceOf(bought, at)
     if (price === undefined || price.isBlocked) return undefined
     const { number, dialled, tenantId } = bought
     const { tariff } = price
@@ -802,7 +779,7 @@ export class Routing {
       const price =
         carrier === undefined || ratePlanId === null
           ? undefined
-          : this.#expectedPrice(
+          : this.#prices.expectedPrice(
               {
                 number: this.#sent(carrier, route, calledNumber),
                 dialled: calledNumber,
@@ -813,24 +790,6 @@ export class Routing {
       known.set(route, price)
       return price
     }
-  }
-
-  /** Returns the highest price where the rules of a carrier make several numbers of one. */
-  #priceOf(
-    { number: sent, dialled, ratePlanId }: Omit<BoughtNumber, 'tenantId'>,
-    at?: number,
-  ): CarrierPrice | undefined {
-    const { exitCodes, carrierPrice, costOf } = this.#deps
-    if (ratePlanId === null || carrierPrice === undefined) return undefined
-    const minuteMicros = ({ tariff }: CarrierPrice): number => costOf(tariff, 60)
-    let mostExpensive: CarrierPrice | undefined
-    for (const number of countedNumbers(sent, dialled, exitCodes)) {
-      const price = carrierPrice(ratePlanId, number, at)
-      if (price === undefined || mostExpensive?.isBlocked) continue
-      if (!mostExpensive || price.isBlocked || minuteMicros(price) > minuteMicros(mostExpensive))
-        mostExpensive = price
-    }
-    return mostExpensive ?? carrierPrice(ratePlanId, dialled, at)
   }
 
   #sent(carrier: CarrierRecord, route: OutboundRouteRecord, calledNumber: string): string {
@@ -989,7 +948,7 @@ function* sliced<T>(items: readonly T[], take: (item: T) => void): Generator<voi
   }
 }
 
-export interface RoutingDeps extends RecognitionDeps {
+export interface RoutingDeps extends RecognitionDeps, BoughtPricesDeps {
   readonly hosts: RecognitionDeps['hosts'] & {
     watch(owner: string, hosts: readonly string[]): void
     lookUp(hosts: readonly string[]): Promise<AddressesOf>
@@ -1004,26 +963,14 @@ export interface RoutingDeps extends RecognitionDeps {
   readonly activeAgentCalls: (agentId: number) => number
   /** As probes have it: `unproven` gateways come after all others, `down` ones get no calls. */
   readonly gatewayReachability: (gatewayId: number) => 'up' | 'unproven' | 'down'
-  /**
-   * The price of a number by a price list, at a time in milliseconds UTC (absent: now). Undefined:
-   * the list has none. Absent: prices are not known here (`OCS_URL`).
-   */
-  readonly carrierPrice?:
-    ((ratePlanId: number, number: string, at?: number) => CarrierPrice | undefined) | undefined
   /** Prices of customers. Absent: they are not known here, and nothing protects from losses. */
   readonly sales?: Sales | undefined
-  /** The exact price of a call. */
-  readonly costOf: (tariff: Tariff, seconds: number) => number
-  /** How long a call to a number usually lasts. */
-  readonly expectedSeconds: (calledNumber: string) => number
   /** The carriers as they are from now on. */
   readonly onLoaded: (carriers: readonly CarrierRecord[]) => void
   /** A row that cannot be used, in one sentence. */
   readonly onProblem: (problem: string) => void
   /** Finds the row of a telephone number. Absent: no number has one. */
   readonly findNumber?: (number: string) => CalledNumber | undefined
-  /** Dialled in place of `+`; undefined: the installation has none. */
-  readonly exitCodes?: ExitCodes | undefined
   readonly now: () => number
   readonly random: () => number
   /** A route has become low, or is restored. Absent: nobody is told. */
