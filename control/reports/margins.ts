@@ -357,13 +357,10 @@ const grouping = z
   .enum(marginGroupings)
   .describe('`destination`: the first 4 digits of the called number.')
 
-const zone = timeZone.describe('Of the days; UTC without it.')
-
 export const marginInput = z.strictObject({
-  start: time.describe('Days are whole.'),
+  start: time.describe('Days are UTC.'),
   end: time.describe('Exclusive.'),
   group_by: grouping,
-  time_zone: zone.optional(),
   tenant: reference.optional(),
   limit: z.int().min(1).max(MAX_GROUPS).default(20),
   cursor: cursorQuery,
@@ -373,7 +370,7 @@ export const marginQuery = z.strictObject({
   start_date: queryTime,
   end_date: queryTime,
   group_by: grouping,
-  time_zone: zone.optional(),
+  time_zone: timeZone.optional().describe('Of the days; UTC without it.'),
   tenant: text(100)
     .transform((value): Reference => (/^[1-9]\d{0,14}$/.test(value) ? Number(value) : value))
     .optional()
