@@ -17,10 +17,11 @@ import { badRequest } from '../http/api-error.ts'
 import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
 import { queryTime, type Reference, reference, text, time, timeZone } from '../http/fields.ts'
 import { tenantOf } from '../resources/references.ts'
-import { type CallSources, isInFile } from './call-filters.ts'
+import { ALL, type CallSources, isInFile } from './call-filters.ts'
 import { csvCell } from './cdr-text.ts'
 import {
   changedMargins,
+  hasSumsOfAll,
   type MarginGrouping,
   marginGroupings,
   recordMargins,
@@ -222,6 +223,7 @@ function readSums({ sums }: CallSources, request: MarginRequest): Promise<readon
     .where('day', 'in', days)
     .where('dimension', '=', groupBy === 'day' ? 'carrier' : groupBy)
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId ?? 0))
+    .$if(tenantId === null && hasSumsOfAll(groupBy), (whole) => whole.where('tenant_id', '=', ALL))
     .$if(isOwn, (own) => own.where('is_own', '=', 1))
     .select([member.as('member'), 'currency', 'carrier_currency', ...summedMargins])
     .groupBy([sql`1`, sql`2`, sql`3`])
