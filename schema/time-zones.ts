@@ -86,6 +86,12 @@ export class Zone {
     return moments.find((at) => at + this.offsetMs(at) === local) ?? local - before
   }
 
+  /** Midnight of the day that a clock shows at this moment, given as if it were UTC. */
+  dayOf(at: number): number {
+    const local = at + this.offsetMs(at)
+    return Math.floor(local / DAY_MS) * DAY_MS
+  }
+
   /** Begins with `from`: each moment, until `to`, at which the offset becomes another. */
   changes(from: number, to: number): readonly OffsetSpan[] {
     const spans: OffsetSpan[] = [{ from, offsetMs: this.offsetMs(from) }]

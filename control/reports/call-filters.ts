@@ -147,7 +147,7 @@ export interface CallSources {
 export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
 /** Version of the tables in the file; a file of another version is made again. */
-const VERSION = 3
+const VERSION = 4
 
 /**
  * Opens the sums of the database at `path`, which are made again out of the records when their file

@@ -6,7 +6,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS } from '../../schema/clock.ts'
 import { addedMoney, sumOfMoney } from './money-sums.ts'
-import { memberOf } from './call-filters.ts'
+import { ALL, memberOf } from './call-filters.ts'
 import { hasOwnPrice } from './own-prices.ts'
 
 const marginDimensions = ['customer', 'carrier', 'destination'] as const
@@ -97,7 +97,7 @@ const memberColumn = {
 } as const
 
 /** A mark before the currency says that the price is the platform's. */
-export const groupMargins: readonly string[] = marginDimensions.map(
+const groupByTenant = marginDimensions.map(
   (dimension) => `INSERT INTO margin_part (${keys}, ${summed.join(', ')})
     SELECT day, '${dimension}', tenant_id,
       CASE WHEN is_own = 1 AND substr(currency, 1, 1) <> '*' THEN 1 ELSE 0 END,
@@ -106,6 +106,18 @@ export const groupMargins: readonly string[] = marginDimensions.map(
       carrier_currency, ${sums}
     FROM call_slice WHERE is_bought = 1 GROUP BY 1, 2, 3, 4, 5, 6, 7`,
 )
+
+/** The dimension with sums of all tenants, too: a destination has calls of many. */
+export const hasSumsOfAll = (dimension: string): boolean => dimension === 'destination'
+
+export const groupMargins: readonly string[] = [
+  ...groupByTenant,
+  ...marginDimensions.filter(hasSumsOfAll).map(
+    (dimension) => `INSERT INTO margin_part (${keys}, ${summed.join(', ')})
+      SELECT day, dimension, ${ALL}, 0, member, currency, carrier_currency, ${sums}
+      FROM margin_part WHERE dimension = '${dimension}' GROUP BY 1, 2, 3, 4, 5, 6, 7`,
+  ),
+]
 
 export const addMargins = `INSERT INTO margin_sum (${keys}, ${summed.join(', ')})
   SELECT ${keys}, ${summed.join(', ')} FROM margin_part WHERE 1 = 1

@@ -1,23 +1,27 @@
 /**
  * Margins by customer, carrier, destination or day: what calls were sold for, less what carriers
  * took. The greatest losses come first. Read from daily sums, and from records that these do not
- * have yet. Amounts of two currencies are never added.
+ * have yet; in a zone, whose days the sums do not have, from records alone. Amounts of two
+ * currencies are never added.
  */
-import { sql } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { z } from 'zod'
 import { DAY_MS } from '../../schema/clock.ts'
 import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
-import { all, transaction } from '../../schema/sql/query.ts'
+import { type Window, windows } from '../../schema/records/record-windows.ts'
+import { all, first, readApart, transaction } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
+import { type Zone, zoneOf } from '../../schema/time-zones.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { badRequest } from '../http/api-error.ts'
 import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
-import { queryTime, type Reference, reference, text, time } from '../http/fields.ts'
+import { queryTime, type Reference, reference, text, time, timeZone } from '../http/fields.ts'
 import { tenantOf } from '../resources/references.ts'
-import { type CallSources, isInFile, startOfDay } from './call-filters.ts'
+import { ALL, type CallSources, isInFile } from './call-filters.ts'
 import { csvCell } from './cdr-text.ts'
 import {
   changedMargins,
+  hasSumsOfAll,
   type MarginGrouping,
   marginGroupings,
   recordMargins,
@@ -32,9 +36,11 @@ export interface MarginRequest {
   readonly tenantId: number | null
   /** Only calls whose carrier and price are the tenant's. */
   readonly isOwn: boolean
-  /** Midnights UTC in milliseconds; `before` is exclusive. */
+  /** Midnights of the zone in milliseconds UTC; `before` is exclusive. */
   readonly from: number
   readonly before: number
+  /** IANA name; undefined: UTC. */
+  readonly zone?: string | undefined
   readonly groupBy: MarginGrouping
   readonly limit: number
   readonly offset: number
@@ -107,6 +113,24 @@ export async function* margins(
   sources: CallSources,
   request: MarginRequest,
 ): AsyncGenerator<void, MarginReport, undefined> {
+  const { rows, isComplete } =
+    request.zone === undefined
+      ? yield* readDays(sources, request)
+      : { rows: yield* readZone(sources, request, zoneOf(request.zone)), isComplete: true }
+  return reportOf(sources, request, { rows, isComplete })
+}
+
+interface ReadGroups {
+  readonly rows: readonly ReadRow[]
+  /** False: the newest calls are not in them. */
+  readonly isComplete: boolean
+}
+
+/** Reads days UTC. */
+async function* readDays(
+  sources: CallSources,
+  request: MarginRequest,
+): AsyncGenerator<void, ReadGroups, undefined> {
   const isWhole = (await behind(sources)) <= MAX_TAIL
   let rows: readonly ReadRow[] = []
   let isSettled = false
@@ -121,6 +145,42 @@ export async function* margins(
       !isInFile(sources) ||
       (upTo === once.watermark.upTo && changesUpTo === once.watermark.changesUpTo)
   }
+  return { rows, isComplete: isWhole && isSettled }
+}
+
+/** Days of a zone, whose midnights are given as if they were UTC, with their 23 to 25 hours. */
+function* daysOf(zone: Zone, { from, before }: Window): Generator<[string, Window], void> {
+  for (let day = zone.dayOf(from); zone.momentOf(day) < before; day += DAY_MS)
+    yield [String(day), { from: zone.momentOf(day), before: zone.momentOf(day + DAY_MS) }]
+}
+
+/** Reads the records of each day, and yields after each statement. */
+async function* readZone(
+  { store }: CallSources,
+  { from, before, groupBy, tenantId, isOwn }: MarginRequest,
+  zone: Zone,
+): AsyncGenerator<void, readonly ReadRow[], undefined> {
+  const rows: ReadRow[] = []
+  const scope = { tenantId, customerId: undefined }
+  for (const [day, ofDay] of daysOf(zone, { from, before }))
+    for await (const time of windows(store, scope, ofDay)) {
+      const member =
+        groupBy === 'day' ? sql<string>`CAST(${day} AS TEXT)` : recordMargins.member[groupBy]
+      const query = marginsOfRecords(store, member, isOwn)
+        .where('cdr.start_stamp', '>=', time.from)
+        .where('cdr.start_stamp', '<', time.before)
+        .$if(tenantId !== null, (own) => own.where('cdr.tenant_id', '=', tenantId))
+      rows.push(...(await all(store, query.$castTo<ReadRow>())))
+      yield
+    }
+  return rows
+}
+
+async function reportOf(
+  sources: CallSources,
+  request: MarginRequest,
+  { rows, isComplete }: ReadGroups,
+): Promise<MarginReport> {
   const groups = added(rows, ({ member }) => member).toSorted(worstFirst)
   const { offset, limit } = request
   const listed = groups.slice(offset, offset + limit)
@@ -128,7 +188,7 @@ export async function* margins(
   return {
     start: timeToText(request.from),
     end: timeToText(request.before),
-    complete: isWhole && isSettled,
+    complete: isComplete,
     cursor: pageEnd(offset + listed.length, groups.length).cursor,
     totals: added(rows, () => '')
       .toSorted(worstFirst)
@@ -163,6 +223,7 @@ function readSums({ sums }: CallSources, request: MarginRequest): Promise<readon
     .where('day', 'in', days)
     .where('dimension', '=', groupBy === 'day' ? 'carrier' : groupBy)
     .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId ?? 0))
+    .$if(tenantId === null && hasSumsOfAll(groupBy), (whole) => whole.where('tenant_id', '=', ALL))
     .$if(isOwn, (own) => own.where('is_own', '=', 1))
     .select([member.as('member'), 'currency', 'carrier_currency', ...summedMargins])
     .groupBy([sql`1`, sql`2`, sql`3`])
@@ -174,23 +235,30 @@ function readNew(
   watermark: Watermark,
   { from, before, groupBy, tenantId, isOwn }: MarginRequest,
 ): Promise<readonly ReadRow[]> {
-  const query = store.db
-    .selectFrom('cdr')
+  const query = marginsOfRecords(store, recordMargins.member[groupBy], isOwn)
     .where(newRecords(watermark))
     // The plus keeps SQLite from other indexes: new records are at the end of the ids.
     .where(sql<boolean>`+cdr.start_stamp >= ${from} AND +cdr.start_stamp < ${before}`)
-    .where(recordMargins.isBought)
     .$if(tenantId !== null, (own) => own.where(sql<boolean>`+cdr.tenant_id = ${tenantId}`))
+  return all(store, query.$castTo<ReadRow>())
+}
+
+const marginsOfRecords = (
+  { db }: CallSources['store'],
+  member: RawBuilder<string>,
+  isOwn: boolean,
+) =>
+  db
+    .selectFrom('cdr')
+    .where(recordMargins.isBought)
     .$if(isOwn, (own) => own.where(recordMargins.isOwn))
     .select([
-      recordMargins.member[groupBy].as('member'),
+      member.as('member'),
       sql<string>`coalesce(cdr.currency, '')`.as('currency'),
       sql<string>`coalesce(cdr.carrier_currency, '')`.as('carrier_currency'),
       ...recordMargins.sums,
     ])
     .groupBy([sql`1`, sql`2`, sql`3`])
-  return all(store, query.$castTo<ReadRow>())
-}
 
 /** Reads changes of records that the sums have, and that these do not have yet. */
 function readChanges(
@@ -304,6 +372,7 @@ export const marginQuery = z.strictObject({
   start_date: queryTime,
   end_date: queryTime,
   group_by: grouping,
+  time_zone: timeZone.optional().describe('Of the days; UTC without it.'),
   tenant: text(100)
     .transform((value): Reference => (/^[1-9]\d{0,14}$/.test(value) ? Number(value) : value))
     .optional()
@@ -320,6 +389,7 @@ export interface MarginQuery {
   readonly from: number
   readonly before: number
   readonly group_by: MarginGrouping
+  readonly time_zone?: string | undefined
   readonly tenant?: Reference | undefined
   readonly limit: number
   readonly cursor?: string | undefined
@@ -332,23 +402,57 @@ export interface MarginReporter {
 
 /** Days are whole: the sums have no hours. */
 export async function askMargins(
-  { from, before, group_by: groupBy, tenant, limit, cursor }: MarginQuery,
+  { from, before, group_by: groupBy, time_zone: asked, tenant, limit, cursor }: MarginQuery,
   { store, reports }: { readonly store: Store; readonly reports: MarginReporter },
   scope: RequestScope,
 ): Promise<MarginReport> {
   if (before < from) throw badRequest('The period ends before it begins')
   if (before - from > MAX_DAYS * DAY_MS)
     throw badRequest(`The period is longer than ${MAX_DAYS} days`)
+  const tenantId = await tenantOf(store, tenant, scope)
+  const days = zoneOf(asked ?? 'UTC')
+  const isUtc = days.name === 'UTC'
+  const period = {
+    from: days.momentOf(days.dayOf(from)),
+    before: days.momentOf(days.dayOf(before - 1) + DAY_MS),
+  }
+  if (!isUtc) await refuseTooMany(store, tenantId, period)
   const found = await reports.margins({
-    tenantId: await tenantOf(store, tenant, scope),
+    tenantId,
     isOwn: scope.tenantId !== null,
-    from: startOfDay(from),
-    before: startOfDay(before - 1) + DAY_MS,
+    ...period,
+    zone: isUtc ? undefined : days.name,
     groupBy,
     limit,
     offset: skippedBy(cursor),
   })
   return found ?? refuseForNow()
+}
+
+/** Each record of a report in a zone is read: a million takes some seconds of their thread. */
+const MAX_ZONE_RECORDS = 1_000_000
+
+export async function refuseTooMany(
+  store: Store,
+  tenantId: number | null,
+  { from, before }: Window,
+  most = MAX_ZONE_RECORDS,
+): Promise<void> {
+  const query = store.db
+    .selectFrom('cdr')
+    .select('start_stamp')
+    .where('start_stamp', '>=', from)
+    .where('start_stamp', '<', before)
+    .$if(tenantId !== null, (own) => own.where('tenant_id', '=', tenantId))
+    .orderBy('start_stamp')
+    .limit(1)
+    .offset(most)
+  const next = await readApart(store, tenantId, () => first(store, query))
+  if (next === undefined) return
+  const until = timeToText(next.start_stamp)
+  throw badRequest(`A report in a time zone has at most ${most} calls`, [
+    { path: 'end_date', message: `must be ${until} or before; days in UTC have no limit` },
+  ])
 }
 
 export const allMargins = (query: MarginQuery): MarginQuery => ({

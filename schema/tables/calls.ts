@@ -141,7 +141,7 @@ interface MarginSumTable {
   day: number
   /** `customer`, `carrier` or `destination`. */
   dimension: string
-  /** 0: of calls without a tenant. */
+  /** 0: of calls without a tenant; -1: of all calls, which destinations have. */
   tenant_id: number
   /** 1: carrier and price are the tenant's, which may see the margin. */
   is_own: number

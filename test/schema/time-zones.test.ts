@@ -65,3 +65,17 @@ test('a zone is named as the data spells it, and an offset or a place that is no
   for (const name of ['', '+02:00', 'Europe/Atlantis', 'Europe/Berlin ', '☃', 'a'.repeat(10_000)])
     expect(zoneName(name)).toBeUndefined()
 })
+
+test('each moment is in the day that its clock shows, from midnight to midnight', () => {
+  // Before 2011, clocks of some zones were put back a minute after midnight.
+  const since2012 = moments.filter((at) => at > Date.UTC(2012, 0))
+  fc.assert(
+    fc.property(fc.constantFrom(...zones), since2012, (name, at) => {
+      const zone = zoneOf(name)
+      const day = zone.dayOf(at)
+      expect(asShown(day).slice(0, 10)).toBe(shown(name, at).slice(0, 10))
+      expect(zone.momentOf(day)).toBeLessThanOrEqual(at)
+      expect(zone.momentOf(day + 86_400_000)).toBeGreaterThan(at)
+    }),
+  )
+})

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { marginGroupings } from '../../../control/reports/margin-sums.ts'
-import { margins } from '../../../control/reports/margins.ts'
+import { margins, refuseTooMany } from '../../../control/reports/margins.ts'
 import { answeredCall, openReportRig } from '../../support/report-rig.ts'
 import { placeOf, resultOf, rollUpAt } from '../../support/summed-calls.ts'
 
@@ -124,4 +124,92 @@ test('CSV has all groups, a tool has the same as the report, and a long period i
   const long = 'start_date=2025-01-01T00:00:00Z&end_date=2026-01-01T00:00:00Z'
   const refused = await rig.request(`${path}?${long}&group_by=day`, { token: rig.root })
   expect(refused.status).toBe(400)
+})
+
+/** A call each half an hour of the days on which the clocks of Europe change, and around them. */
+async function openChanges() {
+  const rig = await openReportRig()
+  const token = await rig.key()
+  const starts = ['2026-03-28', '2026-03-29', '2026-10-25', '2026-10-26'].flatMap((date) =>
+    Array.from({ length: 48 }, (_, half) => Date.parse(date) + half * 1_800_000),
+  )
+  for (const [index, startedAt] of starts.entries())
+    await rig.store(
+      {
+        direction: 'outbound',
+        carrier: index % 3 === 0 ? 'north' : 'south',
+        startedAt,
+        ...bought(1_000 + index),
+      },
+      2_000,
+    )
+  const ask = (query: string) => rig.request(`${path}?${query}`, { token })
+  return { ...rig, starts, ask }
+}
+
+test('days of a zone are those of its clocks, also when these change', async () => {
+  const { ask, starts } = await openChanges()
+  for (const zone of ['Europe/Berlin', 'Asia/Kolkata', 'America/New_York']) {
+    const clock = new Intl.DateTimeFormat('sv-SE', { timeZone: zone, dateStyle: 'short' })
+    const expected = new Map<string, number>()
+    for (const at of starts)
+      expected.set(clock.format(at), (expected.get(clock.format(at)) ?? 0) + 1)
+    const found = new Map<string, number>()
+    for (const period of [
+      'start_date=2026-03-27T12:00:00Z&end_date=2026-03-31T12:00:00Z',
+      'start_date=2026-10-24T12:00:00Z&end_date=2026-10-27T12:00:00Z',
+    ]) {
+      const { groups } = (await ask(`${period}&group_by=day&time_zone=${zone}`)).data<Groups>()
+      for (const { group, calls } of groups) found.set(String(group), Number(calls))
+    }
+    expect(Object.fromEntries(found), zone).toEqual(Object.fromEntries(expected))
+  }
+  // The day has 23 hours, and begins at 23:00 UTC.
+  const day = 'start_date=2026-03-29T10:00:00Z&end_date=2026-03-29T11:00:00Z&group_by=carrier'
+  const report = (await ask(`${day}&time_zone=europe/berlin`)).data<Groups & { start: string }>()
+  expect(report).toMatchObject({
+    start: '2026-03-28T23:00:00.000Z',
+    end: '2026-03-29T22:00:00.000Z',
+    complete: true,
+  })
+  expect(report.groups.reduce((sum, { calls }) => sum + Number(calls), 0)).toBe(46)
+})
+
+test('a zone without an offset has the same report as UTC, of records and of sums', async () => {
+  const { ask, database } = await openChanges()
+  const asked = { ...period2026, tenantId: null, isOwn: false, limit: 200, offset: 0 }
+  const place = placeOf(database)
+  for (const round of ['records', 'sums']) {
+    for (const groupBy of marginGroupings)
+      expect(
+        await resultOf(margins(place, { ...asked, groupBy, zone: 'Africa/Abidjan' })),
+        `${groupBy} of ${round}`,
+      ).toEqual(await resultOf(margins(place, { ...asked, groupBy })))
+    await rollUpAt(place)
+  }
+  const utc = 'start_date=2026-03-28T00:00:00Z&end_date=2026-03-30T00:00:00Z&group_by=day'
+  expect((await ask(`${utc}&time_zone=UTC`)).text).toBe((await ask(utc)).text)
+})
+
+const period2026 = { from: Date.parse('2026-03-28'), before: Date.parse('2026-03-31') }
+
+test('a zone that is none, and a period with too many calls, are refused with advice', async () => {
+  const { ask, database } = await openChanges()
+  const wrong = await ask('start_date=2026-03-28&end_date=2026-03-30&group_by=day&time_zone=Mars')
+  expect(wrong.status).toBe(400)
+  expect(wrong.text).toContain('IANA')
+  await refuseTooMany(database, null, period2026, 96)
+  await expect(refuseTooMany(database, null, period2026, 95)).rejects.toMatchObject({
+    status: 400,
+    details: [{ path: 'end_date', message: expect.stringContaining('2026-03-29T23:30:00') }],
+  })
+})
+
+test('a tenant has its own calls by its own carriers in a zone, too', async () => {
+  const rig = await open()
+  const zone = 'group_by=carrier&time_zone=Europe/Berlin'
+  expect(brief((await rig.get(rig.ofAcme, zone)).data<Groups>())).toEqual([
+    ['ours', '0.09', '0.07', '0.02', 0],
+  ])
+  expect(brief((await rig.get(rig.root, zone)).data<Groups>())).toEqual(byCarrier)
 })

@@ -1,0 +1,186 @@
+/**
+ * Seconds of each report over millions of records, from the program itself: medians and the worst.
+ * The records are those of many customers, carriers and prefixes, and all are in the daily sums.
+ */
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { DAY_MS } from '../../schema/clock.ts'
+import { freshDatabase, hasPostgres } from '../support/postgres.ts'
+import { TollgateProcess } from '../support/tollgate-process.ts'
+import { oneCustomer } from './load/one-customer.ts'
+import { optionsOf } from './load/options.ts'
+import { fillFile, fillServer, load, type RecordsShape } from './load/varied-records.ts'
+
+const usual = { records: '5000000', times: '5', database: 'sqlite', keep: '' }
+
+export const describe =
+  'each report over 5,000,000 records of 90 days, 2,000 customers, 20 carriers, 500 prefixes; ' +
+  'keep=FILE uses the records of a run before; arguments: ' +
+  Object.entries(usual)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(' ')
+
+const DAYS = 90
+
+export async function run(words: readonly string[] = []): Promise<void> {
+  const { records, times, database, keep } = optionsOf(words, usual)
+  const end = Math.floor(Date.now() / DAY_MS) * DAY_MS
+  const shape: RecordsShape = {
+    records: Number(records),
+    days: DAYS,
+    customers: 2_000,
+    carriers: 20,
+    prefixes: 500,
+    tenants: 20,
+    start: end - DAYS * DAY_MS,
+  }
+  const progress = (text: string) => console.log(`  ${new Date().toISOString()} ${text}`)
+  if (database === 'postgres') {
+    if (!hasPostgres) return console.log('  not run: there is no PostgreSQL')
+    const { url, drop } = await freshDatabase()
+    try {
+      await fillServer(url, shape, progress)
+      await measure({ DATABASE_URL: url }, shape, Number(times))
+    } finally {
+      await drop()
+    }
+    return
+  }
+  const folder = mkdtempSync(join(tmpdir(), 'tollgate-report-times-'))
+  const path = keep === '' ? join(folder, 'reports.db') : keep
+  try {
+    if (!existsSync(path)) await fillFile(path, shape, progress)
+    await measure({ DATABASE_PATH: path }, shape, Number(times))
+  } finally {
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function measure(
+  environment: Record<string, string>,
+  { start }: RecordsShape,
+  times: number,
+): Promise<void> {
+  const tollgate = await TollgateProcess.start(oneCustomer([5_060]), {
+    ...environment,
+    LOG_LEVEL: 'warn',
+  })
+  try {
+    const token = await tollgate.createKey('--name', 'bench', '--scopes', '*')
+    const ask = askerOf(tollgate.apiPort, token)
+    for (const [name, question] of questions(start)) {
+      const seconds: number[] = []
+      const before = cpuSeconds(tollgate.pid)
+      let said = ''
+      for (let time = 0; time < times; time += 1) {
+        const begin = performance.now()
+        said = await ask(question)
+        seconds.push((performance.now() - begin) / 1_000)
+      }
+      const sorted = seconds.toSorted((one, other) => one - other)
+      const median = sorted[Math.floor(sorted.length / 2)] ?? NaN
+      console.log(
+        `  ${name}: median ${median.toFixed(3)} s, worst ${(sorted.at(-1) ?? NaN).toFixed(3)} s` +
+          `, CPU ${((cpuSeconds(tollgate.pid) - before) / times).toFixed(3)} s (load ${load()})${said}`,
+      )
+    }
+  } finally {
+    await tollgate.stop()
+  }
+}
+
+type Question = string | { readonly tool: string; readonly arguments: object }
+
+function* questions(start: number): Generator<readonly [string, Question], void> {
+  const at = (day: number, ms = 0) => new Date(start + day * DAY_MS + ms).toISOString()
+  const between = (from: number, before: number, ms = 0) =>
+    `start_date=${at(from, ms)}&end_date=${at(before, ms)}`
+  for (const [days, from] of [
+    [90, 0],
+    [1, 89],
+  ] as const) {
+    const period = between(from, 90)
+    for (const group of ['customer', 'carrier', 'destination', 'day'])
+      yield [`margins by ${group}, ${days} days`, `margins?${period}&group_by=${group}`]
+    yield [
+      `margins of all customers as CSV, ${days} days`,
+      `margins?${period}&group_by=customer&format=csv`,
+    ]
+    for (const group of [
+      'customer',
+      'tenant',
+      'caller',
+      'callee_prefix',
+      'node',
+      'carrier',
+      'denial_code',
+      'hour',
+      'minute',
+    ])
+      yield [`calls by ${group}, ${days} days`, `calls?${period}&group_by=${group}`]
+    for (const filter of [
+      'group_by=callee_prefix&customer=77',
+      'group_by=carrier&customer=77',
+      'group_by=customer&carrier=carrier+3',
+      'group_by=customer&callee_prefix=1013',
+      'group_by=carrier&callee_prefix=1013',
+      'group_by=customer&disposition=BUSY',
+      'group_by=hour&customer=77',
+    ])
+      yield [`calls ${filter}, ${days} days`, `calls?${period}&${filter}`]
+  }
+  for (const filter of [
+    '',
+    '&disposition=BUSY',
+    '&order=newest',
+    '&customer_id=77',
+    '&carrier=carrier+3',
+    '&number=15550000380',
+    '&cause=no_rate',
+    '&cause=blocked',
+  ])
+    yield [`records${filter}, page 1, 90 days`, `cdrs?${between(0, 90)}&page=1&limit=50${filter}`]
+  yield [
+    'calls by customer, 30 days from noon',
+    `calls?${between(59, 89, DAY_MS / 2)}&group_by=customer`,
+  ]
+  yield ['carriers, 30 days', `carriers?${between(60, 90)}`]
+  yield ['carriers, 1 day', `carriers?${between(89, 90)}`]
+  for (const days of [1, 7])
+    yield [
+      `anomalies, ${days} days`,
+      { tool: 'find_anomalies', arguments: { start: at(90 - days), end: at(90) } },
+    ]
+}
+
+function askerOf(port: number, token: string) {
+  return async (question: Question): Promise<string> => {
+    const base = `http://127.0.0.1:${port}`
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    const answer =
+      typeof question === 'string'
+        ? await fetch(`${base}/api/v1/reports/${question}`, { headers })
+        : await fetch(`${base}/mcp`, {
+            method: 'POST',
+            headers: { ...headers, accept: 'application/json, text/event-stream' },
+            body: JSON.stringify({
+              jsonrpc: '2.0',
+              id: 1,
+              method: 'tools/call',
+              params: { name: question.tool, arguments: question.arguments },
+            }),
+          })
+    const text = await answer.text()
+    if (!answer.ok || text.includes('"isError":true'))
+      return `: ${answer.status} ${text.slice(0, 300)}`
+    const [source = ''] = /"source":"\w+"/.exec(text) ?? []
+    return text.includes('"complete":false') ? ` NOT COMPLETE ${source}` : ` ${source}`
+  }
+}
+
+/** Of all threads, in ticks of 10 ms; a database server is another process. */
+function cpuSeconds(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? []
+  return (Number(fields[11]) + Number(fields[12])) / 100
+}
