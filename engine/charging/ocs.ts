@@ -495,12 +495,7 @@ export class Ocs implements Charging, OcsPort {
     return quoteOf(this.rateFor(planId, number, at), seconds)
   }
 
-  pastQuote(
-    planId: number,
-    number: string,
-    seconds: number,
-    times: CallTimes,
-  ): Quote | undefined {
+  pastQuote(planId: number, number: string, seconds: number, times: CallTimes): Quote | undefined {
     return quoteOf(this.rates.table.pastRate(planId, number, times), seconds)
   }
 

@@ -15,7 +15,7 @@ import { FairTurns } from '../../http/fair-turns.ts'
 import { prefix, reference, time } from '../../http/fields.ts'
 import { data, list } from '../../http/operation.ts'
 import { describeRoute, validate } from '../../http/validate.ts'
-import { count, decimal, exampleTime, moment, timeOrNull } from '../../http/view-fields.ts'
+import { count, decimal, moment } from '../../http/view-fields.ts'
 import { either } from '../references.ts'
 import { MAX_DIFFERENCES, previewRerating, type ReratingPreview } from './rerating-preview.ts'
 import {
@@ -27,7 +27,6 @@ import {
   type Meant,
   meantBy,
   namesOfCustomers,
-  type StoredRerating,
 } from './rerating-store.ts'
 import {
   amountsOf,

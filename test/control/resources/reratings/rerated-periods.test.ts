@@ -117,15 +117,11 @@ test('each call gets the price of its periods, by zone, change and rounding of t
     expect(await rig.rerate('sold', period)).toMatchObject({ calls: 150, without_rate: 0 })
     expect(await rig.rerate('bought', period)).toMatchObject({ calls: 150, without_rate: 0 })
     const records = await rig.records()
-    const told = JSON.stringify(terms)
-    expect(
-      records.map((row) => Number(row['cost_micros'])),
-      told,
-    ).toEqual(calls.map((call) => expectedMicros(call, terms, 'sold')))
-    expect(
-      records.map((row) => Number(row['carrier_cost_micros'])),
-      told,
-    ).toEqual(calls.map((call) => expectedMicros(call, terms, 'bought')))
+    const pricesOf = (column: string) => records.map((row) => Number(row[column]))
+    const expected = (kind: 'sold' | 'bought') =>
+      calls.map((call) => expectedMicros(call, terms, kind))
+    expect([terms, pricesOf('cost_micros')]).toEqual([terms, expected('sold')])
+    expect([terms, pricesOf('carrier_cost_micros')]).toEqual([terms, expected('bought')])
   }
   for (const { balance, entries, memory } of await rig.money())
     expect([entries, memory]).toEqual([balance, balance])
@@ -144,6 +140,6 @@ test('prices of now are those of the rates of now, in the period that the call h
   for (const prices of ['at_call', 'now']) {
     await rig.rerate('sold', { prices })
     const costs = (await rig.records()).map((row) => Number(row['cost_micros']))
-    expect(costs, prices).toEqual([12_000, 60_000])
+    expect([prices, ...costs]).toEqual([prices, 12_000, 60_000])
   }
 })

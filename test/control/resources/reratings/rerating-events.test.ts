@@ -27,7 +27,7 @@ test('the end of a re-rating, and of its undoing, is told once, to the owner of 
     return rows.map(({ body, endpoint }) => {
       const { type, data } = JSON.parse(body) as Told
       expect(type).toBe('rerating.completed')
-      return { endpoint: Number(endpoint), state: data.state, id: data.id, changed: data.changed }
+      return { endpoint, state: data.state, id: data.id, changed: data.changed }
     })
   }
   const make = (path: string, body: object) => rig.callAs('acme', 'POST', path, body)
