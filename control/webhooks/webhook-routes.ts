@@ -343,6 +343,7 @@ const readScopes: Readonly<Record<string, Scope>> = {
   key: 'keys:read',
   proposal: 'proposals:read',
   payment: 'wallets:read',
+  rerating: 'rates:read',
 }
 
 /** Throws 403 unless the principal may read the events of an endpoint. */

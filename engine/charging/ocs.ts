@@ -20,6 +20,7 @@ import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
   Balance,
+  CallTimes,
   Charging,
   CostSoFar,
   GrantExtension,
@@ -508,6 +509,10 @@ export class Ocs implements Charging, OcsPort {
 
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
     return quoteOf(this.rateFor(planId, number, at), seconds)
+  }
+
+  pastQuote(planId: number, number: string, seconds: number, times: CallTimes): Quote | undefined {
+    return quoteOf(this.rates.table.pastRate(planId, number, times), seconds)
   }
 
   readonly reloadCustomers = (changed?: ChangedPayers): Promise<void> =>

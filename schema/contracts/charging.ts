@@ -272,9 +272,20 @@ interface MoneyPort {
   reloadCustomers(changed?: ChangedPayers): Promise<void>
 }
 
+/** Times that decide the price of a call, in milliseconds UTC. */
+export interface CallTimes {
+  /** The rates in force then count. */
+  readonly at: number
+  /** The periods are those after the start, until the answer. */
+  readonly startedAt: number
+  readonly answeredAt: number
+}
+
 interface RatesPort {
   /** The rate of a plan for a number at a time, and what `seconds` at this rate cost. */
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
+  /** The same for a call that is over, in the periods of its own time. */
+  pastQuote(planId: number, number: string, seconds: number, times: CallTimes): Quote | undefined
   /** Takes over the rates as they are stored now, for calls that start once it resolves. */
   reloadRates(): Promise<void>
   /** `reloadRates` for one prefix of a plan. */

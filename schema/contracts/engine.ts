@@ -446,6 +446,7 @@ export const eventTypes = [
   'proposal.created',
   'proposal.decided',
   'payment.alert',
+  'rerating.completed',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]

@@ -191,7 +191,8 @@ export async function openReratingRig() {
     return found
   }
   control.tick(day)
-  const deps = { store, ocs: control.ocs, now: control.now, log: () => undefined }
+  const { webhooks } = control.deps
+  const deps = { store, webhooks, ocs: control.ocs, now: control.now, log: () => undefined }
   return {
     ...control,
     customers,

@@ -1,6 +1,6 @@
 /** Calls that a rate plan prices, a bounded number at a time, and what each costs by it. */
 import { type Selectable, sql } from 'kysely'
-import type { ExitCodes, OcsPort, Quote } from '../../../schema/contracts/charging.ts'
+import type { CallTimes, ExitCodes, OcsPort, Quote } from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   countedNumbers,
@@ -11,7 +11,7 @@ import {
 import { type Tables, all, first } from '../../../schema/sql/query.ts'
 import type { ReratingTable } from '../../../schema/tables/reratings.ts'
 
-export type Prices = Pick<OcsPort, 'quote' | 'exitCodes'>
+export type Prices = Pick<OcsPort, 'pastQuote' | 'exitCodes'>
 
 /** The calls that are meant. */
 export type ReratedCalls = Pick<
@@ -184,10 +184,7 @@ export type NewPrice =
   | { readonly kind: 'without_rate' | 'unknown_number' | 'other_currency' }
   | { readonly kind: 'priced'; readonly micros: number; readonly prefix: string }
 
-/**
- * Prices the call by the plan as it is now: at the time that decided its price, which is the
- * start of a call that is sold and the answer of one that is bought.
- */
+/** Prices the call by the plan as it is now. */
 export function newPriceOf(call: PricedCall, meant: ReratedCalls, prices: Prices): NewPrice {
   const { exitCodes } = prices
   if (!beginsWith(call.destination_number, meant.prefix, exitCodes)) return { kind: 'other' }
@@ -198,9 +195,7 @@ export function newPriceOf(call: PricedCall, meant: ReratedCalls, prices: Prices
   const { prefix } = call
   if (prefix !== null && !numbers.some((number) => beginsWith(number, prefix, exitCodes)))
     return { kind: 'unknown_number' }
-  const decidedAt = meant.kind === 'sold' ? call.start_stamp : (call.answer_stamp ?? 0)
-  const at = meant.priced_at ?? decidedAt
-  const quote = quoteOf(call, meant, { numbers, at }, prices)
+  const quote = quoteOf(call, meant, numbers, prices)
   if (quote === undefined || quote.rate.isBlocked) return { kind: 'without_rate' }
   if (quote.rate.tariff.currency !== meant.currency) return { kind: 'other_currency' }
   return { kind: 'priced', prefix: quote.rate.tariff.prefix, micros: quote.costMicros }
@@ -224,20 +219,36 @@ function numbersOf(
 
 /** The dearest of several numbers that a carrier's rules make of one, as at the answer. */
 function quoteOf(
-  { billsec, destination_number: dialled }: PricedCall,
-  { rate_plan_id: planId }: ReratedCalls,
-  { numbers, at }: { readonly numbers: readonly string[]; readonly at: number },
+  call: PricedCall,
+  meant: ReratedCalls,
+  numbers: readonly string[],
   prices: Prices,
 ): Quote | undefined {
+  const { billsec, destination_number: dialled } = call
+  const { rate_plan_id: planId } = meant
+  const times = timesOf(call, meant)
   const counted = numbers.length === 1 ? numbers : numbers.slice(0, -1)
   let dearest: { readonly number: string; readonly minute: Quote } | undefined
   for (const number of counted) {
-    const minute = prices.quote(planId, number, 60, at)
+    const minute = prices.pastQuote(planId, number, 60, times)
     if (minute === undefined || dearest?.minute.rate.isBlocked) continue
     const isDearer = dearest === undefined || minute.costMicros > dearest.minute.costMicros
     if (isDearer || minute.rate.isBlocked) dearest = { number, minute }
   }
-  return prices.quote(planId, dearest?.number ?? dialled, billsec, at)
+  return prices.pastQuote(planId, dearest?.number ?? dialled, billsec, times)
+}
+
+/**
+ * The rates of a call that is sold are those of its start, with the period of its answer; of one
+ * that is bought, all is decided at the answer. Other rates may be wanted, but its periods stay.
+ */
+function timesOf(
+  { start_stamp: start, answer_stamp: answer }: PricedCall,
+  { kind, priced_at: pricedAt }: ReratedCalls,
+): CallTimes {
+  const answeredAt = answer ?? start
+  const startedAt = kind === 'sold' ? start : answeredAt
+  return { at: pricedAt ?? startedAt, startedAt, answeredAt }
 }
 
 /** As prices are found: a prefix that is an exit code alone stands for all numbers abroad. */

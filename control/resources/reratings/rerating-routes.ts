@@ -15,7 +15,7 @@ import { FairTurns } from '../../http/fair-turns.ts'
 import { prefix, reference, time } from '../../http/fields.ts'
 import { data, list } from '../../http/operation.ts'
 import { describeRoute, validate } from '../../http/validate.ts'
-import { count, decimal, exampleTime, moment, timeOrNull } from '../../http/view-fields.ts'
+import { count, decimal, moment } from '../../http/view-fields.ts'
 import { either } from '../references.ts'
 import { MAX_DIFFERENCES, previewRerating, type ReratingPreview } from './rerating-preview.ts'
 import {
@@ -27,8 +27,17 @@ import {
   type Meant,
   meantBy,
   namesOfCustomers,
-  type StoredRerating,
 } from './rerating-store.ts'
+import {
+  amountsOf,
+  counted,
+  exampleCounted,
+  exampleJob,
+  jobFields,
+  jobOf,
+  jobView,
+  reratingKinds,
+} from './rerating-view.ts'
 import type { Reratings } from './reratings.ts'
 
 interface ReratingDeps extends ChangeDeps {
@@ -44,11 +53,9 @@ export const reratingRoutes = (deps: ReratingDeps) =>
     .route('/', getRoute(deps))
     .route('/', undoRoute(deps))
 
-const kinds = ['sold', 'bought'] as const satisfies readonly ReratingKind[]
-
 const orderBody = z.strictObject({
   kind: z
-    .enum(kinds)
+    .enum(reratingKinds)
     .describe(
       '`sold`: what customers of the plan have paid; needs `wallets:write`. `bought`: what its ' +
         'carriers take.',
@@ -75,32 +82,6 @@ const exampleOrder = {
   rate_plan: 'cost of north',
   from: '2026-01-01T00:00:00Z',
   to: '2026-02-01T00:00:00Z',
-}
-
-const counted = {
-  calls: count.describe('Calls that the plan prices.'),
-  changed: count.describe('Calls that get another price or prefix.'),
-  without_rate: count.describe('The plan has no price for them: they stay as they are.'),
-  unknown_number: count.describe(
-    'Their records do not have the number that decided the price: they stay as they are.',
-  ),
-  other_currency: count.describe('Priced in another currency: they stay as they are.'),
-  currency: z.string(),
-  before_exact: decimal.describe('Sum of the calls that the plan prices.'),
-  after_exact: decimal,
-  difference_exact: decimal,
-}
-
-const exampleCounted = {
-  calls: 2,
-  changed: 1,
-  without_rate: 0,
-  unknown_number: 0,
-  other_currency: 0,
-  currency: 'USD',
-  before_exact: '0.30',
-  after_exact: '0.20',
-  difference_exact: '-0.10',
 }
 
 const differenceFields = {
@@ -203,12 +184,6 @@ const previewOf = ({ currency }: Meant, { counts, sums, isComplete }: ReratingPr
   }
 }
 
-const amountsOf = (before: bigint, after: bigint) => ({
-  before_exact: moneyToDecimal(before),
-  after_exact: moneyToDecimal(after),
-  difference_exact: moneyToDecimal(after - before),
-})
-
 const exampleOf = (call: ReratingPreview['examples'][number]) => ({
   call_uuid: call.call_uuid,
   destination_number: call.destination_number,
@@ -217,90 +192,6 @@ const exampleOf = (call: ReratingPreview['examples'][number]) => ({
   prefix: call.newPrefix,
   before_exact: moneyToDecimal(call.micros ?? 0),
   after_exact: moneyToDecimal(call.newMicros),
-})
-
-const jobFields = {
-  id: z.int(),
-  state: z
-    .enum(['rating', 'posting', 'done', 'undoing', 'returning', 'undone'])
-    .describe('`posting`, `returning`: wallets are corrected.'),
-  kind: z.enum(kinds),
-  rate_plan_id: z.int(),
-  rate_plan: z.string(),
-  from: moment,
-  to: moment,
-  customer_id: z.int().nullable(),
-  carrier_id: z.int().nullable(),
-  prefix: z.string(),
-  prices: z.enum(['at_call', 'now']),
-  done: count.describe('Records of the period that were looked at.'),
-  total: count,
-  ...counted,
-  restored: count.describe('Records that the undo has restored.'),
-  kept: count.describe('Records that were changed since: the undo leaves them as they are.'),
-  started_by: z.string(),
-  started_at: moment,
-  ended_at: moment.nullable(),
-  undone_by: z.string().nullable(),
-  undone_at: moment.nullable(),
-}
-
-const jobView = z.strictObject(jobFields).meta({ id: 'Rerating' })
-
-export type ReratingView = z.output<typeof jobView>
-
-const exampleJob = {
-  id: 1,
-  state: 'done',
-  kind: 'bought',
-  rate_plan_id: 1,
-  rate_plan: 'cost of north',
-  from: exampleTime,
-  to: exampleTime,
-  customer_id: null,
-  carrier_id: null,
-  prefix: '',
-  prices: 'at_call',
-  done: 5,
-  total: 5,
-  ...exampleCounted,
-  restored: 0,
-  kept: 0,
-  started_by: 'user:admin',
-  started_at: exampleTime,
-  ended_at: exampleTime,
-  undone_by: null,
-  undone_at: null,
-}
-
-const jobOf = (row: StoredRerating): ReratingView => ({
-  id: row.id,
-  state: row.state,
-  kind: row.kind,
-  rate_plan_id: row.rate_plan_id,
-  rate_plan: row.rate_plan,
-  from: timeToText(row.from_at),
-  to: timeToText(row.before_at),
-  customer_id: row.customer_id,
-  carrier_id: row.carrier_id,
-  prefix: row.prefix,
-  prices: row.priced_at === null ? 'at_call' : 'now',
-  done: row.looked_at,
-  total: Math.max(row.total, row.looked_at),
-  calls: row.calls,
-  changed: row.changed,
-  without_rate: row.without_rate,
-  unknown_number: row.unknown_number,
-  other_currency: row.other_currency,
-  currency: row.currency,
-  ...amountsOf(BigInt(row.before), BigInt(row.after)),
-  restored: row.restored,
-  kept: row.kept,
-  started_by: row.started_by,
-  started_at: timeToText(row.started_at),
-  ended_at: timeOrNull(row.ended_at),
-  undone_by: row.undone_by,
-  undone_at: timeOrNull(row.undone_at),
 })
 
 /** Where money moves, a wallet is written, too. */

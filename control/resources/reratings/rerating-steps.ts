@@ -4,6 +4,7 @@
  */
 import { type Selectable, sql } from 'kysely'
 import type { OcsPort } from '../../../schema/contracts/charging.ts'
+import type { OutgoingEvent } from '../../../schema/contracts/engine.ts'
 import type { Log } from '../../../schema/contracts/log.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import {
@@ -26,6 +27,8 @@ import {
   type RecordStatements,
   setPrices,
 } from './rerating-changes.ts'
+import { findRerating, jobColumns } from './rerating-store.ts'
+import { jobOf } from './rerating-view.ts'
 import { chargedMicros, newPriceOf, nextCalls, type PricedCall } from './rerated-calls.ts'
 
 export type Rerating = Omit<Selectable<ReratingTable>, 'before_micros' | 'after_micros'>
@@ -36,6 +39,7 @@ export interface StepDeps {
   /** Milliseconds UTC. */
   readonly now: () => number
   readonly log: Log
+  readonly webhooks: { readonly write: (event: OutgoingEvent) => Promise<void> }
   /** The name of this process: others leave its jobs alone. */
   readonly process: string
 }
@@ -147,7 +151,9 @@ export class ReratingSteps {
         ...(isLast && this.#afterRecords(job, { posting: 'posting', over: 'done' })),
       }))
       await execute(store, next.where('id', '=', job.id))
-      if (isLast) await forgetOldParts(store, job.tenant_id)
+      if (!isLast) return
+      await forgetOldParts(store, job.tenant_id)
+      if (job.kind === 'bought') await this.#tellEnd(job)
     })
   }
 
@@ -226,6 +232,7 @@ export class ReratingSteps {
         ...(part <= 0 && this.#afterRecords(job, { posting: 'returning', over: 'undone' })),
       }))
       await execute(store, next.where('id', '=', job.id))
+      if (part <= 0 && job.kind === 'bought') await this.#tellEnd(job)
     })
   }
 
@@ -329,49 +336,21 @@ export class ReratingSteps {
   }
 
   async #end(
-    { id }: Rerating,
+    job: Rerating,
     values: { readonly state: 'done'; readonly ended_at: number } | { readonly state: 'undone' },
   ): Promise<void> {
     const { store } = this.#deps
-    await execute(store, store.db.updateTable('rerating').set(values).where('id', '=', id))
+    await execute(store, store.db.updateTable('rerating').set(values).where('id', '=', job.id))
+    await this.#tellEnd(job)
+  }
+
+  /** In the transaction that ends the job: it is told once. */
+  async #tellEnd({ id, tenant_id: tenantId }: Rerating): Promise<void> {
+    const { store, webhooks } = this.#deps
+    const data = jobOf(await findRerating(store, id, { tenantId: null }))
+    await webhooks.write({ type: 'rerating.completed', tenantId, data })
   }
 }
-
-export const jobColumns = [
-  'id',
-  'ref',
-  'tenant_id',
-  'kind',
-  'rate_plan_id',
-  'rate_plan',
-  'currency',
-  'from_at',
-  'before_at',
-  'customer_id',
-  'carrier_id',
-  'prefix',
-  'priced_at',
-  'state',
-  'position_at',
-  'position_id',
-  'total',
-  'looked_at',
-  'calls',
-  'changed',
-  'without_rate',
-  'unknown_number',
-  'other_currency',
-  'parts',
-  'restored',
-  'kept',
-  'started_by',
-  'started_at',
-  'ended_at',
-  'undone_by',
-  'undone_at',
-  'claimed_by',
-  'claimed_until',
-] as const
 
 const isOther = (
   one: Pick<PricedCall, 'micros' | 'prefix'>,

@@ -11,7 +11,6 @@ import { pageOf, same } from '../../http/rows.ts'
 import { badReference, resolve } from '../references.ts'
 import { MAX_DIFFERENCES } from './rerating-preview.ts'
 import { type ReratedCalls, recordsIn } from './rerated-calls.ts'
-import { jobColumns } from './rerating-steps.ts'
 
 export interface ReratingOrder {
   readonly kind: ReratingKind
@@ -172,7 +171,43 @@ export interface StoredRerating extends Omit<
   readonly after: string
 }
 
-const shownJobs = (store: Tables, { tenantId }: RequestScope) =>
+export const jobColumns = [
+  'id',
+  'ref',
+  'tenant_id',
+  'kind',
+  'rate_plan_id',
+  'rate_plan',
+  'currency',
+  'from_at',
+  'before_at',
+  'customer_id',
+  'carrier_id',
+  'prefix',
+  'priced_at',
+  'state',
+  'position_at',
+  'position_id',
+  'total',
+  'looked_at',
+  'calls',
+  'changed',
+  'without_rate',
+  'unknown_number',
+  'other_currency',
+  'parts',
+  'restored',
+  'kept',
+  'started_by',
+  'started_at',
+  'ended_at',
+  'undone_by',
+  'undone_at',
+  'claimed_by',
+  'claimed_until',
+] as const
+
+const shownJobs = (store: Tables, { tenantId }: Pick<RequestScope, 'tenantId'>) =>
   store.db
     .selectFrom('rerating')
     .select(jobColumns)
@@ -183,7 +218,7 @@ const shownJobs = (store: Tables, { tenantId }: RequestScope) =>
 export async function findRerating(
   store: Tables,
   id: number,
-  scope: RequestScope,
+  scope: Pick<RequestScope, 'tenantId'>,
 ): Promise<StoredRerating> {
   const row = await first(store, shownJobs(store, scope).where('id', '=', id))
   if (row === undefined) throw notFound('Re-rating')

@@ -1,5 +1,5 @@
 /** All rates in memory: finds the one of a plan for a number at a time. */
-import type { Rate, ExitCodes, Tariff } from '../../../schema/contracts/charging.ts'
+import type { CallTimes, Rate, ExitCodes, Tariff } from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
@@ -81,10 +81,21 @@ export class RateDeck {
   /** The rate of a call that is answered at `at`, with the prices that follow during it. */
   answeredRate(planId: number, number: string, at: number): Rate | undefined {
     const rate = this.find(planId, number, at)
-    const times = this.timesOf(planId)
-    if (rate === undefined || times?.isChanging !== true) return rate
+    if (rate === undefined || this.timesOf(planId)?.isChanging !== true) return rate
+    return this.pastRate(planId, number, { at, startedAt: at, answeredAt: at })
+  }
+
+  /** The rate that a call of these times has by the rates in force at `at`. */
+  pastRate(
+    planId: number,
+    number: string,
+    { at, startedAt, answeredAt }: CallTimes,
+  ): Rate | undefined {
     const rateAt = (clock: number): Rate | undefined => this.find(planId, number, at, clock)
-    return { ...rate, tariff: tariffAt(timedPrices(rate, rateAt, times, at), at) }
+    const rate = rateAt(startedAt)
+    const times = this.timesOf(planId)
+    if (rate === undefined || times === undefined) return rate
+    return { ...rate, tariff: tariffAt(timedPrices(rate, rateAt, times, startedAt), answeredAt) }
   }
 
   /** Undefined: the plan has no periods. */

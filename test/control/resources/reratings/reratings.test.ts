@@ -39,7 +39,8 @@ function mortal(store: Store, random: () => number): Store {
 async function workWithKills(rig: Rig, random: () => number): Promise<number> {
   let kills = 0
   for (let turn = 0; turn < 5_000; turn += 1) {
-    const options = { ocs: rig.ocs, now: rig.now, log: () => undefined, process: 'a' }
+    const { webhooks } = rig.deps
+    const options = { webhooks, ocs: rig.ocs, now: rig.now, log: () => undefined, process: 'a' }
     const steps = new ReratingSteps({ ...options, store: mortal(rig.store, random) })
     try {
       for (;;) {
