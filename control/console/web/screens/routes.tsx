@@ -4,9 +4,10 @@
  */
 import type { InboundRoute, OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { clockText } from '../parts/format.ts'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
+import { lossForm } from './loss-form.ts'
+import { qualityColumn } from './route-quality.ts'
 
 const activeText = ({ is_active }: { readonly is_active: boolean }): string =>
   is_active ? 'active' : 'inactive'
@@ -21,25 +22,6 @@ const modes = {
   lcr: 'to the cheapest carrier',
   block: 'refuse the call',
 } as const
-
-const figure = (value: number | null, unit: string): readonly string[] =>
-  value === null ? [] : [`${value} ${unit}`]
-
-/** Figures of the calls of a measured carrier. */
-function qualityText({ quality_status: status }: OutboundRoute): string | null {
-  if (status === null) return null
-  const { state, figures, until, fallen } = status
-  const { attempts, asr, acd, pdd_ms } = state === 'low' ? (fallen?.figures ?? figures) : figures
-  const shown = [
-    ...figure(asr, '% answered'),
-    ...figure(acd, 's a call'),
-    ...figure(pdd_ms, 'ms to ring'),
-  ]
-  const words = shown.length === 0 ? 'no calls yet' : `${shown.join(', ')} (${attempts} calls)`
-  if (state === 'low')
-    return `tried last${until === null ? '' : ` until ${clockText(until)}`}: ${words}`
-  return state === 'trial' ? `on trial: ${words}` : words
-}
 
 const distributionWords = {
   weight: 'by chance, by weight',
@@ -64,10 +46,7 @@ const outbound: ScreenNoun<OutboundRoute> = {
     textColumn('carrier', 'Carrier', ({ carrier }) => carrier),
     textColumn('mode', 'Calls go', ({ mode }) => modes[mode], { isMinor: true }),
     figureColumn('priority', 'Priority', ({ priority }) => priority),
-    textColumn('quality', 'Quality', qualityText, {
-      isMinor: true,
-      tone: ({ quality_status: status }) => (status?.state === 'low' ? 'bad' : 'plain'),
-    }),
+    { ...qualityColumn, isMinor: true },
     textColumn('customer', 'Only for', ({ customer }) => customer, { isMinor: true }),
     textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
     activeColumn(),
@@ -85,12 +64,14 @@ const outbound: ScreenNoun<OutboundRoute> = {
       'quality.max_pdd_ms',
       'quality.window',
       'quality.min_calls',
+      ...lossForm.names,
       'strip',
       'prepend',
       'is_active',
       'emergency',
     ],
     labels: {
+      ...lossForm.labels,
       mode: 'What happens to the call',
       customer: 'Only calls of',
       distribution: 'Calls are shared',
@@ -105,6 +86,7 @@ const outbound: ScreenNoun<OutboundRoute> = {
       emergency: 'Emergency number',
     },
     hints: {
+      ...lossForm.hints,
       prefix: 'The start of the called number, without +. Empty: every number.',
       mode:
         'Routes to the cheapest carrier are tried in the order of the prices in the rate ' +
@@ -122,8 +104,8 @@ const outbound: ScreenNoun<OutboundRoute> = {
       prepend: 'At the start of the number, after digits were removed.',
       emergency: 'Its calls need no money, and no limit applies to them.',
     },
-    words: { mode: { ...modes }, distribution: { ...distributionWords } },
-    when: { carrier: ['mode', 'static', 'lcr'] },
+    words: { ...lossForm.words, mode: { ...modes }, distribution: { ...distributionWords } },
+    when: { ...lossForm.when, carrier: ['mode', 'static', 'lcr'] },
   },
 }
 
