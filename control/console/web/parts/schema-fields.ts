@@ -171,7 +171,8 @@ export function fieldText(
   row: FormRow | undefined,
 ): string {
   if (row === undefined) return initial
-  if (kind === 'choices') return options.filter((each) => listAt(row, name).includes(each)).join('\n')
+  if (kind === 'choices')
+    return options.filter((each) => listAt(row, name).includes(each)).join('\n')
   if (kind === 'rows') return `${rowsOf(row, name).length}`
   const id = kind === 'reference' ? valueAt(row, `${name}_id`) : undefined
   return typeof id === 'number' ? `#${id}` : shown(kind, valueAt(row, name))

@@ -80,14 +80,27 @@ export async function saveForm<T = unknown>(
   more: FormRow = {},
 ): Promise<ConsoleAnswer<T>> {
   const { path } = form
-  const schema = await bodySchema(path)
+  const isNew = row === undefined
+  const made = await madeBody(form, entered, row)
+  if (made.kind !== 'ok') return made
+  const body = made.data
+  return isNew
+    ? send('POST', path, { ...body, ...more })
+    : send('PATCH', `${path}/${idOf(row)}`, { ...body, ...more })
+}
+
+/** The body of a request: what was entered. */
+export async function madeBody(
+  form: SchemaForm,
+  entered: FormData,
+  row: ExistingRow | undefined,
+): Promise<ConsoleAnswer<FormRow>> {
+  const schema = await bodySchema(form.path)
   if (schema.kind !== 'ok') return schema
   const isNew = row === undefined
   const fields = fieldsOf(schema.data, isNew, namesOf(form)).filter((field) => isFor(field, isNew))
   const body = bodyFrom(fields, asShown(form, row), (name) => allEntered(entered, name))
-  return isNew
-    ? send('POST', path, { ...body, ...more })
-    : send('PATCH', `${path}/${idOf(row)}`, { ...body, ...more })
+  return { kind: 'ok', data: body, meta: undefined }
 }
 
 /** Choices of one name are lines. */

@@ -17,6 +17,8 @@ import { ImportDeck } from './deck-import.tsx'
 import { Decks, useDecks } from './decks.tsx'
 import { lossForm } from './loss-form.ts'
 import { ImportRates } from './rate-import.tsx'
+import { Rerate } from './rerating.tsx'
+import { Reratings, useReratings } from './reratings.tsx'
 
 const dayWords = {
   mon: 'Monday',
@@ -219,6 +221,7 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
   const rate = rateOf(shown)
   const { data, problem, reload } = useRates(id)
   const decks = useDecks(id)
+  const jobs = useReratings(id)
   const reloadBoth = (): void => {
     decks.reload()
     reload()
@@ -238,11 +241,13 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
       <p class="links">
         {may('rates:write') && <ImportDeck planId={id} onDone={reloadBoth} />}
         {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
+        {may('rates:write') && <Rerate planId={id} onBegin={jobs.reload} />}
         <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
           Export as CSV
         </a>
       </p>
       <Decks decks={decks} onUndo={reload} />
+      <Reratings jobs={jobs} />
       <List<Rate>
         label="Rates"
         rows={data.value?.rows}

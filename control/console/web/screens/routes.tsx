@@ -7,7 +7,7 @@ import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
 import { lossForm } from './loss-form.ts'
-import { qualityColumn } from './route-quality.ts'
+import { distributionWords, modes, routeColumns } from './route-columns.ts'
 
 const activeText = ({ is_active }: { readonly is_active: boolean }): string =>
   is_active ? 'active' : 'inactive'
@@ -16,18 +16,6 @@ const activeColumn = <Of extends { readonly is_active: boolean }>() =>
   textColumn<Of>('state', 'State', activeText, {
     tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
   })
-
-const modes = {
-  static: 'to its carrier, by priority',
-  lcr: 'to the cheapest carrier',
-  block: 'refuse the call',
-} as const
-
-const distributionWords = {
-  weight: 'by chance, by weight',
-  round_robin: 'in turn',
-  percent: 'exactly by weight',
-} as const
 
 const outbound: ScreenNoun<OutboundRoute> = {
   one: 'outbound route',
@@ -39,14 +27,7 @@ const outbound: ScreenNoun<OutboundRoute> = {
   effect: 'Calls to its prefix take other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
   columns: [
-    textColumn('name', 'Name', ({ name }) => name),
-    textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
-      show: ({ prefix }) => (prefix === '' ? 'every number' : prefix),
-    }),
-    textColumn('carrier', 'Carrier', ({ carrier }) => carrier),
-    textColumn('mode', 'Calls go', ({ mode }) => modes[mode], { isMinor: true }),
-    figureColumn('priority', 'Priority', ({ priority }) => priority),
-    { ...qualityColumn, isMinor: true },
+    ...routeColumns,
     textColumn('customer', 'Only for', ({ customer }) => customer, { isMinor: true }),
     textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
     activeColumn(),
