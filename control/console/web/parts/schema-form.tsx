@@ -278,7 +278,7 @@ function RowFields({ field, name, row, form }: FieldProps) {
       ))}
       <FieldProblem name={name} text={problem} />
       <button type="button" onClick={() => (rows.value = [...present, numbered(undefined)])}>
-        Add a {one}
+        Add {/^[aeiou]/.test(one) ? 'an' : 'a'} {one}
       </button>
     </fieldset>
   )

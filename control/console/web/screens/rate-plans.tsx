@@ -1,4 +1,5 @@
 /** Rate plans, and the rates of one: searched, made, changed, imported and exported. */
+import { useSignal } from '@preact/signals'
 import { getRows } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rate, RatePlan } from '../api/views.ts'
@@ -222,6 +223,11 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
   const { data, problem, reload } = useRates(id)
   const decks = useDecks(id)
   const jobs = useReratings(id)
+  const isBegun = useSignal(false)
+  const begin = (): void => {
+    isBegun.value = true
+    jobs.reload()
+  }
   const reloadBoth = (): void => {
     decks.reload()
     reload()
@@ -241,13 +247,13 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
       <p class="links">
         {may('rates:write') && <ImportDeck planId={id} onDone={reloadBoth} />}
         {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
-        {may('rates:write') && <Rerate planId={id} onBegin={jobs.reload} />}
+        {may('rates:write') && <Rerate planId={id} onBegin={begin} />}
         <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
           Export as CSV
         </a>
       </p>
       <Decks decks={decks} onUndo={reload} />
-      <Reratings jobs={jobs} />
+      <Reratings jobs={jobs} isBegun={isBegun.value} />
       <List<Rate>
         label="Rates"
         rows={data.value?.rows}

@@ -1,4 +1,5 @@
 /** The jobs that have priced calls of a plan anew, newest first: how far they are, and their undo. */
+import { useRef } from 'preact/hooks'
 import { getRows, type ListedRows, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rerating, ReratingDetail } from '../api/views.ts'
@@ -24,12 +25,20 @@ export function useReratings(planId: number): Found {
 
 type Found = Resource<ListedRows<Rerating>>
 
+interface ReratingsProps {
+  readonly jobs: Found
+  /** The viewer has begun one. */
+  readonly isBegun: boolean
+}
+
 /** Nothing, while there is none. */
-export function Reratings({ jobs: { data, problem, reload } }: { jobs: Found }) {
+export function Reratings({ jobs: { data, problem, reload }, isBegun }: ReratingsProps) {
+  const isUnfolded = useRef(false)
   const rows = data.value?.rows ?? []
+  isUnfolded.current ||= isBegun || rows.some(isOpen)
   if (rows.length === 0) return null
   return (
-    <details open={rows.some(isOpen) || undefined}>
+    <details open={isUnfolded.current}>
       <summary>Re-rated calls</summary>
       <List<Rerating>
         label="Re-rated calls"
