@@ -3,12 +3,12 @@ import { useSignal } from '@preact/signals'
 import { type ConsoleAnswer, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rerating, ReratingPreview } from '../api/views.ts'
-import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { pathOf } from '../parts/address.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { figureText, moneyText, plural } from '../parts/format.ts'
 import type { FormRow } from '../parts/schema-fields.ts'
 import { madeBody, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
-import { Table, type ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
 
 const path = '/rates/reratings'
 
@@ -32,8 +32,8 @@ const formOf = (): SchemaForm => ({
     kind: '',
     from: 'In your time zone.',
     to: 'In your time zone.',
-    customer: '',
-    carrier: '',
+    customer: 'None: calls of all customers.',
+    carrier: 'None: those of all carriers with this plan.',
     prefix: 'The start of the called number. Empty: every number.',
     prices: '',
   },
@@ -141,27 +141,8 @@ function Preview({ order, preview }: Shown) {
       {!complete && (
         <p class="notice">Only the first {figureText(records, 0)} records were looked at.</p>
       )}
-      {customers.length > 0 && (
-        <Table
-          label="By customer"
-          rows={customers}
-          columns={differenceColumns}
-          keyOf={({ customer_id }) => customer_id ?? 0}
-          empty=""
-        />
-      )}
-      {examples.length > 0 && (
-        <details>
-          <summary>Calls that change most</summary>
-          <Table
-            label="Calls that change most"
-            rows={examples}
-            columns={exampleColumns}
-            keyOf={({ call_uuid }) => call_uuid}
-            empty=""
-          />
-        </details>
-      )}
+      <Differences rows={customers} />
+      {examples.length > 0 && <Examples rows={examples} />}
     </div>
   )
 }
@@ -184,42 +165,73 @@ type Counts = Pick<
   'calls' | 'changed' | 'without_rate' | 'unknown_number' | 'other_currency'
 >
 
-const sumColumns = <
-  Row extends Pick<Difference, 'before_exact' | 'after_exact' | 'difference_exact'>,
->(): readonly ShownColumn<Row>[] => [
-  figureColumn('before', 'Before', (row) => Number(row.before_exact), {
-    show: (row) => row.before_exact,
-  }),
-  figureColumn('after', 'After', (row) => Number(row.after_exact), {
-    show: (row) => row.after_exact,
-  }),
-  figureColumn('difference', 'Difference', (row) => Number(row.difference_exact), {
-    show: (row) => row.difference_exact,
-  }),
-]
+interface DifferencesProps {
+  /** `posted_exact` is there once wallets are corrected. */
+  readonly rows: readonly (Difference & { readonly posted_exact?: string | null })[]
+  readonly hasPosted?: boolean
+}
 
-const customerColumn = textColumn<Pick<Difference, 'customer'>>(
-  'customer',
-  'Customer',
-  ({ customer }) => customer ?? 'none',
+/** What customers, by name, get or owe. */
+export function Differences({ rows, hasPosted = false }: DifferencesProps) {
+  if (rows.length === 0) return null
+  const titles = ['Calls', 'Before', 'After', 'Difference', ...(hasPosted ? ['To the wallet'] : [])]
+  return (
+    <div class="wide" tabIndex={0} role="group" aria-label="By customer, table">
+      <table>
+        <Head text="Customer" figures={titles} />
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.customer_id}>
+              <td>
+                <Text value={row.customer ?? 'none'} max={60} />
+              </td>
+              <td class="figure">{figureText(row.calls, 0)}</td>
+              <td class="figure">{row.before_exact}</td>
+              <td class="figure">{row.after_exact}</td>
+              <td class="figure">{row.difference_exact}</td>
+              {hasPosted && <td class="figure">{row.posted_exact ?? 'not yet'}</td>}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+const Examples = ({ rows }: { rows: readonly Example[] }) => (
+  <details>
+    <summary>Calls that change most</summary>
+    <div class="wide" tabIndex={0} role="group" aria-label="Calls that change most, table">
+      <table>
+        <Head text="Called" figures={['Seconds', 'Before', 'After']} />
+        <tbody>
+          {rows.map((row) => (
+            <tr key={row.call_uuid}>
+              <td>
+                <a href={pathOf('calls', row.call_uuid)}>
+                  <Text value={row.destination_number} max={40} />
+                </a>
+              </td>
+              <td class="figure">{figureText(row.billsec, 0)}</td>
+              <td class="figure">{row.before_exact}</td>
+              <td class="figure">{row.after_exact}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  </details>
 )
 
-const callsColumn = figureColumn<{ readonly calls: number }>('calls', 'Calls', ({ calls }) => calls)
-
-export const differenceColumns: readonly ShownColumn<Difference>[] = [
-  customerColumn,
-  callsColumn,
-  ...sumColumns<Difference>(),
-]
-
-const exampleColumns: readonly ShownColumn<Example>[] = [
-  momentColumn('start', 'Began', ({ start }) => start, { isMinor: true }),
-  textColumn('called', 'Called', (row) => row.destination_number),
-  figureColumn('seconds', 'Seconds', ({ billsec }) => billsec),
-  figureColumn('before', 'Before', (row) => Number(row.before_exact), {
-    show: (row) => row.before_exact,
-  }),
-  figureColumn('after', 'After', (row) => Number(row.after_exact), {
-    show: (row) => row.after_exact,
-  }),
-]
+const Head = ({ text, figures }: { text: string; figures: readonly string[] }) => (
+  <thead>
+    <tr>
+      <th scope="col">{text}</th>
+      {figures.map((title) => (
+        <th key={title} scope="col" class="figure">
+          {title}
+        </th>
+      ))}
+    </tr>
+  </thead>
+)

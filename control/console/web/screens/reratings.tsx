@@ -3,12 +3,12 @@ import { useRef } from 'preact/hooks'
 import { getRows, type ListedRows, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rerating, ReratingDetail } from '../api/views.ts'
-import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { figureText, momentText, moneyText, plural, type Tone } from '../parts/format.ts'
 import { List, Loaded, type Action } from '../parts/list.tsx'
 import { type Resource, useResource, useView } from '../parts/resource.ts'
-import { Table, type ShownColumn } from '../parts/table.tsx'
-import { differenceColumns } from './rerating.tsx'
+import type { ShownColumn } from '../parts/table.tsx'
+import { Differences } from './rerating.tsx'
 
 const SHOWN = 20
 
@@ -81,29 +81,10 @@ function Posted({ id }: { id: number }) {
   const found = useView<ReratingDetail>(`/rates/reratings/${id}`)
   return (
     <Loaded of={found}>
-      {({ customers, kind }) =>
-        customers.length > 0 && (
-          <Table
-            label="By customer"
-            rows={customers}
-            columns={kind === 'sold' ? [...differenceColumns, postedColumn] : differenceColumns}
-            keyOf={(each) => each.customer_id ?? 0}
-            empty=""
-          />
-        )
-      }
+      {({ customers, kind }) => <Differences rows={customers} hasPosted={kind === 'sold'} />}
     </Loaded>
   )
 }
-
-type Posting = ReratingDetail['customers'][number]
-
-const postedColumn: ShownColumn<Posting> = figureColumn(
-  'posted',
-  'To the wallet',
-  (row) => (row.posted_exact === null ? null : Number(row.posted_exact)),
-  { show: (row) => row.posted_exact ?? 'not yet' },
-)
 
 const stateWords: Readonly<Record<Rerating['state'], string>> = {
   rating: 'prices calls',
@@ -143,6 +124,5 @@ const columns: readonly ShownColumn<Rerating>[] = [
   figureColumn('difference', 'Difference', (row) => Number(row.difference_exact), {
     show: (row) => moneyText(row.difference_exact, row.currency),
   }),
-  momentColumn('started', 'Started', (row) => row.started_at, { isMinor: true }),
   textColumn('by', 'By', (row) => row.started_by, { isMinor: true }),
 ]

@@ -31,7 +31,8 @@ function qualityText({ quality_status: status }: OutboundRoute): string | null {
   const words = shown.length === 0 ? 'no calls yet' : `${shown.join(', ')} (${attempts} calls)`
   if (state === 'low')
     return `tried last${until === null ? '' : ` until ${clockText(until)}`}: ${words}`
-  return state === 'trial' ? `on trial: ${words}` : words
+  if (state === 'trial') return `on trial: ${words}`
+  return shown.length === 0 ? words : `good: ${words}`
 }
 
 const tones: Readonly<Record<NonNullable<OutboundRoute['quality_status']>['state'], Tone>> = {
