@@ -107,6 +107,7 @@ test(
       expect.arrayContaining(['Expected call', 'Sold for', 'Bought for', 'Left']),
     )
     await row(page, `When it does not take the call: ${hunting}.`).waitFor()
+    await page.getByText('A minute: the carrier takes 0.12 USD, -0.02 USD left.').waitFor()
     // Everything is in sight at 1280 pixels.
     const { scrollWidth, clientWidth } = (await page.evaluate(
       `(({ scrollWidth, clientWidth }) => ({ scrollWidth, clientWidth }))(document.querySelector('.wide'))`,

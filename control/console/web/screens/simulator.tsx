@@ -214,9 +214,19 @@ function Expected({ of: call }: { of: Candidate['expected'] }) {
   )
 }
 
+interface WordsProps {
+  readonly of: Candidate
+  readonly span: number
+  readonly currency: string | null
+}
+
 /** A second row, of the width of the table: what needs sentences. */
-function Words({ of: each, span }: { of: Candidate; span: number }) {
+function Words({ of: each, span, currency }: WordsProps) {
+  const minute = each.expected !== null && each.carrier_price_exact !== null
   const said = [
+    minute &&
+      `A minute: the carrier takes ${moneyText(each.carrier_price_exact, currency)}, ` +
+        `${moneyText(each.margin_exact, currency)} left.`,
     each.withheld !== null && `Not called: ${each.withheld_text ?? each.withheld}.`,
     each.low_quality !== null && `Tried last: ${each.low_quality}.`,
     each.presented !== null &&
@@ -238,13 +248,14 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
   const nodes = useNodeNames()
   const currency = payment.rate?.currency ?? null
   // A tenant sees no costs, and a node of the platform has none.
-  const hasCosts = candidates.some((each) => each.carrier_price_exact !== null)
   const isExpected = candidates.some(({ expected }) => expected !== null)
+  // Beside what a whole call brings, the minute is told in words.
+  const hasCosts = !isExpected && candidates.some((each) => each.carrier_price_exact !== null)
   return (
     <section aria-labelledby="candidates">
       <h2 id="candidates">Destinations in order</h2>
       {candidates.length > 1 && <p>{orderText[order]}</p>}
-      <div class="wide" tabIndex={0} role="group" aria-label="Destinations, table">
+      <div class="wide destinations" tabIndex={0} role="group" aria-label="Destinations, table">
         <table>
           <thead>
             <tr>
@@ -307,7 +318,11 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                   <td class="figure">{Math.round(each.share * 100)} %</td>
                   <td>{each.withheld === null ? signedText(each.signature) : 'no'}</td>
                 </tr>
-                <Words of={each} span={3 + (hasCosts ? 2 : 0) + (isExpected ? 4 : 0) + 2} />
+                <Words
+                  of={each}
+                  currency={currency}
+                  span={3 + (hasCosts ? 2 : 0) + (isExpected ? 4 : 0) + 2}
+                />
               </Fragment>
             ))}
           </tbody>
@@ -316,7 +331,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
       {candidates.map(
         (each, index) =>
           each.invite !== null && (
-            <details key={index}>
+            <details key={index} class="more">
               <summary>
                 INVITE to destination {index + 1}
                 {each.ruled_by.length > 0 && `, changed by rules ${each.ruled_by.join(', ')}`}
