@@ -5,7 +5,7 @@ import { formsOf, row } from '../support/console-browser.ts'
 import { placeCall, shareConsole } from '../support/console-rig.ts'
 import { eventually } from '../support/waiting.ts'
 
-const { rig, signedIn } = shareConsole()
+const { rig } = shareConsole()
 let page: Page
 beforeAll(() => {
   page = rig().console.page
