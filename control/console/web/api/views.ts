@@ -55,6 +55,11 @@ export type {
   DeckProgressView as DeckProgress,
   StoredDeckView as StoredDeck,
 } from '../../../resources/decks/deck-routes.ts'
+export type {
+  ReratingDetailView as ReratingDetail,
+  ReratingPreviewView as ReratingPreview,
+  ReratingView as Rerating,
+} from '../../../resources/reratings/rerating-routes.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'
 export type { PriceExplanation as Price } from '../../../resources/rate-routes.ts'

@@ -9,6 +9,8 @@ type Kind =
   | 'count'
   | 'moment'
   | 'lines'
+  /** Some of the values of a choice. */
+  | 'choices'
   /** One text of several lines. */
   | 'pem'
   | 'flag'
@@ -91,7 +93,10 @@ function fieldOf(name: string, schema: FieldSchema): FormField | undefined {
     maxLength: plain.maxLength,
     minimum: plain.minimum,
     maximum: plain.maximum,
-    options: [...optional, ...(plain.enum ?? []).map(String)],
+    options:
+      kind === 'choices'
+        ? (plain.items?.enum ?? []).map(String)
+        : [...optional, ...(plain.enum ?? []).map(String)],
     description: wordsOf(schema.description ?? plain.description),
     initial: shown(kind, schema.default ?? null),
     items: kind === 'rows' && plain.items !== undefined ? fieldsIn(plain.items) : [],
@@ -132,7 +137,8 @@ function kindOf(schema: FieldSchema): Kind | undefined {
   if (Array.isArray(type)) return type.includes('number') ? 'amount' : undefined
   if (type === 'boolean') return 'flag'
   if (type === 'integer') return 'count'
-  if (type === 'array') return items?.properties === undefined ? 'lines' : 'rows'
+  if (type === 'array' && items?.properties !== undefined) return 'rows'
+  if (type === 'array') return items?.enum === undefined ? 'lines' : 'choices'
   if (type !== 'string') return undefined
   if (contentMediaType !== undefined) return 'pem'
   if (format === 'password') return 'secret'
@@ -160,8 +166,13 @@ function localTime(at: string): string {
 }
 
 /** The text that the form shows at first. A reference is its id after `#`, where it is known. */
-export function fieldText({ name, kind, initial }: FormField, row: FormRow | undefined): string {
+export function fieldText(
+  { name, kind, initial, options }: FormField,
+  row: FormRow | undefined,
+): string {
   if (row === undefined) return initial
+  if (kind === 'choices')
+    return options.filter((each) => listAt(row, name).includes(each)).join('\n')
   if (kind === 'rows') return `${rowsOf(row, name).length}`
   const id = kind === 'reference' ? valueAt(row, `${name}_id`) : undefined
   return typeof id === 'number' ? `#${id}` : shown(kind, valueAt(row, name))
@@ -170,9 +181,12 @@ export function fieldText({ name, kind, initial }: FormField, row: FormRow | und
 /**
  * The rows of a list as the form shows them at first: the first one of a required list is blank.
  */
-export function rowsOf(row: FormRow | undefined, name: string): readonly FormRow[] {
-  const value = row && valueAt(row, name)
-  return Array.isArray(value) ? (value as readonly FormRow[]) : []
+export const rowsOf = (row: FormRow | undefined, name: string): readonly FormRow[] =>
+  row === undefined ? [] : (listAt(row, name) as readonly FormRow[])
+
+function listAt(row: FormRow, name: string): readonly unknown[] {
+  const value = valueAt(row, name)
+  return Array.isArray(value) ? value : []
 }
 
 export const rowsAtFirst = (
@@ -257,7 +271,7 @@ function valueOf({ kind }: FormField, entered: string): unknown {
   if (kind === 'count') return Number(text)
   if (kind === 'moment') return new Date(text).toISOString()
   if (kind === 'reference' && /^#\d+$/.test(text)) return Number(text.slice(1))
-  if (kind !== 'lines') return text
+  if (kind !== 'lines' && kind !== 'choices') return text
   return text
     .split(/[\n,;]+/)
     .map((line) => line.trim())

@@ -8,7 +8,7 @@ import { type ConsoleAnswer, getRows, send } from '../api/api.ts'
 import { isGlobal } from '../api/session.ts'
 import type { BodySchema } from '../api/views.ts'
 import { problemId, useFieldProblem } from './field-problems.ts'
-import { enteredIn, FieldProblem } from './form.tsx'
+import { FieldProblem } from './form.tsx'
 import { useResource } from './resource.ts'
 import {
   bodyFrom,
@@ -33,6 +33,8 @@ export interface SchemaForm {
   readonly hints?: Readonly<Record<string, string>>
   /** Words of the choices of a field that are not themselves. */
   readonly words?: Readonly<Record<string, Readonly<Record<string, string>>>>
+  /** Texts that are chosen among these values; '' where they may be empty. */
+  readonly among?: Readonly<Record<string, readonly string[]>>
   /** Fields of a new one without which the API refuses it, although its schema does not say so. */
   readonly required?: readonly string[]
   /** Fields that the API needs, and the screen fills in where they are empty. */
@@ -78,16 +80,36 @@ export async function saveForm<T = unknown>(
   more: FormRow = {},
 ): Promise<ConsoleAnswer<T>> {
   const { path } = form
-  const schema = await bodySchema(path)
-  if (schema.kind !== 'ok') return schema
   const isNew = row === undefined
-  const fields = fieldsOf(schema.data, isNew, namesOf(form)).filter((field) => isFor(field, isNew))
-  const textOf = (name: string) => enteredIn(entered, name).replaceAll('\r\n', '\n')
-  const body = bodyFrom(fields, asShown(form, row), textOf)
+  const made = await madeBody(form, entered, row)
+  if (made.kind !== 'ok') return made
+  const body = made.data
   return isNew
     ? send('POST', path, { ...body, ...more })
     : send('PATCH', `${path}/${idOf(row)}`, { ...body, ...more })
 }
+
+/** The body of a request: what was entered. */
+export async function madeBody(
+  form: SchemaForm,
+  entered: FormData,
+  row: ExistingRow | undefined,
+): Promise<ConsoleAnswer<FormRow>> {
+  const schema = await bodySchema(form.path)
+  if (schema.kind !== 'ok') return schema
+  const isNew = row === undefined
+  const fields = fieldsOf(schema.data, isNew, namesOf(form)).filter((field) => isFor(field, isNew))
+  const body = bodyFrom(fields, asShown(form, row), (name) => allEntered(entered, name))
+  return { kind: 'ok', data: body, meta: undefined }
+}
+
+/** Choices of one name are lines. */
+const allEntered = (entered: FormData, name: string): string =>
+  entered
+    .getAll(name)
+    .filter((each) => typeof each === 'string')
+    .join('\n')
+    .replaceAll('\r\n', '\n')
 
 interface SchemaFieldsProps {
   readonly form: SchemaForm
@@ -110,6 +132,7 @@ export function SchemaFields({ form, row: existing, children }: SchemaFieldsProp
     .map((field) =>
       isNew && required.includes(field.name) ? { ...field, isRequired: true } : field,
     )
+    .map((field) => chosenAmong(field, form))
   const textOf = (name: string): string => {
     const field = fields.find((each) => each.name === name)
     const first = field === undefined ? '' : firstText(field, row, initial)
@@ -159,6 +182,11 @@ export function SchemaFields({ form, row: existing, children }: SchemaFieldsProp
       )}
     </div>
   )
+}
+
+function chosenAmong(field: FormField, { among = {} }: SchemaForm): FormField {
+  const options = among[field.name]
+  return options === undefined ? field : { ...field, kind: 'choice', options }
 }
 
 const firstText = (
@@ -250,7 +278,7 @@ function RowFields({ field, name, row, form }: FieldProps) {
       ))}
       <FieldProblem name={name} text={problem} />
       <button type="button" onClick={() => (rows.value = [...present, numbered(undefined)])}>
-        Add a {one}
+        Add {/^[aeiou]/.test(one) ? 'an' : 'a'} {one}
       </button>
     </fieldset>
   )
@@ -273,6 +301,7 @@ function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
   } as const
   const words = form.words?.[list + field.name] ?? {}
   const input = { field, name, text, words, described, row }
+  if (kind === 'choices') return <Choices {...input} problem={problem} />
   return (
     <div>
       <label class={kind === 'flag' ? 'flag' : undefined}>
@@ -291,6 +320,37 @@ function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
       <FieldProblem name={name} text={problem} />
       <small id={`hint-${name}`}>{description}</small>
     </div>
+  )
+}
+
+/** A box for each value. */
+function Choices({
+  field: { label, options, description },
+  name,
+  text,
+  words,
+  described,
+  problem,
+}: InputProps & { readonly problem: string | undefined }) {
+  const values = text.split('\n')
+  return (
+    <fieldset class="choices" aria-describedby={described['aria-describedby']}>
+      <legend>{label}</legend>
+      {options.map((each) => (
+        <label key={each} class="flag">
+          <input
+            type="checkbox"
+            name={name}
+            value={each}
+            defaultChecked={values.includes(each)}
+            aria-invalid={described['aria-invalid']}
+          />{' '}
+          {words[each] ?? each}
+        </label>
+      ))}
+      <FieldProblem name={name} text={problem} />
+      <small id={`hint-${name}`}>{description}</small>
+    </fieldset>
   )
 }
 

@@ -7,6 +7,7 @@ import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
 import { callerForm } from './caller-form.ts'
 import { mediaForm } from './media-form.ts'
+import { distributionWords } from './route-columns.ts'
 
 const use = (path: string, one: string): Use<Carrier & { readonly id: number }> => ({
   path,
@@ -188,11 +189,7 @@ export const carrierNoun: ScreenNoun<Carrier> = {
       ...mediaForm.words,
       ...callerForm.words,
       direction: { both: 'from it and to it', in: 'only from it', out: 'only to it' },
-      distribution: {
-        weight: 'by chance, by weight',
-        round_robin: 'in turn',
-        percent: 'exactly by weight',
-      },
+      distribution: distributionWords,
       'auth.type': {
         ip: 'by our address',
         digest: 'by user name and password, in each call',

@@ -2,9 +2,9 @@
  * Carriers: whether they take calls now, the figures of past calls, and a test call through one.
  */
 import { useSignal } from '@preact/signals'
-import { get, send } from '../api/api.ts'
+import { get, getAll, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
-import type { Carrier, CarrierSums, TestCall } from '../api/views.ts'
+import type { Carrier, CarrierSums, OutboundRoute, TestCall } from '../api/views.ts'
 import { now } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
@@ -16,8 +16,10 @@ import { createOf, RowButtons } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, go, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Facts, Moment, Text } from '../parts/text.tsx'
+import { Facts, Moment, Problem, Text } from '../parts/text.tsx'
 import { carrierNoun } from './carrier-form.ts'
+import { distributionWords, routeColumns } from './route-columns.ts'
+import { huntingText } from './simulation-words.ts'
 
 const periods = { hour: HOUR_MS, day: 24 * HOUR_MS } as const
 
@@ -162,6 +164,8 @@ function CarrierDetails({ carrier, onChange }: CarrierProps) {
           'Registered until': <Moment at={registration?.expires_at ?? null} />,
           'Calls at once, at most':
             carrier.max_calls === 0 ? 'unlimited' : figureText(carrier.max_calls),
+          'Its gateways share calls': distributionWords[carrier.distribution],
+          'When it does not take a call': huntingText(carrier.hunting) || 'as usual',
         }}
       />
       <Table
@@ -170,6 +174,30 @@ function CarrierDetails({ carrier, onChange }: CarrierProps) {
         columns={gatewayColumns}
         keyOf={(gateway) => gateway.id}
         empty="The carrier has no gateway."
+      />
+      {may('routes:read') && <RoutesOf carrier={carrier} />}
+    </>
+  )
+}
+
+/** The routes that lead to it, with what its calls have shown. */
+function RoutesOf({ carrier: { id } }: { carrier: Carrier }) {
+  const { data, problem } = useResource(
+    `routes of ${id}`,
+    () => getAll<OutboundRoute>('/outbound-routes'),
+    { everyMs: 10_000 },
+  )
+  const rows = data.value?.rows.filter(({ carrier_id: carrierId }) => carrierId === id)
+  return (
+    <>
+      <h2>Outbound routes</h2>
+      <Problem message={problem.value} />
+      <Table
+        label="Outbound routes"
+        rows={rows}
+        columns={routeColumns}
+        keyOf={(route) => route.id}
+        empty="No route leads to it."
       />
     </>
   )

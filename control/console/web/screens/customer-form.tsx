@@ -3,6 +3,7 @@ import { may } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
 import type { Tone } from '../parts/format.ts'
 import { callerForm } from './caller-form.ts'
+import { lossForm } from './loss-form.ts'
 import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
 import type { SchemaForm } from '../parts/schema-form.tsx'
 
@@ -18,12 +19,14 @@ const customerForm = (): SchemaForm => ({
     'max_concurrent_calls',
     'max_cps',
     'max_call_seconds',
+    ...lossForm.names,
     'email',
     'password',
     'is_active',
   ],
   labels: {
     ...callerForm.labels,
+    ...lossForm.labels,
     default_number: 'Number outside',
     email: 'E-mail',
     password: 'Password of its login',
@@ -35,9 +38,11 @@ const customerForm = (): SchemaForm => ({
     is_active: 'May call',
     balance: 'Opening balance',
   },
-  words: callerForm.words,
+  words: { ...callerForm.words, ...lossForm.words },
+  when: { ...lossForm.when },
   hints: {
     ...callerForm.hints,
+    ...lossForm.hints,
     default_number: 'Its calls show it outside, unless an extension has its own.',
     rate_plan: 'None: no call has a price.',
     numbers: 'One a line: calls from these numbers are charged to it.',

@@ -220,7 +220,6 @@ function Progress() {
   )
 }
 
-
 /** Less would be refused. */
 const isWhole = ({ columns }: Mapping): boolean =>
   columns['rate_per_minute'] !== undefined &&

@@ -1,4 +1,5 @@
 /** Rate plans, and the rates of one: searched, made, changed, imported and exported. */
+import { useSignal } from '@preact/signals'
 import { getRows } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rate, RatePlan } from '../api/views.ts'
@@ -15,7 +16,21 @@ import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { ImportDeck } from './deck-import.tsx'
 import { Decks, useDecks } from './decks.tsx'
+import { lossForm } from './loss-form.ts'
 import { ImportRates } from './rate-import.tsx'
+import { Rerate } from './rerating.tsx'
+import { Reratings, useReratings } from './reratings.tsx'
+
+const dayWords = {
+  mon: 'Monday',
+  tue: 'Tuesday',
+  wed: 'Wednesday',
+  thu: 'Thursday',
+  fri: 'Friday',
+  sat: 'Saturday',
+  sun: 'Sunday',
+  holiday: 'holidays',
+} as const
 
 const plan: ScreenNoun<RatePlan> = {
   one: 'rate plan',
@@ -53,13 +68,39 @@ const plan: ScreenNoun<RatePlan> = {
   form: {
     path: '/rate-plans',
     names: ['name', 'currency', 'decimals', 'rounding', 'tenant'],
-    more: ['time_zone', 'holidays', 'price_change'],
+    more: ['priced_by', ...lossForm.names, 'time_zone', 'periods', 'holidays', 'price_change'],
+    rows: { periods: { one: 'period', names: ['name', 'days', 'from', 'to'] } },
+    labels: {
+      ...lossForm.labels,
+      priced_by: 'Calls to ported numbers',
+      periods: 'Hours with prices of their own',
+      'periods.from': 'From',
+      'periods.to': 'Until',
+      price_change: 'A period begins during a call',
+    },
+    words: {
+      ...lossForm.words,
+      priced_by: { number: 'cost as the dialled number', rn: 'cost as the routing number' },
+      price_change: {
+        hold: 'the price of the answer stays',
+        change: 'the new price from then on',
+      },
+      'periods.days': dayWords,
+    },
+    when: { ...lossForm.when },
     hints: {
+      ...lossForm.hints,
+      priced_by: '',
+      periods: 'Several of one name are one period. Other hours have the rates without one.',
+      'periods.name': 'Such as off-peak.',
+      'periods.days': '',
+      'periods.from': 'Such as 18:00.',
+      'periods.to': 'Before From: on the next day.',
       currency: 'Three capital letters, such as EUR.',
       decimals: 'The price of a call is rounded to this number of decimals.',
       time_zone: 'Such as Europe/Berlin. Empty: that of the tenant, else UTC.',
       holidays: 'Days such as 2026-12-25, or 12-25 of each year.',
-      price_change: 'Hold: the price of the answer stays when a period begins during a call.',
+      price_change: '',
       rounding: 'Up: what is bought and sold as most carriers do. Half up: as invoices do.',
     },
   },
@@ -91,7 +132,7 @@ export const rateColumns: readonly ShownColumn<Rate>[] = [
   momentColumn('from', 'From', (rate) => rate.effective_from, { isMinor: true }),
 ]
 
-const rate: ScreenNoun<Rate> = {
+const anyRate: ScreenNoun<Rate> = {
   one: 'rate',
   many: 'Rates',
   scope: 'rates',
@@ -129,7 +170,7 @@ const rate: ScreenNoun<Rate> = {
       first_rate_per_minute: 'Empty: the price of a minute.',
       increment: '',
       blocked: '',
-      period: 'A period of the plan. Empty: whenever none with a price holds.',
+      period: '',
       effective_from: 'Empty: it is valid already.',
       effective_to: 'Empty: it stays valid.',
     },
@@ -167,9 +208,26 @@ export function RatePlanScreen({ id }: { id: string }) {
   return <Loaded of={found}>{(shown) => <Rates plan={shown} />}</Loaded>
 }
 
-function Rates({ plan: { id, name, currency } }: { plan: RatePlan }) {
+/** A rate is in a period that its plan has. */
+function rateOf({ periods }: RatePlan): ScreenNoun<Rate> {
+  const names = new Set(periods.map(({ name }) => name))
+  const among = { period: ['', ...names] }
+  const words = { period: { '': 'otherwise' } }
+  const more = anyRate.form.more?.filter((name) => name !== 'period' || names.size > 0) ?? []
+  return { ...anyRate, form: { ...anyRate.form, among, words, more } }
+}
+
+function Rates({ plan: shown }: { plan: RatePlan }) {
+  const { id, name, currency } = shown
+  const rate = rateOf(shown)
   const { data, problem, reload } = useRates(id)
   const decks = useDecks(id)
+  const jobs = useReratings(id)
+  const isBegun = useSignal(false)
+  const begin = (): void => {
+    isBegun.value = true
+    jobs.reload()
+  }
   const reloadBoth = (): void => {
     decks.reload()
     reload()
@@ -189,11 +247,13 @@ function Rates({ plan: { id, name, currency } }: { plan: RatePlan }) {
       <p class="links">
         {may('rates:write') && <ImportDeck planId={id} onDone={reloadBoth} />}
         {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
+        {may('rates:write') && <Rerate planId={id} onBegin={begin} />}
         <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
           Export as CSV
         </a>
       </p>
       <Decks decks={decks} onUndo={reload} />
+      <Reratings jobs={jobs} isBegun={isBegun.value} />
       <List<Rate>
         label="Rates"
         rows={data.value?.rows}

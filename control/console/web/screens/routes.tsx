@@ -4,9 +4,10 @@
  */
 import type { InboundRoute, OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { clockText } from '../parts/format.ts'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
+import { lossForm } from './loss-form.ts'
+import { distributionWords, modes, routeColumns } from './route-columns.ts'
 
 const activeText = ({ is_active }: { readonly is_active: boolean }): string =>
   is_active ? 'active' : 'inactive'
@@ -15,37 +16,6 @@ const activeColumn = <Of extends { readonly is_active: boolean }>() =>
   textColumn<Of>('state', 'State', activeText, {
     tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
   })
-
-const modes = {
-  static: 'to its carrier, by priority',
-  lcr: 'to the cheapest carrier',
-  block: 'refuse the call',
-} as const
-
-const figure = (value: number | null, unit: string): readonly string[] =>
-  value === null ? [] : [`${value} ${unit}`]
-
-/** Figures of the calls of a measured carrier. */
-function qualityText({ quality_status: status }: OutboundRoute): string | null {
-  if (status === null) return null
-  const { state, figures, until, fallen } = status
-  const { attempts, asr, acd, pdd_ms } = state === 'low' ? (fallen?.figures ?? figures) : figures
-  const shown = [
-    ...figure(asr, '% answered'),
-    ...figure(acd, 's a call'),
-    ...figure(pdd_ms, 'ms to ring'),
-  ]
-  const words = shown.length === 0 ? 'no calls yet' : `${shown.join(', ')} (${attempts} calls)`
-  if (state === 'low')
-    return `tried last${until === null ? '' : ` until ${clockText(until)}`}: ${words}`
-  return state === 'trial' ? `on trial: ${words}` : words
-}
-
-const distributionWords = {
-  weight: 'by chance, by weight',
-  round_robin: 'in turn',
-  percent: 'exactly by weight',
-} as const
 
 const outbound: ScreenNoun<OutboundRoute> = {
   one: 'outbound route',
@@ -57,17 +27,7 @@ const outbound: ScreenNoun<OutboundRoute> = {
   effect: 'Calls to its prefix take other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
   columns: [
-    textColumn('name', 'Name', ({ name }) => name),
-    textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
-      show: ({ prefix }) => (prefix === '' ? 'every number' : prefix),
-    }),
-    textColumn('carrier', 'Carrier', ({ carrier }) => carrier),
-    textColumn('mode', 'Calls go', ({ mode }) => modes[mode], { isMinor: true }),
-    figureColumn('priority', 'Priority', ({ priority }) => priority),
-    textColumn('quality', 'Quality', qualityText, {
-      isMinor: true,
-      tone: ({ quality_status: status }) => (status?.state === 'low' ? 'bad' : 'plain'),
-    }),
+    ...routeColumns,
     textColumn('customer', 'Only for', ({ customer }) => customer, { isMinor: true }),
     textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
     activeColumn(),
@@ -85,12 +45,14 @@ const outbound: ScreenNoun<OutboundRoute> = {
       'quality.max_pdd_ms',
       'quality.window',
       'quality.min_calls',
+      ...lossForm.names,
       'strip',
       'prepend',
       'is_active',
       'emergency',
     ],
     labels: {
+      ...lossForm.labels,
       mode: 'What happens to the call',
       customer: 'Only calls of',
       distribution: 'Calls are shared',
@@ -105,6 +67,7 @@ const outbound: ScreenNoun<OutboundRoute> = {
       emergency: 'Emergency number',
     },
     hints: {
+      ...lossForm.hints,
       prefix: 'The start of the called number, without +. Empty: every number.',
       mode:
         'Routes to the cheapest carrier are tried in the order of the prices in the rate ' +
@@ -122,8 +85,8 @@ const outbound: ScreenNoun<OutboundRoute> = {
       prepend: 'At the start of the number, after digits were removed.',
       emergency: 'Its calls need no money, and no limit applies to them.',
     },
-    words: { mode: { ...modes }, distribution: { ...distributionWords } },
-    when: { carrier: ['mode', 'static', 'lcr'] },
+    words: { ...lossForm.words, mode: { ...modes }, distribution: { ...distributionWords } },
+    when: { ...lossForm.when, carrier: ['mode', 'static', 'lcr'] },
   },
 }
 

@@ -3,7 +3,6 @@ import type { Simulation } from '../api/views.ts'
 
 /** The fields of all kinds of payment, in one type. */
 type Payment = Pick<Simulation['payment'], keyof Simulation['payment']>
-type Candidate = Simulation['candidates'][number]
 type PassedOver = Simulation['passed_over'][number]
 
 export function verdictText({ verdict, sip_code: status, denial_text: text }: Simulation): string {
@@ -43,18 +42,6 @@ export function priceText({ rate }: Payment): string {
     `${rate.rate_per_minute_exact} ${rate.currency} a minute${fee}, prefix ` +
     (rate.prefix || 'any')
   )
-}
-
-/** Such as `90 s: sold for 0.09 USD, bought for 0.12 USD, -0.03 left: too little`. */
-export function expectedText(call: Candidate['expected']): string {
-  if (call === null) return ''
-  const amount = (exact: string | null, currency: string | null): string =>
-    exact === null ? 'unknown' : `${exact} ${currency ?? ''}`.trimEnd()
-  const sale = amount(call.price_exact, call.currency)
-  const cost = amount(call.cost_exact, call.cost_currency)
-  const left = call.margin_exact === null ? '' : `, ${call.margin_exact} left`
-  const judged = call.is_below_margin ? ': too little' : ''
-  return `${call.seconds} s: sold for ${sale}, bought for ${cost}${left}${judged}`
 }
 
 export const orderText: Readonly<Record<Simulation['order'], string>> = {

@@ -1,18 +1,18 @@
 /** The path that a call from A to B would take now. The query is in the address. */
+import { Fragment } from 'preact'
 import { send, type ConsoleAnswer } from '../api/api.ts'
 import type { Simulation } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { Field, onForm, textIn } from '../parts/form.tsx'
-import { durationText, moneyText } from '../parts/format.ts'
+import { durationText, moneyText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
 import { hookText } from './decision-words.ts'
 import { DenialCode } from './denial-code.tsx'
 import { nameOfNode, useNodeNames } from './names.ts'
 import {
-  expectedText,
   huntingText,
   orderText,
   payerText,
@@ -188,17 +188,74 @@ function OtherSources({ names }: { names: readonly string[] }) {
   )
 }
 
+type Candidate = Simulation['candidates'][number]
+
+const expectedTitles = ['Expected call', 'Sold for', 'Bought for', 'Left'] as const
+
+/** A call of the usual length: what it would bring. */
+function Expected({ of: call }: { of: Candidate['expected'] }) {
+  if (call === null) return <td colSpan={expectedTitles.length} />
+  const { seconds, margin_exact: left, currency, is_below_margin: isTooLittle } = call
+  const amount = (exact: string | null, each: string | null) =>
+    exact === null ? 'not known' : moneyText(exact, each)
+  return (
+    <>
+      <td class="figure">{unitText(seconds, 's')}</td>
+      <td class="figure">{amount(call.price_exact, currency)}</td>
+      <td class="figure">{amount(call.cost_exact, call.cost_currency)}</td>
+      <td class="figure">
+        {isTooLittle ? (
+          <Badge tone="bad">{amount(left, currency)}, too little</Badge>
+        ) : (
+          amount(left, currency)
+        )}
+      </td>
+    </>
+  )
+}
+
+interface WordsProps {
+  readonly of: Candidate
+  readonly span: number
+  readonly currency: string | null
+}
+
+/** A second row, of the width of the table: what needs sentences. */
+function Words({ of: each, span, currency }: WordsProps) {
+  const minute = each.expected !== null && each.carrier_price_exact !== null
+  const said = [
+    minute &&
+      `A minute: the carrier takes ${moneyText(each.carrier_price_exact, currency)}, ` +
+        `${moneyText(each.margin_exact, currency)} left.`,
+    each.withheld !== null && `Not called: ${each.withheld_text ?? each.withheld}.`,
+    each.low_quality !== null && `Tried last: ${each.low_quality}.`,
+    each.presented !== null &&
+      `Shown ${each.presented.number || 'anonymous'}: ${each.presented.why}.`,
+    each.hunting !== null && `When it does not take the call: ${huntingText(each.hunting)}.`,
+  ].filter((text) => text !== false)
+  if (said.length === 0) return null
+  return (
+    <tr class="said">
+      <td />
+      <td colSpan={span}>
+        <Text value={said.join(' ')} max={1_000} />
+      </td>
+    </tr>
+  )
+}
+
 function Candidates({ simulation: { candidates, order, payment } }: { simulation: Simulation }) {
   const nodes = useNodeNames()
   const currency = payment.rate?.currency ?? null
   // A tenant sees no costs, and a node of the platform has none.
-  const hasCosts = candidates.some((each) => each.carrier_price_exact !== null)
   const isExpected = candidates.some(({ expected }) => expected !== null)
+  // Beside what a whole call brings, the minute is told in words.
+  const hasCosts = !isExpected && candidates.some((each) => each.carrier_price_exact !== null)
   return (
     <section aria-labelledby="candidates">
       <h2 id="candidates">Destinations in order</h2>
       {candidates.length > 1 && <p>{orderText[order]}</p>}
-      <div class="wide" tabIndex={0} role="group" aria-label="Destinations, table">
+      <div class="wide destinations" tabIndex={0} role="group" aria-label="Destinations, table">
         <table>
           <thead>
             <tr>
@@ -218,7 +275,12 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
                   </th>
                 </>
               )}
-              {isExpected && <th scope="col">Expected call</th>}
+              {isExpected &&
+                expectedTitles.map((title) => (
+                  <th key={title} scope="col" class="figure">
+                    {title}
+                  </th>
+                ))}
               <th scope="col" class="figure">
                 First for
               </th>
@@ -227,52 +289,41 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
           </thead>
           <tbody>
             {candidates.map((each, index) => (
-              <tr key={index}>
-                <td class="figure">{index + 1}</td>
-                <td>
-                  {each.kind === 'node' ? 'PBX node' : each.kind}{' '}
-                  <Short value={nameOfNode(nodes, each.uri).full} title={each.uri} />
-                </td>
-                <td>
-                  <Text
-                    value={
-                      each.route === null ? each.name : `${each.name ?? ''}, route ${each.route}`
-                    }
-                  />
-                </td>
-                <td>
-                  <Text value={each.number ?? 'as dialled'} />
-                </td>
-                {hasCosts && (
-                  <>
-                    <td class="figure">{moneyText(each.carrier_price_exact, currency)}</td>
-                    <td class="figure">
-                      <Margin exact={each.margin_exact} currency={currency} />
-                    </td>
-                  </>
-                )}
-                {isExpected && (
+              <Fragment key={index}>
+                <tr>
+                  <td class="figure">{index + 1}</td>
                   <td>
-                    <Text value={expectedText(each.expected)} max={200} />
+                    {each.kind === 'node' ? 'PBX node' : each.kind}{' '}
+                    <Short value={nameOfNode(nodes, each.uri).full} title={each.uri} />
                   </td>
-                )}
-                <td class="figure">{Math.round(each.share * 100)} %</td>
-                <td>
-                  {each.low_quality !== null && `tried last (${each.low_quality}); `}
-                  {each.withheld === null
-                    ? signedText(each.signature)
-                    : `no: ${each.withheld_text ?? each.withheld}`}
-                  {each.hunting !== null && `; ${huntingText(each.hunting)}`}
-                  {each.presented !== null && (
+                  <td>
+                    <Text
+                      value={
+                        each.route === null ? each.name : `${each.name ?? ''}, route ${each.route}`
+                      }
+                    />
+                  </td>
+                  <td>
+                    <Text value={each.number ?? 'as dialled'} />
+                  </td>
+                  {hasCosts && (
                     <>
-                      {', shown '}
-                      <Text value={each.presented.number || 'anonymous'} />
-                      {': '}
-                      <Text value={each.presented.why} max={200} />
+                      <td class="figure">{moneyText(each.carrier_price_exact, currency)}</td>
+                      <td class="figure">
+                        <Margin exact={each.margin_exact} currency={currency} />
+                      </td>
                     </>
                   )}
-                </td>
-              </tr>
+                  {isExpected && <Expected of={each.expected} />}
+                  <td class="figure">{Math.round(each.share * 100)} %</td>
+                  <td>{each.withheld === null ? signedText(each.signature) : 'no'}</td>
+                </tr>
+                <Words
+                  of={each}
+                  currency={currency}
+                  span={3 + (hasCosts ? 2 : 0) + (isExpected ? 4 : 0) + 2}
+                />
+              </Fragment>
             ))}
           </tbody>
         </table>
@@ -280,7 +331,7 @@ function Candidates({ simulation: { candidates, order, payment } }: { simulation
       {candidates.map(
         (each, index) =>
           each.invite !== null && (
-            <details key={index}>
+            <details key={index} class="more">
               <summary>
                 INVITE to destination {index + 1}
                 {each.ruled_by.length > 0 && `, changed by rules ${each.ruled_by.join(', ')}`}
