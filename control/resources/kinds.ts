@@ -17,6 +17,7 @@ import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherNodeKind } from './node-plan.ts'
 import { spendingCapKind } from './spending-cap-plan.ts'
+import { isLossByTenant, lossTables, setLossByTenant } from './loss-fields.ts'
 import { nouns } from './nouns.ts'
 import { rateName, rates } from './rates.ts'
 import {
@@ -28,6 +29,9 @@ import {
   storeOf,
 } from './resource.ts'
 import { sipBanKind } from './ban-routes.ts'
+
+/** The field of a state that tells whether a tenant has set the loss protection. */
+const LOSS_WRITER = 'is_loss_by_tenant'
 
 /** A call that ended, or what was loaded into memory. */
 const irreversible = null
@@ -70,7 +74,8 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
   definition: Definition<Body, View>,
   admitUse: (deps: ChangeDeps) => void = () => undefined,
 ): RestorableKind {
-  const { noun, fields } = definition
+  const { noun, fields, table } = definition
+  const lossTable = lossTables.find((each) => each === table)
   const isAmount = (field: string): boolean => fields.columns[field]?.isAmount === true
   const stateName = (field: string) => (isAmount(field) ? `${field}_micros` : field)
   const bodyName = (name: string) => {
@@ -85,15 +90,22 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
     isRow: true,
     async read(id, deps) {
       const document = await resourceOf(deps).document(everywhere, Number(id))
-      return document === undefined ? null : renamed(asJson(document), stateName)
+      if (document === undefined) return null
+      const state = renamed(asJson(document), stateName)
+      if (lossTable === undefined) return state
+      return { ...state, [LOSS_WRITER]: await isLossByTenant(deps.store, lossTable, Number(id)) }
     },
     async restore(id, state, deps, asker) {
       const resource = resourceOf(deps)
       if (state === null) return remove(resource, Number(id), asker)
-      const values = fieldsOf(state)
+      const fieldsBefore = fieldsOf(state)
       const document = await resource.document(asker, Number(id))
-      if (document === undefined || values === null) throw notFound(noun)
+      if (document === undefined || fieldsBefore === null) throw notFound(noun)
+      const { [LOSS_WRITER]: isByTenant, ...values } = fieldsBefore
       await resource.replace(Number(id), { ...document, ...renamed(values, bodyName) }, asker)
+      // What the platform brings back is again of the tenant that had set it.
+      if (lossTable !== undefined && asker.tenantId === null && typeof isByTenant === 'boolean')
+        await setLossByTenant(deps.store, lossTable, Number(id), isByTenant)
     },
     isSame: hasFields,
     isAbout: shareFields,

@@ -9,6 +9,7 @@ import type { RequestScope } from '../auth/tenants.ts'
 import type { Row } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { badReference } from './references.ts'
+import { updateRow } from './table-rows.ts'
 import { refusePlatformOnly } from './tenancy.ts'
 
 const leastMargin = z.string().transform((text, context) => {
@@ -49,19 +50,34 @@ interface LossWriting {
  * 403 when a tenant would change what the platform has set.
  */
 export async function lossWriter(
-  table: 'rate_plan' | 'customer' | 'outbound_route',
+  table: LossTable,
   { body, before, scope, deps: { store } }: LossWriting,
 ): Promise<Row> {
   if (body.loss_protection == null && body.min_margin != null)
     throw badReference('min_margin', 'needs loss_protection beside it')
   if (!changesProtection(body, before)) return {}
   if (scope.tenantId !== null && before?.loss_protection != null) {
-    const rows = store.db.selectFrom(table).select('is_loss_by_tenant').where('id', '=', before.id)
-    const isOwn = (await first(store, rows))?.is_loss_by_tenant === 1
+    const isOwn = await isLossByTenant(store, table, before.id)
     refusePlatformOnly(scope, !isOwn, 'loss_protection')
   }
   return { is_loss_by_tenant: toFlag(scope.tenantId !== null) }
 }
+
+export const lossTables = ['rate_plan', 'customer', 'outbound_route'] as const
+type LossTable = (typeof lossTables)[number]
+
+/** Whether a tenant, not the platform, has written the loss protection of a row. */
+export async function isLossByTenant(store: Store, table: LossTable, id: number): Promise<boolean> {
+  const rows = store.db.selectFrom(table).select('is_loss_by_tenant').where('id', '=', id)
+  return (await first(store, rows))?.is_loss_by_tenant === 1
+}
+
+export const setLossByTenant = (
+  store: Store,
+  table: LossTable,
+  id: number,
+  isByTenant: boolean,
+): Promise<void> => updateRow(store, table, id, { is_loss_by_tenant: toFlag(isByTenant) })
 
 /** Whether a write changes what is protected. */
 export const changesProtection = (after: LossBody, before: LossBody | undefined): boolean =>

@@ -63,6 +63,8 @@ test('the same bodies without what is of others are accepted', async () => {
     if (path.includes('{') || path.startsWith('/telephony/') || path.startsWith('/pbx/calls'))
       continue
     if (path === '/stir/authorities') continue
+    // A preview stores nothing, and answers 200.
+    if (path.endsWith('/preview')) continue
     if (path === '/tenants' || path === '/guard/bans' || path === '/auth/password') continue
     const answer = await world.callAs('own', 'POST', `/api/v1${path}`, body)
     expect([path, answer.status, answer.text]).toEqual([path, 201, answer.text])

@@ -97,6 +97,25 @@ interface Operations {
   readonly item?: string
 }
 
+/** Calls of others are priced by no plan of the tenant: neither parties nor plans are named. */
+const rerating: Operations = {
+  body: {
+    kind: 'sold',
+    rate_plan: 'own plan',
+    from: '2020-01-01T00:00:00Z',
+    to: '2020-02-01T00:00:00Z',
+  },
+  rules: {
+    rate_plan: foreign('rate_plan', `${CANARY} plan`, `${CANARY} plan of the platform`),
+    rate_plan_id: [1, 2].map((id) => ({ rate_plan: undefined, rate_plan_id: id })),
+    customer: foreign('customer', `${CANARY} customer`, `${CANARY} customer of the platform`),
+    customer_id: foreign('customer_id', 1, 2),
+    carrier: carriersOfOthers.map((carrier) => ({ kind: 'bought', carrier })),
+    carrier_id: [1, 2].map((id) => ({ kind: 'bought', carrier_id: id })),
+    ...plains('kind', 'from', 'to', 'prefix', 'prices'),
+  },
+}
+
 /** The rules by the path of the collection; a PATCH of an element has the same rules. */
 export const operations: Readonly<Record<string, Operations>> = {
   '/users': {
@@ -370,6 +389,8 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('periods.name', 'periods.days', 'periods.from', 'periods.to'),
     },
   },
+  '/rates/reratings': rerating,
+  '/rates/reratings/preview': rerating,
   '/rates': {
     body: { rate_plan: 'own plan', prefix: '49', rate_per_minute: 1 },
     rules: {
