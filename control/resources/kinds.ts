@@ -103,7 +103,7 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
       if (document === undefined || fieldsBefore === null) throw notFound(noun)
       const { [LOSS_WRITER]: isByTenant, ...values } = fieldsBefore
       await resource.replace(Number(id), { ...document, ...renamed(values, bodyName) }, asker)
-      // What the platform brings back is again of the tenant that had set it.
+      // An undo by the platform leaves the protection with the tenant that had set it.
       if (lossTable !== undefined && asker.tenantId === null && typeof isByTenant === 'boolean')
         await setLossByTenant(deps.store, lossTable, Number(id), isByTenant)
     },
