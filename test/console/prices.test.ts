@@ -46,7 +46,7 @@ test('periods, holidays and loss protection of a plan are set in its form, and a
   await confirm('Create')
   await page.getByRole('link', { name: 'day and night', exact: true }).waitFor()
   const stored = () =>
-    rig().tollgate.query(
+    rig().tollgate.query<Record<string, string | null>>(
       `SELECT periods, holidays, price_change, loss_protection, min_margin, time_zone
         FROM rate_plan WHERE name = 'day and night'`,
     )[0]

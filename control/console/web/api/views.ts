@@ -58,8 +58,8 @@ export type {
 export type {
   ReratingDetailView as ReratingDetail,
   ReratingPreviewView as ReratingPreview,
-  ReratingView as Rerating,
 } from '../../../resources/reratings/rerating-routes.ts'
+export type { ReratingView as Rerating } from '../../../resources/reratings/rerating-view.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'
 export type { PriceExplanation as Price } from '../../../resources/rate-routes.ts'
