@@ -67,7 +67,7 @@ async function measure(
     LOG_LEVEL: 'warn',
   })
   try {
-    const token = await tollgate.createKey('--name', 'bench', '--scopes', '*')
+    const token = await tollgate.createKey('--name', `bench ${Date.now()}`, '--scopes', '*')
     const ask = askerOf(tollgate.apiPort, token)
     for (const [name, question] of questions(start)) {
       const seconds: number[] = []
