@@ -216,10 +216,6 @@ async function planOf(
   throw badReference('rate_plan', `the tenant has no rate_plan ${JSON.stringify(plan)}`)
 }
 
-export interface RateRow extends Selectable<RateTable> {
-  readonly rate_plan: string
-}
-
 /**
  * Rates of a plan with an id above `after`, in the order of ids: it may read those of all plans, so
  * it runs inside `readApart`.

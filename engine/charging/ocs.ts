@@ -20,7 +20,7 @@ import type { Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
   Balance,
-  CallTimes,
+  PastCallTimes,
   Charging,
   CostSoFar,
   GrantExtension,
@@ -511,7 +511,12 @@ export class Ocs implements Charging, OcsPort {
     return quoteOf(this.rateFor(planId, number, at), seconds)
   }
 
-  pastQuote(planId: number, number: string, seconds: number, times: CallTimes): Quote | undefined {
+  pastQuote(
+    planId: number,
+    number: string,
+    seconds: number,
+    times: PastCallTimes,
+  ): Quote | undefined {
     return quoteOf(this.rates.table.pastRate(planId, number, times), seconds)
   }
 

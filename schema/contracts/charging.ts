@@ -273,7 +273,7 @@ interface MoneyPort {
 }
 
 /** Times that decide the price of a call, in milliseconds UTC. */
-export interface CallTimes {
+export interface PastCallTimes {
   /** The rates in force then count. */
   readonly at: number
   /** The periods are those after the start, until the answer. */
@@ -285,7 +285,12 @@ interface RatesPort {
   /** The rate of a plan for a number at a time, and what `seconds` at this rate cost. */
   quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
   /** The same for a call that is over, in the periods of its own time. */
-  pastQuote(planId: number, number: string, seconds: number, times: CallTimes): Quote | undefined
+  pastQuote(
+    planId: number,
+    number: string,
+    seconds: number,
+    times: PastCallTimes,
+  ): Quote | undefined
   /** Takes over the rates as they are stored now, for calls that start once it resolves. */
   reloadRates(): Promise<void>
   /** `reloadRates` for one prefix of a plan. */

@@ -1,7 +1,7 @@
 /** The hours and days of a rate plan at which its prices differ, such as `off-peak`. */
 import { DAY_MS } from '../clock.ts'
 
-export const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
+const weekdays = ['mon', 'tue', 'wed', 'thu', 'fri', 'sat', 'sun'] as const
 /** A holiday of the plan counts as no day of the week. */
 export const dayNames = [...weekdays, 'holiday'] as const
 export type DayName = (typeof dayNames)[number]

@@ -14,8 +14,7 @@ import { storeCall } from './stored-calls.ts'
 const day = 86_400_000
 
 /** The price per minute of each second of a call, in micro-units. */
-export const WRONG = 60_000
-export const RIGHT = 30_000
+const WRONG = 60_000
 
 export interface JobView {
   readonly id: number

@@ -1,6 +1,11 @@
 /** Calls that a rate plan prices, a bounded number at a time, and what each costs by it. */
 import { type Selectable, sql } from 'kysely'
-import type { CallTimes, ExitCodes, OcsPort, Quote } from '../../../schema/contracts/charging.ts'
+import type {
+  PastCallTimes,
+  ExitCodes,
+  OcsPort,
+  Quote,
+} from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   countedNumbers,
@@ -245,7 +250,7 @@ function quoteOf(
 function timesOf(
   { start_stamp: start, answer_stamp: answer }: PricedCall,
   { kind, priced_at: pricedAt }: ReratedCalls,
-): CallTimes {
+): PastCallTimes {
   const answeredAt = answer ?? start
   const startedAt = kind === 'sold' ? start : answeredAt
   return { at: pricedAt ?? startedAt, startedAt, answeredAt }

@@ -1,5 +1,5 @@
 /** All rates in memory: finds the one of a plan for a number at a time. */
-import type { CallTimes, Rate, ExitCodes, Tariff } from '../../../schema/contracts/charging.ts'
+import type { PastCallTimes, Rate, ExitCodes, Tariff } from '../../../schema/contracts/charging.ts'
 import {
   ANY_INTERNATIONAL,
   codeLength,
@@ -89,7 +89,7 @@ export class RateDeck {
   pastRate(
     planId: number,
     number: string,
-    { at, startedAt, answeredAt }: CallTimes,
+    { at, startedAt, answeredAt }: PastCallTimes,
   ): Rate | undefined {
     const rateAt = (clock: number): Rate | undefined => this.find(planId, number, at, clock)
     const rate = rateAt(startedAt)

@@ -12,7 +12,7 @@ import { Text } from '../parts/text.tsx'
 
 const path = '/rates/reratings'
 
-/** What customers have paid is corrected in their wallets. */
+/** Wallets of customers get back, or owe, the difference. */
 const formOf = (): SchemaForm => ({
   path,
   names: ['kind', 'from', 'to', 'customer', 'carrier', 'prefix', 'prices'],
@@ -171,7 +171,7 @@ interface DifferencesProps {
   readonly hasPosted?: boolean
 }
 
-/** What customers, by name, get or owe. */
+/** Names customers with what they get or owe. */
 export function Differences({ rows, hasPosted = false }: DifferencesProps) {
   if (rows.length === 0) return null
   const titles = ['Calls', 'Before', 'After', 'Difference', ...(hasPosted ? ['To the wallet'] : [])]

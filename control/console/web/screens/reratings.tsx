@@ -1,4 +1,4 @@
-/** The jobs that have priced calls of a plan anew, newest first: how far they are, and their undo. */
+/** The jobs that have priced calls of a plan anew, newest first, each with its undo. */
 import { useRef } from 'preact/hooks'
 import { getRows, type ListedRows, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
@@ -76,7 +76,7 @@ const undo = (job: Rerating): Action => ({
   onConfirm: () => send('POST', `/rates/reratings/${job.id}/undo`),
 })
 
-/** What customers got, or owe, by a job. */
+/** Customers of a job, with what each got or owes. */
 function Posted({ id }: { id: number }) {
   const found = useView<ReratingDetail>(`/rates/reratings/${id}`)
   return (
