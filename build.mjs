@@ -94,7 +94,7 @@ const threads = await build({
   external: ['@node-rs/argon2'],
   plugins: [sharedFiles],
 })
-const [launcher, program, library, testKit, consoleFiles] = await Promise.all([
+const [launcher, program, library, consoleFiles] = await Promise.all([
   // An old Node must be able to run it, to report that it is too old.
   build({
     ...common,
@@ -102,9 +102,12 @@ const [launcher, program, library, testKit, consoleFiles] = await Promise.all([
     target: 'node14',
     banner: { js: shebang },
   }),
+  // What both need is there once.
   build({
     ...forNode,
-    entryPoints: { tollgate: 'engine/main.ts' },
+    entryPoints: { tollgate: 'engine/main.ts', testing: 'engine/testing/index.ts' },
+    splitting: true,
+    chunkNames: 'shared-[hash]',
     external: ['@node-rs/argon2'],
     plugins: [sharedFiles],
   }),
@@ -116,18 +119,12 @@ const [launcher, program, library, testKit, consoleFiles] = await Promise.all([
       'certificate-facts': 'engine/stir/certificate-facts.ts',
     },
   }),
-  build({
-    ...forNode,
-    entryPoints: { testing: 'engine/testing/index.ts' },
-    external: ['@node-rs/argon2'],
-    plugins: [sharedFiles],
-  }),
   buildConsole('dist/console'),
 ])
 
 /** Files of dist/ of this build. What names others comes after them. */
 const current = new Set()
-for (const { path, contents } of [threads, library, testKit].flatMap((each) => each.outputFiles))
+for (const { path, contents } of [threads, library].flatMap((each) => each.outputFiles))
   install(path, contents)
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
@@ -142,8 +139,16 @@ const prebuilds = `${folderOf('better-sqlite3')}/prebuilds`
 for (const name of filesIn(prebuilds))
   install(`dist/prebuilds/${name}`, readFileSync(join(prebuilds, name)))
 for (const [path, contents] of consoleFiles) install(path, contents)
-for (const { path, contents } of program.outputFiles)
+const threadNames = threads.outputFiles
+  .map(({ path }) => basename(path))
+  .filter((name) => /^(?!shared-).*\.js$/.test(name))
+/** Threads that some file of the program starts. */
+const started = new Set()
+const [entries, chunks] = parted(program.outputFiles, ({ path }) => !/shared-/.test(path))
+for (const { path, contents } of [...chunks, ...entries])
   install(path, path.endsWith('.js') ? withThreadNames(contents) : contents)
+for (const name of threadNames)
+  if (!started.has(name)) throw new Error(`nothing starts the thread ${name}`)
 for (const { path, contents } of launcher.outputFiles)
   install(path, contents, path.endsWith('.js') ? 0o755 : undefined)
 removeEarlier()
@@ -167,15 +172,18 @@ function isEqual(path, contents) {
   return size === contents.length && readFileSync(path).equals(contents)
 }
 
+function parted(items, isFirst) {
+  return [items.filter(isFirst), items.filter((item) => !isFirst(item))]
+}
+
 function withThreadNames(contents) {
   let text = Buffer.from(contents).toString()
-  const names = threads.outputFiles.map(({ path }) => basename(path))
-  for (const name of names.filter((each) => /^(?!shared-).*\.js$/.test(each))) {
+  for (const name of threadNames) {
     const plain = `./${name.replace(/-[^-]+$/, '')}.js`
     // `lineLimit` may break a line inside of the name, which JavaScript reads as one.
     const broken = [...plain.replaceAll('.', '\\.').matchAll(/\\?./g)].join('(\\\\\n)?')
     const found = new RegExp(broken, 'g')
-    if (text.search(found) < 0) throw new Error(`nothing starts the thread ${plain}`)
+    if (text.search(found) >= 0) started.add(name)
     text = text.replaceAll(found, (all) => `./${name}${all.includes('\n') ? '\\\n' : ''}`)
   }
   return Buffer.from(text)
