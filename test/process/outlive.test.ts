@@ -153,12 +153,12 @@ test('both sides change the session after two crashes, and the call is hung up b
 
 test('money that runs out ends the call to the second, crash or not', async () => {
   const number = '15550009999'
-  const call = await talking({ customer: { number, balance: '0.04' } })
+  const call = await talking({ customer: { number, balance: '0.08' } })
   await crash(call.tollgate)
   await stillThere(call)
   agreeing(call.caller, call.node)
   const [record] = await call.tollgate.waitForCalls(1)
-  expect(record).toMatchObject({ billsec: 4, cost_micros: cents(4), is_recovered: 0 })
+  expect(record).toMatchObject({ billsec: 8, cost_micros: cents(8), is_recovered: 0 })
   expect(call.tollgate.wallet('caller')).toEqual({ balance: 0, ledger: 0, debits: 1 })
 })
 
