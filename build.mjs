@@ -190,18 +190,18 @@ function withThreadNames(contents) {
 }
 
 /**
- * Threads and assets of earlier builds stay for a while: for servers that run, and for pages that
- * are open. The package is without them. The time of such a file is that of the first build without
+ * Threads, what they share, and assets of earlier builds stay for a while: for servers that run, and
+ * for pages that are open. The package is without them. The time of such a file is that of the first build without
  * it.
  */
 function removeEarlier() {
   const day = 24 * 60 * 60 * 1_000
   const list = 'dist/.npmignore'
   const known = new Set(linesOf(list))
+  const isOfBuild = /^(?:[a-z-]+-worker(?:-\w+)?|shared-\w+)\.js$/
   const earlier = filesIn('dist').filter(
     (name) =>
-      !current.has(`dist/${name}`) &&
-      (/^[a-z-]+-worker(?:-\w+)?\.js$/.test(name) || name.startsWith('console/assets/')),
+      !current.has(`dist/${name}`) && (isOfBuild.test(name) || name.startsWith('console/assets/')),
   )
   const now = new Date()
   const kept = earlier.filter((name) => {
@@ -213,7 +213,7 @@ function removeEarlier() {
     return false
   })
   for (const name of filesIn('dist'))
-    if (/-worker(?:-\w+)?\.js\.map$/.test(name) && !current.has(`dist/${name}`))
+    if (name.endsWith('.map') && isOfBuild.test(name.slice(0, -4)) && !current.has(`dist/${name}`))
       rmSync(`dist/${name}`, { force: true })
   install(list, Buffer.from(['*.new-*', ...kept.map((name) => `/${name}`), ''].join('\n')))
 }

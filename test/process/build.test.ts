@@ -86,11 +86,16 @@ onSqlite('file')(
 const threads = (clone: string): readonly string[] =>
   readdirSync(join(clone, 'dist')).filter((name) => /-worker.*\.js$/.test(name))
 
+const sharedIn = (names: readonly string[]): readonly string[] =>
+  names.filter((name) => /(?:^|\/)shared-\w+\.js$/.test(name))
+
 test('what earlier builds have left stays in the folder, and is not in the package', () => {
   const clone = cloneHere()
   build(clone)
   appendFileSync(join(clone, 'control/console/web/guide.ts'), '\nconsole.debug(1)\n')
+  appendFileSync(join(clone, 'schema/clock.ts'), '\nconsole.debug(1)\n')
   const before = readdirSync(join(clone, 'dist/console/assets'))
+  const shared = sharedIn(readdirSync(join(clone, 'dist')))
   build(clone)
   const after = readdirSync(join(clone, 'dist/console/assets'))
   expect(after).toEqual(expect.arrayContaining(before))
@@ -98,7 +103,11 @@ test('what earlier builds have left stays in the folder, and is not in the packa
   const [{ files = [] } = {}] = JSON.parse(
     execFileSync('npm', words, { cwd: clone, stdio: ['ignore', 'pipe', 'ignore'] }).toString(),
   ) as { readonly files?: readonly { readonly path: string }[] }[]
-  const packed = files.map(({ path }) => path).filter((path) => /guide-\w+\.js$/.test(path))
-  expect(packed).toHaveLength(1)
+  const packed = files.map(({ path }) => path)
+  expect(packed.filter((path) => /guide-\w+\.js$/.test(path))).toHaveLength(1)
+  expect(sharedIn(packed)).toHaveLength(shared.length)
+  const left = sharedIn(readdirSync(join(clone, 'dist')))
+  expect(left).toEqual(expect.arrayContaining([...shared]))
+  expect(left.length).toBeGreaterThan(shared.length)
   expect(after.filter((name) => /^guide-\w+\.js$/.test(name))).toHaveLength(2)
 })

@@ -190,7 +190,7 @@ export type NewPrice =
   | { readonly kind: 'priced'; readonly micros: number; readonly prefix: string }
 
 /** Prices the call by the plan as it is now. */
-export function newPriceOf(call: PricedCall, meant: ReratedCalls, prices: Prices): NewPrice {
+function newPriceOf(call: PricedCall, meant: ReratedCalls, prices: Prices): NewPrice {
   const { exitCodes } = prices
   if (!beginsWith(call.destination_number, meant.prefix, exitCodes)) return { kind: 'other' }
   // A carrier that had no price: which number was sent to it is not known.
@@ -205,6 +205,44 @@ export function newPriceOf(call: PricedCall, meant: ReratedCalls, prices: Prices
   if (quote.rate.tariff.currency !== meant.currency) return { kind: 'other_currency' }
   return { kind: 'priced', prefix: quote.rate.tariff.prefix, micros: quote.costMicros }
 }
+
+/** Counts and sums of calls that are looked at. */
+interface Tally {
+  readonly counts: {
+    calls: number
+    without_rate: number
+    unknown_number: number
+    other_currency: number
+  }
+  readonly sums: { before: bigint; after: bigint }
+}
+
+/** Adds up calls with their new prices, and yields those that these change. */
+export function* changedCalls(
+  calls: readonly PricedCall[],
+  meant: ReratedCalls,
+  prices: Prices,
+  { counts, sums }: Tally,
+) {
+  for (const call of calls) {
+    const price = newPriceOf(call, meant, prices)
+    if (price.kind === 'other') continue
+    if (price.kind !== 'priced') {
+      counts[price.kind] += 1
+      continue
+    }
+    counts.calls += 1
+    const micros = chargedMicros(call, price.micros)
+    sums.before += BigInt(call.micros ?? 0)
+    sums.after += BigInt(micros)
+    if (isOther(call, { micros, prefix: price.prefix })) yield { call, price, micros }
+  }
+}
+
+export const isOther = (
+  one: Pick<PricedCall, 'micros' | 'prefix'>,
+  other: { readonly micros: number; readonly prefix: string | null },
+): boolean => one.micros !== other.micros || one.prefix !== other.prefix
 
 /** A call that was cut because the money was gone never becomes dearer: nobody offered it more. */
 export const chargedMicros = (

@@ -2,8 +2,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Tables, readApart } from '../../../schema/sql/query.ts'
 import {
-  chargedMicros,
-  newPriceOf,
+  changedCalls,
   nextCalls,
   type PricedCall,
   type Prices,
@@ -69,20 +68,8 @@ export async function previewRerating(
     const from = after
     const page = await readApart(store, meant.tenant_id, () => nextCalls(store, meant, from, CALLS))
     const changed: ExampleCall[] = []
-    for (const call of page.calls) {
-      const price = newPriceOf(call, meant, prices)
-      if (price.kind === 'other') continue
-      if (price.kind !== 'priced') {
-        counts[price.kind] += 1
-        continue
-      }
-      counts.calls += 1
-      const micros = chargedMicros(call, price.micros)
-      sums.before += BigInt(call.micros ?? 0)
-      sums.after += BigInt(micros)
-      if (micros === call.micros && price.prefix === call.prefix) continue
+    for (const { call, price, micros } of changedCalls(page.calls, meant, prices, { counts, sums }))
       changed.push({ ...call, newMicros: micros, newPrefix: price.prefix })
-    }
     counts.changed += changed.length
     counts.looked += page.looked
     for (const call of changed) addTo(customers, call)

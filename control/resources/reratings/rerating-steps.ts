@@ -29,7 +29,7 @@ import {
 } from './rerating-changes.ts'
 import { findRerating, jobColumns } from './rerating-store.ts'
 import { jobOf } from './rerating-view.ts'
-import { chargedMicros, newPriceOf, nextCalls, type PricedCall } from './rerated-calls.ts'
+import { changedCalls, chargedMicros, isOther, nextCalls } from './rerated-calls.ts'
 
 export type Rerating = Omit<Selectable<ReratingTable>, 'before_micros' | 'after_micros'>
 
@@ -119,19 +119,8 @@ export class ReratingSteps {
     const counts = { calls: 0, without_rate: 0, unknown_number: 0, other_currency: 0 }
     const sums = { before: 0n, after: 0n }
     const wanted = new Map<number, { readonly micros: number; readonly prefix: string }>()
-    for (const call of page.calls) {
-      const price = newPriceOf(call, job, ocs)
-      if (price.kind === 'other') continue
-      if (price.kind !== 'priced') {
-        counts[price.kind] += 1
-        continue
-      }
-      counts.calls += 1
-      const micros = chargedMicros(call, price.micros)
-      sums.before += BigInt(call.micros ?? 0)
-      sums.after += BigInt(micros)
-      if (isOther(call, { ...price, micros })) wanted.set(call.id, price)
-    }
+    for (const { call, price } of changedCalls(page.calls, job, ocs, { counts, sums }))
+      wanted.set(call.id, price)
     await lockedTransaction(store, async () => {
       if (!(await this.#claim(job))) return
       const changed = await this.#change(job, wanted)
@@ -351,11 +340,6 @@ export class ReratingSteps {
     await webhooks.write({ type: 'rerating.completed', tenantId, data })
   }
 }
-
-const isOther = (
-  one: Pick<PricedCall, 'micros' | 'prefix'>,
-  other: { readonly micros: number; readonly prefix: string | null },
-): boolean => one.micros !== other.micros || one.prefix !== other.prefix
 
 /** Sums by how much the calls of each customer became dearer. */
 function differencesOf(calls: readonly ChangedCall[]) {
