@@ -200,8 +200,9 @@ const lookUpOwnRateRoute = ({ store, now, ocs }: ClientRoutesDeps) =>
     validate('query', z.strictObject(lookupFields)),
     async (c) => {
       const { number, duration, at = now() } = c.req.valid('query')
-      const planId = (await customerRow(store, self(c.get('principal')))).rate_plan_id
-      const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at)
+      const id = self(c.get('principal'))
+      const planId = (await customerRow(store, id)).rate_plan_id
+      const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at, id)
       if (quote === undefined)
         throw new ApiError(404, 'no_rate', 'There is no rate for this number at this time')
       return ok(c, { number, at: timeToText(at), ...explanation(quote, duration) })

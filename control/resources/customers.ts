@@ -128,6 +128,12 @@ const fields = field.table(
         .describe('The balance is below the threshold, or the next call would be refused.'),
       { example: false },
     ),
+    time_zone: field.optional(field.timeZone, {
+      about:
+        'IANA name: of its statements and reports, and of its prices where a plan of the same ' +
+        "tenant names none. Null: the tenant's, else UTC. Days of `max_daily_spend` are UTC.",
+      example: 'Europe/Berlin',
+    }),
     ...lossFields('Goes before its plan.'),
     currency: field.required(
       { body: currency.nullish(), view: z.string().describe('ISO 4217.') },
@@ -281,6 +287,11 @@ function worthMoney({ given, before, after }: WrittenRow<CustomerView>): readonl
       ['wallets:write', 'rates:write'],
     ],
     [changesProtection(after, before), 'loss_protection', ['wallets:write', 'rates:write']],
+    [
+      after.time_zone !== (before?.time_zone ?? null),
+      'time_zone',
+      ['wallets:write', 'rates:write'],
+    ],
     ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
   )
 }
