@@ -3,7 +3,7 @@ import { isIPv4, isIPv6 } from 'node:net'
 import { z } from 'zod'
 import { withoutBrackets } from '../../schema/sip/index.ts'
 import { MAX_AMOUNT_UNITS, parseMoney, parseTime } from '../../schema/columns.ts'
-import { zoneName, zoneProblem } from '../../schema/time-zones.ts'
+import { type Zone, zoneName, zoneProblem } from '../../schema/time-zones.ts'
 import { readNumber, readPrefix, withoutPlus } from '../../schema/rules/numbers.ts'
 
 /** No control characters: texts are used in SIP headers and log lines. */
@@ -63,11 +63,33 @@ export const time = z.string().transform(readTime).meta({ format: 'date-time' })
 /** The same in a query, where an unescaped `+` arrives as a space. */
 export const queryTime = z
   .string()
-  .transform((value, context) => readTime(value.replace(/ (?=\d\d:\d\d$)/, '+'), context))
+  .transform((value, context) => readTime(unescaped(value), context))
   .meta({ format: 'date-time' })
 
+/** A moment, or the midnight of a date, given as if it were UTC, whose zone is found out later. */
+export type ZonedTime = number | { readonly localDate: number }
+
+/** As `time`; a date is its first moment in a zone. */
+export const zonedTime = z.string().transform(readZonedTime).meta({ format: 'date-time' })
+
+export const zonedQueryTime = z
+  .string()
+  .transform((value, context) => readZonedTime(unescaped(value), context))
+  .meta({ format: 'date-time' })
+
+function readZonedTime(value: string, context: z.RefinementCtx): ZonedTime {
+  const ms = readTime(value, context)
+  return isDate(value) ? { localDate: ms } : ms
+}
+
+export const momentIn = (given: ZonedTime, zone: Zone): number =>
+  typeof given === 'number' ? given : zone.momentOf(given.localDate)
+
+const unescaped = (value: string): string => value.replace(/ (?=\d\d:\d\d$)/, '+')
+const isDate = (value: string): boolean => /^\d{4}-\d\d-\d\d$/.test(value)
+
 function readTime(value: string, context: z.RefinementCtx): number {
-  const ms = parseTime(/^\d{4}-\d\d-\d\d$/.test(value) ? `${value}T00:00:00Z` : value)
+  const ms = parseTime(isDate(value) ? `${value}T00:00:00Z` : value)
   if (ms !== undefined) return ms
   const message = 'must be an RFC 3339 date-time, or a date such as 2026-11-22'
   context.addIssue({ code: 'custom', message })

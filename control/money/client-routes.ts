@@ -20,9 +20,10 @@ import { ok, endingMeta, MAX_COUNTED, MAX_LISTED, offsetOf, pageQuery } from '..
 import { countOf } from '../http/rows.ts'
 import type { Platform } from '../http/platform.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { queryTime } from '../http/fields.ts'
+import { timeZone, zonedQueryTime } from '../http/fields.ts'
 import { type LedgerEntryView, listLedger } from './ledger-store.ts'
 import { explanation, lookupFields, examplePrice, priceView } from '../resources/rate-routes.ts'
+import { boundsOfCustomer } from '../reports/report-zones.ts'
 import { isBalanceLow, refusedMicros } from '../resources/customers.ts'
 import {
   count,
@@ -83,8 +84,11 @@ type ClientRoutesDeps = Pick<Platform, 'store' | 'now'> & {
 
 const cdrQuery = z.strictObject({
   ...pageQuery,
-  start_date: queryTime.optional(),
-  end_date: queryTime.optional(),
+  start_date: zonedQueryTime.optional(),
+  end_date: zonedQueryTime.optional(),
+  time_zone: timeZone
+    .optional()
+    .describe("Of dates without a time. Absent: the customer's, else the tenant's, else UTC."),
   disposition: z.enum(dispositions).optional(),
 })
 
@@ -138,9 +142,10 @@ const listOwnLedgerEntriesRoute = ({ store }: ClientRoutesDeps) =>
     requiresCustomer(),
     validate('query', ledgerQuery),
     async (c) => {
-      const { page, limit, ...filter } = c.req.valid('query')
+      const { page, limit, kind, ...bounds } = c.req.valid('query')
       const slice = { limit, offset: offsetOf({ page, limit }) }
       const id = self(c.get('principal'))
+      const filter = { kind, ...(await boundsOfCustomer(store, id, bounds)) }
       const list = () => listLedger(store, id, filter, slice)
       const { rows, total } = await readApart(store, readerOf(id), list)
       return ok(c, rows.map(entryOf), endingMeta({ page, limit }, total))
@@ -177,8 +182,9 @@ const listOwnCallsRoute = ({ store }: ClientRoutesDeps) =>
     requiresCustomer(),
     validate('query', cdrQuery),
     async (c) => {
-      const { page, limit, ...filter } = c.req.valid('query')
+      const { page, limit, disposition, ...bounds } = c.req.valid('query')
       const id = self(c.get('principal'))
+      const filter = { disposition, ...(await boundsOfCustomer(store, id, bounds)) }
       const slice = { limit, offset: offsetOf({ page, limit }) }
       const list = () => callsOf(store, id, filter, slice)
       const { rows, total } = await readApart(store, readerOf(id), list)
@@ -200,8 +206,9 @@ const lookUpOwnRateRoute = ({ store, now, ocs }: ClientRoutesDeps) =>
     validate('query', z.strictObject(lookupFields)),
     async (c) => {
       const { number, duration, at = now() } = c.req.valid('query')
-      const planId = (await customerRow(store, self(c.get('principal')))).rate_plan_id
-      const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at)
+      const id = self(c.get('principal'))
+      const planId = (await customerRow(store, id)).rate_plan_id
+      const quote = planId === null ? undefined : ocs.quote(planId, number, duration, at, id)
       if (quote === undefined)
         throw new ApiError(404, 'no_rate', 'There is no rate for this number at this time')
       return ok(c, { number, at: timeToText(at), ...explanation(quote, duration) })
@@ -261,7 +268,8 @@ const entryOf = ({ ref, actor: _actor, ...entry }: LedgerEntryView) => ({
   call_uuid: entry.kind === 'debit' ? ref : null,
 })
 
-type CallFilter = Omit<z.output<typeof cdrQuery>, 'page' | 'limit'>
+type CallFilter = Awaited<ReturnType<typeof boundsOfCustomer>> &
+  Pick<z.output<typeof cdrQuery>, 'disposition'>
 
 /** Newest first. */
 async function callsOf(

@@ -17,10 +17,11 @@ import type { ControlEnv } from '../http/control-env.ts'
 import { endingMeta, offsetOf, ok, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { repeatable } from '../auth/idempotency.ts'
-import { money, queryTime, text } from '../http/fields.ts'
+import { money, text, timeZone, zonedQueryTime } from '../http/fields.ts'
 import { found, idParam, resourceRoutes } from '../resources/resource-routes.ts'
 import { requestScope, type RequestScope } from '../auth/tenants.ts'
 import { listLedger, type LedgerEntryView } from './ledger-store.ts'
+import { boundsOfCustomer } from '../reports/report-zones.ts'
 import { customers, type CustomerView } from '../resources/customers.ts'
 import { resourceDeps, storeOf } from '../resources/resource.ts'
 import { amount, currency } from '../resources/rate-routes.ts'
@@ -93,8 +94,11 @@ const adjustBody = z.strictObject({
 export const ledgerQuery = z.strictObject({
   ...pageQuery,
   kind: z.enum(entryKinds).optional(),
-  start_date: queryTime.optional(),
-  end_date: queryTime.optional(),
+  start_date: zonedQueryTime.optional(),
+  end_date: zonedQueryTime.optional(),
+  time_zone: timeZone
+    .optional()
+    .describe("Of dates without a time. Absent: the customer's, else the tenant's, else UTC."),
 })
 
 interface CustomerReader {
@@ -155,11 +159,12 @@ const listLedgerEntriesRoute = ({ store, now }: CustomerRoutesDeps, stored: Cust
     validate('param', idParam(noun)),
     validate('query', ledgerQuery),
     async (c) => {
-      const { page, limit, ...filter } = c.req.valid('query')
+      const { page, limit, kind, ...bounds } = c.req.valid('query')
       const { id } = c.req.valid('param')
       const scope = requestScope(c.var.principal, now)
       found(await stored.find(scope, id), noun)
       const slice = { limit, offset: offsetOf({ page, limit }) }
+      const filter = { kind, ...(await boundsOfCustomer(store, id, bounds)) }
       const list = () => listLedger(store, id, filter, slice)
       const { rows, total } = await readApart(store, scope.tenantId, list)
       return ok(c, rows, endingMeta({ page, limit }, total))

@@ -25,7 +25,8 @@ export const groupings = [
   'minute',
   'hour',
 ] as const
-export type Grouping = (typeof groupings)[number]
+/** Quarters of an hour make the hours and days of every zone. */
+export type Grouping = (typeof groupings)[number] | 'quarter'
 
 /** Groups that a filter may name, and that calls of a customer are summed by, too. */
 export type MemberDimension = 'caller' | 'callee_prefix' | 'node' | 'carrier' | 'denial_code'
@@ -52,6 +53,8 @@ export const paired: ReadonlySet<string> = new Set<MemberDimension>([
   'denial_code',
 ])
 
+const QUARTER_MS = HOUR_MS / 4
+
 /** The group of a record. */
 export const memberOf: Readonly<Record<Grouping, RawBuilder<string>>> = {
   customer: sql`coalesce(CAST(cdr.customer_id AS TEXT), '')`,
@@ -62,12 +65,17 @@ export const memberOf: Readonly<Record<Grouping, RawBuilder<string>>> = {
   carrier: sql`coalesce(cdr.carrier, '')`,
   denial_code: sql`coalesce(cdr.denial_code, '')`,
   minute: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(MINUTE_MS)} AS TEXT)`,
+  quarter: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(QUARTER_MS)} AS TEXT)`,
   hour: sql`CAST(cdr.start_stamp - cdr.start_stamp % ${sql.lit(HOUR_MS)} AS TEXT)`,
 }
 
-/** The hour of a minute, as daily totals have minutes. */
-export const hourOfMinute: RawBuilder<string> = sql`CASE member WHEN ${OTHERS} THEN member
-  ELSE CAST(CAST(member AS bigint) - CAST(member AS bigint) % ${sql.lit(HOUR_MS)} AS TEXT) END`
+const partOfMinute = (lengthMs: number): RawBuilder<string> => sql`CASE member
+  WHEN ${OTHERS} THEN member
+  ELSE CAST(CAST(member AS bigint) - CAST(member AS bigint) % ${sql.lit(lengthMs)} AS TEXT) END`
+
+/** The hour and the quarter of a minute, as daily totals have minutes. */
+export const hourOfMinute = partOfMinute(HOUR_MS)
+export const quarterOfMinute = partOfMinute(QUARTER_MS)
 
 export const startOfDay = (ms: number): number => Math.floor(ms / DAY_MS) * DAY_MS
 export const endOfDay = (ms: number): number => Math.ceil(ms / DAY_MS) * DAY_MS

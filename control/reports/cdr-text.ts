@@ -4,9 +4,11 @@
  */
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
+import { type Zone, zoneOf } from '../../schema/time-zones.ts'
 import { carrierCostView } from './carrier-cost-view.ts'
 import { at, type CdrValues, recordingAt } from './cdr-store.ts'
 import type { CdrView } from './cdr-view.ts'
+import { timeInZone } from './report-zones.ts'
 
 const quote = (text: string): string => JSON.stringify(text)
 
@@ -32,11 +34,15 @@ export class CdrText {
   )
   /** Cost and margin of calls by a carrier: JSON, and cells. */
   readonly #bought = new Memory((key: string) => boughtTexts(key))
-  readonly #times = new SecondTexts(timeToText)
+  readonly #times: { readonly of: (ms: number) => string }
 
-  /** Slugs of tenants by id. */
-  constructor(slugs: ReadonlyMap<number, string>) {
+  /**
+   * @param slugs of tenants by id.
+   * @param zone IANA name: times are those of its clock; absent: UTC.
+   */
+  constructor(slugs: ReadonlyMap<number, string>, zone?: string) {
     this.#slugs = slugs
+    this.#times = zone === undefined ? new SecondTexts(timeToText) : timesIn(zoneOf(zone))
   }
 
   /** The JSON of `viewOf`. */
@@ -284,6 +290,8 @@ class Memory<Key, Value> {
     return made
   }
 }
+
+const timesIn = (zone: Zone) => ({ of: (ms: number) => timeInZone(ms, zone) })
 
 /** Power of two. Records are ordered, so repeated lookups lie within some hours. */
 const SECONDS = 16_384

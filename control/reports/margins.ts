@@ -13,9 +13,16 @@ import { all, first, readApart, transaction } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { type Zone, zoneOf } from '../../schema/time-zones.ts'
 import type { RequestScope } from '../auth/tenants.ts'
-import { badRequest } from '../http/api-error.ts'
+import { type ApiError, badRequest } from '../http/api-error.ts'
 import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
-import { queryTime, type Reference, reference, text, time, timeZone } from '../http/fields.ts'
+import {
+  type Reference,
+  reference,
+  text,
+  timeZone,
+  zonedQueryTime,
+  zonedTime,
+} from '../http/fields.ts'
 import { tenantOf } from '../resources/references.ts'
 import { ALL, type CallSources, isInFile } from './call-filters.ts'
 import { csvCell } from './cdr-text.ts'
@@ -28,7 +35,8 @@ import {
   summedMargins,
 } from './margin-sums.ts'
 import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
-import { refuseForNow } from './summary.ts'
+import { lengthIn, periodIn, type ZonedPeriod, zoneOfReport } from './report-zones.ts'
+import { refuseForNow, reportZoneText } from './summary.ts'
 
 /** Plain data: it is sent to the thread of reports. */
 export interface MarginRequest {
@@ -65,6 +73,7 @@ export const marginReport = z
   .strictObject({
     start: z.string().meta({ format: 'date-time' }),
     end: z.string().meta({ format: 'date-time' }),
+    time_zone: z.string().describe('Of the days.'),
     complete: z.boolean().describe('False: the newest calls are not in it yet.'),
     cursor: z.string().nullable().describe('For the next groups. Null: these are the last.'),
     totals: z
@@ -188,6 +197,7 @@ async function reportOf(
   return {
     start: timeToText(request.from),
     end: timeToText(request.before),
+    time_zone: request.zone ?? 'UTC',
     complete: isComplete,
     cursor: pageEnd(offset + listed.length, groups.length).cursor,
     totals: added(rows, () => '')
@@ -351,6 +361,8 @@ async function namesOf(
 }
 
 const MAX_GROUPS = 200
+/** Each record of a report in a zone is read: a million takes some seconds of their thread. */
+const MAX_ZONE_RECORDS = 1_000_000
 /** A CSV has all groups up to so many. */
 const MAX_CSV_GROUPS = 20_000
 const MAX_DAYS = 100
@@ -360,19 +372,25 @@ const grouping = z
   .describe('`destination`: the first 4 digits of the called number.')
 
 export const marginInput = z.strictObject({
-  start: time.describe('Days are UTC.'),
-  end: time.describe('Exclusive.'),
+  start: zonedTime,
+  end: zonedTime.describe('Exclusive.'),
   group_by: grouping,
+  time_zone: timeZone.optional(),
   tenant: reference.optional(),
   limit: z.int().min(1).max(MAX_GROUPS).default(20),
   cursor: cursorQuery,
 })
 
 export const marginQuery = z.strictObject({
-  start_date: queryTime,
-  end_date: queryTime,
+  start_date: zonedQueryTime,
+  end_date: zonedQueryTime,
   group_by: grouping,
-  time_zone: timeZone.optional().describe('Of the days; UTC without it.'),
+  time_zone: timeZone
+    .optional()
+    .describe(
+      `${reportZoneText} A zone that is not asked for gives way to UTC beyond ` +
+        `${MAX_ZONE_RECORDS} calls: the answer says which it is.`,
+    ),
   tenant: text(100)
     .transform((value): Reference => (/^[1-9]\d{0,14}$/.test(value) ? Number(value) : value))
     .optional()
@@ -385,9 +403,7 @@ export const marginQuery = z.strictObject({
   cursor: cursorQuery,
 })
 
-export interface MarginQuery {
-  readonly from: number
-  readonly before: number
+export interface MarginQuery extends ZonedPeriod {
   readonly group_by: MarginGrouping
   readonly time_zone?: string | undefined
   readonly tenant?: Reference | undefined
@@ -400,28 +416,35 @@ export interface MarginReporter {
   margins(request: MarginRequest): Promise<MarginReport | undefined>
 }
 
+interface MarginDeps {
+  readonly store: Store
+  readonly reports: MarginReporter
+  /** Calls that a report in a zone reads. */
+  readonly most?: number | undefined
+}
+
 /** Days are whole: the sums have no hours. */
 export async function askMargins(
-  { from, before, group_by: groupBy, time_zone: asked, tenant, limit, cursor }: MarginQuery,
-  { store, reports }: { readonly store: Store; readonly reports: MarginReporter },
+  query: MarginQuery,
+  { store, reports, most = MAX_ZONE_RECORDS }: MarginDeps,
   scope: RequestScope,
 ): Promise<MarginReport> {
-  if (before < from) throw badRequest('The period ends before it begins')
-  if (before - from > MAX_DAYS * DAY_MS)
-    throw badRequest(`The period is longer than ${MAX_DAYS} days`)
+  const { group_by: groupBy, time_zone: asked, tenant, limit, cursor } = query
   const tenantId = await tenantOf(store, tenant, scope)
-  const days = zoneOf(asked ?? 'UTC')
-  const isUtc = days.name === 'UTC'
-  const period = {
-    from: days.momentOf(days.dayOf(from)),
-    before: days.momentOf(days.dayOf(before - 1) + DAY_MS),
+  let zone = await zoneOfReport(store, { asked, tenantId: scope.tenantId })
+  let period = wholeDays(query, zone)
+  const next = zone.name === 'UTC' ? undefined : await callBeyond(store, tenantId, period, most)
+  if (next !== undefined) {
+    if (asked !== undefined) throw tooManyCalls(next, most)
+    // Nobody has asked for this zone: it is a setting elsewhere.
+    zone = zoneOf('UTC')
+    period = wholeDays(query, zone)
   }
-  if (!isUtc) await refuseTooMany(store, tenantId, period)
   const found = await reports.margins({
     tenantId,
     isOwn: scope.tenantId !== null,
     ...period,
-    zone: isUtc ? undefined : days.name,
+    zone: zone.name === 'UTC' ? undefined : zone.name,
     groupBy,
     limit,
     offset: skippedBy(cursor),
@@ -429,15 +452,24 @@ export async function askMargins(
   return found ?? refuseForNow()
 }
 
-/** Each record of a report in a zone is read: a million takes some seconds of their thread. */
-const MAX_ZONE_RECORDS = 1_000_000
+function wholeDays(query: ZonedPeriod, zone: Zone): Window {
+  const { from, before } = periodIn(zone, query)
+  if (before < from) throw badRequest('The period ends before it begins')
+  if (lengthIn(zone, { from, before }) > MAX_DAYS * DAY_MS)
+    throw badRequest(`The period is longer than ${MAX_DAYS} days`)
+  return {
+    from: zone.momentOf(zone.dayOf(from)),
+    before: zone.momentOf(zone.dayOf(before - 1) + DAY_MS),
+  }
+}
 
-export async function refuseTooMany(
+/** When the first call beyond `most` of the period began. Each of a zone is read. */
+async function callBeyond(
   store: Store,
   tenantId: number | null,
   { from, before }: Window,
-  most = MAX_ZONE_RECORDS,
-): Promise<void> {
+  most: number,
+): Promise<number | undefined> {
   const query = store.db
     .selectFrom('cdr')
     .select('start_stamp')
@@ -447,13 +479,16 @@ export async function refuseTooMany(
     .orderBy('start_stamp')
     .limit(1)
     .offset(most)
-  const next = await readApart(store, tenantId, () => first(store, query))
-  if (next === undefined) return
-  const until = timeToText(next.start_stamp)
-  throw badRequest(`A report in a time zone has at most ${most} calls`, [
-    { path: 'end_date', message: `must be ${until} or before; days in UTC have no limit` },
-  ])
+  return (await readApart(store, tenantId, () => first(store, query)))?.start_stamp
 }
+
+const tooManyCalls = (next: number, most: number): ApiError =>
+  badRequest(`A report in a time zone has at most ${most} calls`, [
+    {
+      path: 'end_date',
+      message: `must be ${timeToText(next)} or before; days in UTC have no limit`,
+    },
+  ])
 
 export const allMargins = (query: MarginQuery): MarginQuery => ({
   ...query,

@@ -29,6 +29,8 @@ export interface ReportRequest {
   readonly format: 'json' | 'csv' | 'ndjson' | 'carriers'
   /** Only JSON has pages; undefined for the first `MAX_RECORDS`. */
   readonly page: RequestedPage | undefined
+  /** IANA name: the times of a CSV are those of its clock; absent: UTC. */
+  readonly zone?: string | undefined
 }
 
 /** Answered with one JSON text. */
@@ -79,13 +81,13 @@ export async function* reportChunks(
   if (request.format === 'unusual') return yield* whole(unusualCalls(sources, request.unusual))
   if (request.format === 'roll-up') return yield* whole(rollUp(sources, request.rollUp))
   if (request.format === 'rows') return yield await rowsOf(sources, request.rows)
-  const { filter, format } = request
+  const { filter, format, zone } = request
   if (format === 'carriers') {
     yield* whole(dataOf(carrierSums(store, filter)))
     return
   }
   const cdrs = new CdrStore(store, filter)
-  const text = new CdrText(await cdrs.slugs())
+  const text = new CdrText(await cdrs.slugs(), format === 'csv' ? zone : undefined)
   const writer = new ByteWriter()
   if (format === 'json') {
     yield* jsonChunks(cdrs, text, writer, request.page)

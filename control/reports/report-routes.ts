@@ -25,8 +25,9 @@ import { badRequest } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
-import { queryTime } from '../http/fields.ts'
-import { askSummary, refuseForNow, summaryQuery, summary } from './summary.ts'
+import { timeZone, zonedQueryTime } from '../http/fields.ts'
+import { lengthIn, periodIn, zoneOfReport } from './report-zones.ts'
+import { askSummary, refuseForNow, reportZoneText, summaryQuery, summary } from './summary.ts'
 import { allMargins, askMargins, marginCsv, marginQuery, marginReport } from './margins.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
 import type { ReportRequest } from './report-chunks.ts'
@@ -284,8 +285,11 @@ const exampleFigures = {
 }
 
 const reportQuery = z.strictObject({
-  start_date: queryTime,
-  end_date: queryTime,
+  start_date: zonedQueryTime,
+  end_date: zonedQueryTime,
+  time_zone: timeZone
+    .optional()
+    .describe(`${reportZoneText} The times of a CSV are those of a zone that is asked for.`),
   disposition: z.enum(dispositions).optional(),
   ...matchQuery,
   order: z.enum(['oldest', 'newest']).default('oldest').describe('Order by start time.'),
@@ -300,7 +304,11 @@ const reportQuery = z.strictObject({
 /** Sums of a longer period would keep the thread of reports busy for long. */
 const MAX_SUMMED_DAYS = 31
 
-const sumsQuery = z.strictObject({ start_date: queryTime, end_date: queryTime })
+const sumsQuery = z.strictObject({
+  start_date: zonedQueryTime,
+  end_date: zonedQueryTime,
+  time_zone: timeZone.optional().describe(reportZoneText),
+})
 
 type ReportRoutesDeps = Pick<Platform, 'store' | 'now'> & WithReports
 
@@ -326,6 +334,7 @@ const summarizeCallsRoute = ({ store, now, reports }: ReportRoutesDeps) =>
         end: '2026-01-02T00:00:00.000Z',
         complete: true,
         cursor: null,
+        time_zone: 'UTC',
         source: 'sums',
         totals: { groups: 1, ...exampleFigures },
         other_calls: 0,
@@ -367,6 +376,7 @@ const listMarginsRoute = ({ store, reports, now }: ReportRoutesDeps) =>
         data(marginReport, {
           start: exampleTime,
           end: '2026-01-02T00:00:00.000Z',
+          time_zone: 'UTC',
           complete: true,
           cursor: null,
           totals: [exampleMargin],
@@ -391,7 +401,7 @@ const listMarginsRoute = ({ store, reports, now }: ReportRoutesDeps) =>
     },
   )
 
-const listCarrierSumsRoute = ({ reports }: ReportRoutesDeps) =>
+const listCarrierSumsRoute = ({ store, reports }: ReportRoutesDeps) =>
   new Hono<ControlEnv>().get(
     '/reports/carriers',
     describeRoute({
@@ -410,23 +420,25 @@ const listCarrierSumsRoute = ({ reports }: ReportRoutesDeps) =>
     requires('cdrs:read'),
     validate('query', sumsQuery),
     async (c) => {
-      const { start_date: from, end_date: before } = c.req.valid('query')
+      const query = c.req.valid('query')
+      const { tenantId } = c.var.principal
+      const zone = await zoneOfReport(store, { asked: query.time_zone, tenantId })
+      const { from, before } = periodIn(zone, boundsOf(query))
       refuseBackwards(from, before)
-      if (before - from > MAX_SUMMED_DAYS * DAY_MS)
+      if (lengthIn(zone, { from, before }) > MAX_SUMMED_DAYS * DAY_MS)
         throw badRequest('The period is too long', [
           {
             path: 'start_date',
             message: `must be at most ${MAX_SUMMED_DAYS} days before end_date`,
           },
         ])
-      const { tenantId } = c.var.principal
       const filter = { tenantId, from, before, disposition: undefined }
       const body = await bodyOf(reports, { filter, format: 'carriers', page: undefined })
       return c.body(body, 200, { 'Content-Type': 'application/json' })
     },
   )
 
-const listCallRecordsRoute = ({ reports }: ReportRoutesDeps) =>
+const listCallRecordsRoute = ({ store, reports }: ReportRoutesDeps) =>
   new Hono<ControlEnv>().get(
     '/reports/cdrs',
     describeRoute({
@@ -444,15 +456,22 @@ const listCallRecordsRoute = ({ reports }: ReportRoutesDeps) =>
     validate('query', reportQuery),
     async (c) => {
       const query = c.req.valid('query')
-      refuseBackwards(query.start_date, query.end_date)
       const { tenantId } = c.var.principal
-      const { start_date: from, end_date: before, disposition, order } = query
+      const { disposition, order, customer_id: customerId, time_zone: asked } = query
+      const zone = await zoneOfReport(store, { asked, customerId, tenantId })
+      const { from, before } = periodIn(zone, boundsOf(query))
+      refuseBackwards(from, before)
       const format = query.format ?? formatOf(c.req.header('accept'))
       const filter = { tenantId, from, before, disposition, match: matchOf(query), order }
-      const body = await bodyOf(reports, { filter, format, page: pageOf(query) })
+      const body = await bodyOf(reports, { filter, format, page: pageOf(query), zone: asked })
       return c.body(body, 200, headersOf(format))
     },
   )
+
+const boundsOf = ({ start_date: from, end_date: before }: z.output<typeof sumsQuery>) => ({
+  from,
+  before,
+})
 
 function refuseBackwards(from: number, before: number): void {
   if (before < from)

@@ -3,9 +3,10 @@
  * groups; the rest, and new records, come from the records, newest first and for a second at most.
  */
 import { type RawBuilder, sql } from 'kysely'
-import { DAY_MS } from '../../schema/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
 import { type Window, windows } from '../../schema/records/record-windows.ts'
 import { all, first, transaction } from '../../schema/sql/query.ts'
+import { type Zone, zoneOf } from '../../schema/time-zones.ts'
 import {
   isInFile,
   ALL,
@@ -14,7 +15,9 @@ import {
   type Dimension,
   endOfDay,
   hourOfMinute,
+  quarterOfMinute,
   type Grouping,
+  groupings,
   isMember,
   type MemberDimension,
   memberFilters,
@@ -42,6 +45,9 @@ import { behind, inOneTurn, MAX_TAIL, newRecords, type Watermark, watermarkOf } 
 
 export const summaryOrders = ['cost', 'count', 'asr'] as const
 
+export const summaryGroupings = [...groupings, 'day'] as const
+export type SummaryGrouping = (typeof summaryGroupings)[number]
+
 /** Plain data: it is sent to the thread of reports. */
 export interface SummaryRequest {
   /** Null for all tenants. */
@@ -49,7 +55,9 @@ export interface SummaryRequest {
   /** Milliseconds UTC of the start of calls; `before` is exclusive. */
   readonly from: number
   readonly before: number
-  readonly groupBy: Grouping
+  readonly groupBy: SummaryGrouping
+  /** IANA name, of hours and days; absent: UTC. */
+  readonly zone?: string | undefined
   readonly filters: CallFilters
   readonly orderBy: (typeof summaryOrders)[number]
   readonly limit: number
@@ -89,6 +97,50 @@ export async function* summarize(
   sources: CallSources,
   request: SummaryRequest,
   leastWindows = LEAST_WINDOWS,
+): AsyncGenerator<void, SummedGroups, undefined> {
+  const summed = yield* summarizeParts(sources, partsOf(request), leastWindows)
+  return { ...summed, groups: inZone(summed.groups, request) }
+}
+
+/** The same as it is read: rows have neither days nor the hours of zones. */
+type PartsRequest = Omit<SummaryRequest, 'groupBy'> & { readonly groupBy: Grouping }
+
+const partsOf = (request: SummaryRequest): PartsRequest => {
+  const { groupBy, zone } = request
+  if (groupBy !== 'day' && groupBy !== 'hour') return { ...request, groupBy }
+  return { ...request, groupBy: zone === undefined ? 'hour' : 'quarter' }
+}
+
+/** Hours or days of the zone, named by their first moment. */
+function inZone(
+  parts: readonly GroupSum[],
+  { groupBy, zone: name }: SummaryRequest,
+): readonly GroupSum[] {
+  if (groupBy !== 'day' && (groupBy !== 'hour' || name === undefined)) return parts
+  const zone = zoneOf(name ?? 'UTC')
+  const beginOf = groupBy === 'day' ? dayBegin : hourBegin
+  const groups = new Map<string, MutableGroup>()
+  for (const part of parts) {
+    const member = String(beginOf(Number(part.member), zone))
+    const group = groups.get(member) ?? emptyGroup(member)
+    groups.set(member, group)
+    addGroup(group, part)
+  }
+  return [...groups.values()]
+}
+
+const dayBegin = (at: number, zone: Zone): number => zone.momentOf(zone.dayOf(at))
+
+/** Where clocks are set back, an hour that comes twice is two groups. */
+function hourBegin(at: number, zone: Zone): number {
+  const offset = zone.offsetMs(at)
+  return Math.floor((at + offset) / HOUR_MS) * HOUR_MS - offset
+}
+
+async function* summarizeParts(
+  sources: CallSources,
+  request: PartsRequest,
+  leastWindows: number,
 ): AsyncGenerator<void, SummedGroups, undefined> {
   const groups = new Groups(request.tenantId)
   const totals = (await behind(sources)) > MAX_TAIL ? undefined : dailyTotalsFor(request)
@@ -130,7 +182,7 @@ export async function* summarize(
  */
 async function daysOf(
   { store }: CallSources,
-  { from, before }: SummaryRequest,
+  { from, before }: PartsRequest,
 ): Promise<Window | undefined> {
   const isFree = async (since: number, until: number): Promise<boolean> => {
     if (since >= until) return true
@@ -158,7 +210,7 @@ const MAX_ATTEMPTS = 4
 async function* readDailyTotals(
   sources: CallSources,
   totals: DailyTotals,
-  request: SummaryRequest,
+  request: PartsRequest,
   days: Window,
 ): AsyncGenerator<void, readonly GroupRow[] | undefined, undefined> {
   const once = () => readOnce(sources, totals, request, days)
@@ -175,7 +227,7 @@ async function* readDailyTotals(
 async function* readOnce(
   sources: CallSources,
   totals: DailyTotals,
-  request: SummaryRequest,
+  request: PartsRequest,
   days: Window,
 ): AsyncGenerator<void, readonly GroupRow[] | 'moved' | undefined, undefined> {
   const watermark = await watermarkOf(sources)
@@ -195,7 +247,7 @@ async function* readOnce(
 
 function readRecords(
   { store }: CallSources,
-  { tenantId, groupBy, filters }: SummaryRequest,
+  { tenantId, groupBy, filters }: PartsRequest,
   { from, before }: Window,
 ): Promise<readonly GroupRow[]> {
   const ofTenant: RawBuilder<number> =
@@ -220,14 +272,14 @@ interface DailyTotals {
 }
 
 /** Undefined: only the records have these groups. */
-function dailyTotalsFor({ groupBy, filters }: SummaryRequest): DailyTotals | undefined {
+function dailyTotalsFor({ groupBy, filters }: PartsRequest): DailyTotals | undefined {
   const { customerId, members, direction, disposition, minCostMicros } = filters
   if (direction !== undefined || disposition !== undefined || minCostMicros !== undefined)
     return undefined
   const [filter, ...more] = memberFilters(members)
   if (more.length > 0) return undefined
   if (filter?.[0] === 'callee_prefix' && filter[1].length > PREFIX_LENGTH) return undefined
-  if (groupBy === 'minute' || groupBy === 'hour')
+  if (groupBy === 'minute' || groupBy === 'quarter' || groupBy === 'hour')
     return filter === undefined && customerId === undefined
       ? { dimension: 'minute', customer: 'all', member: undefined }
       : undefined
@@ -257,7 +309,7 @@ function* stepsOf({ from, before }: Window): Generator<Window, void, undefined> 
 async function readSums(
   { sums }: CallSources,
   totals: DailyTotals,
-  { groupBy, tenantId }: SummaryRequest,
+  { groupBy, tenantId }: PartsRequest,
   { from, before }: Window,
 ): Promise<readonly GroupRow[] | undefined> {
   const { member } = totals
@@ -295,6 +347,7 @@ function customersOf({ dimension, customer }: DailyTotals): RawBuilder<unknown> 
 function groupOf({ dimension }: DailyTotals, groupBy: Grouping): RawBuilder<string> {
   if (groupBy === 'tenant') return idOf('tenant_id')
   if (groupBy === 'hour') return hourOfMinute
+  if (groupBy === 'quarter') return quarterOfMinute
   if (groupBy === 'customer' && dimension !== 'customer') return idOf('customer_id')
   return sql.ref<string>('member')
 }
@@ -306,7 +359,7 @@ const idOf = (column: string): RawBuilder<string> =>
 async function readTail(
   { store }: CallSources,
   watermark: Watermark,
-  request: SummaryRequest,
+  request: PartsRequest,
   { from, before }: Window,
 ): Promise<readonly GroupRow[]> {
   const { db } = store

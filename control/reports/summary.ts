@@ -6,19 +6,26 @@ import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
 import { directions, dispositions } from '../../schema/contracts/field-values.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all } from '../../schema/sql/query.ts'
+import { type Zone, zoneOf } from '../../schema/time-zones.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError, badRequest } from '../http/api-error.ts'
 import { cursorQuery, pageEnd, queryInteger, skippedBy } from '../http/envelope.ts'
-import { prefix, queryTime, type Reference, reference, text, time } from '../http/fields.ts'
 import {
-  type CallFilters,
-  groupings,
-  type MemberDimension,
-  type CallSources,
-} from './call-filters.ts'
+  prefix,
+  type Reference,
+  reference,
+  text,
+  timeZone,
+  zonedQueryTime,
+  zonedTime,
+} from '../http/fields.ts'
+import type { CallFilters, MemberDimension, CallSources } from './call-filters.ts'
+import { lengthIn, periodIn, type ZonedPeriod, zoneOfReport } from './report-zones.ts'
 import {
   type GroupSum,
   summarize,
+  type SummaryGrouping,
+  summaryGroupings,
   summaryOrders,
   type SummaryRequest,
   totalOf,
@@ -53,6 +60,7 @@ export const summary = z.object({
     .string()
     .nullable()
     .describe('For the next groups, of totals.groups. Null: these are the last.'),
+  time_zone: z.string().describe('Of days and hours, and of dates in the question.'),
   source: z.enum(['sums', 'records']).describe('Kept sums of days, or single records.'),
   totals: z.object({ groups: count, ...figures }).describe('Of all groups, listed or not.'),
   other_calls: count.describe(
@@ -88,6 +96,7 @@ export async function* summaryOf(
     end: timeToText(request.before),
     complete: summed.isComplete,
     cursor: pageEnd(offset + listed.length, ordered.length).cursor,
+    time_zone: request.zone ?? 'UTC',
     source: summed.isFromTotals ? 'sums' : 'records',
     totals: { groups: summed.groups.length, ...figuresOf(totalOf(summed)) },
     other_calls: summed.others?.figures.calls ?? 0,
@@ -138,10 +147,13 @@ function figuresOf({ figures: sum, costs }: GroupSum) {
   }
 }
 
-function labelOf({ member }: GroupSum, { groupBy }: SummaryRequest): string | null {
+function labelOf({ member }: GroupSum, { groupBy, zone }: SummaryRequest): string | null {
   if (member === '') return null
+  if (groupBy === 'day') return dateIn(zoneOf(zone ?? 'UTC'), Number(member))
   return groupBy === 'minute' || groupBy === 'hour' ? timeToText(Number(member)) : member
 }
+
+const dateIn = (zone: Zone, at: number): string => timeToText(zone.dayOf(at)).slice(0, 10)
 
 /** Ids of records. */
 function examplesOf({
@@ -210,23 +222,31 @@ const MAX_DAYS = 100
 const order = z.enum(summaryOrders).describe('`asr`: the worst first.')
 
 export const summaryInput = z.strictObject({
-  start: time.describe('RFC 3339, or a date: 00:00 UTC.'),
-  end: time.describe('Exclusive.'),
-  group_by: z.enum(groupings),
+  start: zonedTime.describe('RFC 3339, or a date in the zone.'),
+  end: zonedTime.describe('Exclusive.'),
+  group_by: z.enum(summaryGroupings),
+  time_zone: timeZone.optional(),
   ...callFilterInput,
   order_by: order.default('count'),
   limit: z.int().min(1).max(MAX_GROUPS).default(20),
   cursor: cursorQuery,
 })
 
+export const reportZoneText =
+  "IANA name. Absent: that of the customer that is asked for, else of the credential's tenant, " +
+  'else UTC. A date without a time is its first moment there.'
+
 const queryReference = wanted.transform((value): Reference =>
   /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value,
 )
 
 export const summaryQuery = z.strictObject({
-  start_date: queryTime,
-  end_date: queryTime,
-  group_by: z.enum(groupings),
+  start_date: zonedQueryTime,
+  end_date: zonedQueryTime,
+  group_by: z
+    .enum(summaryGroupings)
+    .describe('`hour` and `day` by the clock of the zone; an hour is named by its moment in UTC.'),
+  time_zone: timeZone.optional().describe(reportZoneText),
   ...callFilters,
   customer: queryReference.optional().describe('Id or exact name.'),
   tenant: queryReference.optional().describe('Id or slug.'),
@@ -273,10 +293,9 @@ export async function filtersOf(
   }
 }
 
-interface SummaryQuery extends Filters {
-  readonly from: number
-  readonly before: number
-  readonly group_by: (typeof groupings)[number]
+interface SummaryQuery extends Filters, ZonedPeriod {
+  readonly group_by: SummaryGrouping
+  readonly time_zone?: string | undefined
   readonly order_by: (typeof summaryOrders)[number]
   readonly limit: number
   readonly cursor?: string | undefined
@@ -292,13 +311,28 @@ export async function askSummary(
   { store, reports }: { readonly store: Store; readonly reports: Summarizer },
   scope: RequestScope,
 ): Promise<Summary> {
-  const { from, before, group_by: groupBy, order_by: orderBy, limit, cursor } = query
-  if (before < from) throw badRequest('The period ends before it begins')
-  if (before - from > MAX_DAYS * DAY_MS)
-    throw badRequest(`The period is longer than ${MAX_DAYS} days`)
+  const { group_by: groupBy, order_by: orderBy, limit, cursor, time_zone: asked } = query
   const filtered = await filtersOf(query, store, scope)
-  const page = { orderBy, limit, offset: skippedBy(cursor) }
-  const found = await reports.summarize({ ...filtered, from, before, groupBy, ...page })
+  const { tenantId } = scope
+  const zone = await zoneOfReport(store, {
+    asked,
+    customerId: filtered.filters.customerId,
+    tenantId,
+  })
+  const { from, before } = periodIn(zone, query)
+  if (before < from) throw badRequest('The period ends before it begins')
+  if (lengthIn(zone, { from, before }) > MAX_DAYS * DAY_MS)
+    throw badRequest(`The period is longer than ${MAX_DAYS} days`)
+  const found = await reports.summarize({
+    ...filtered,
+    from,
+    before,
+    groupBy,
+    ...(zone.name !== 'UTC' && { zone: zone.name }),
+    orderBy,
+    limit,
+    offset: skippedBy(cursor),
+  })
   return found ?? refuseForNow()
 }
 

@@ -128,6 +128,16 @@ const fields = field.table(
         .describe('The balance is below the threshold, or the next call would be refused.'),
       { example: false },
     ),
+    time_zone: field.optional(field.timeZone, {
+      about:
+        'IANA name: of its statements and reports, and of its prices where a plan of the same ' +
+        "tenant names none. Null: the tenant's, else UTC. Days of `max_daily_spend` are UTC.",
+      example: 'Europe/Berlin',
+    }),
+    effective_time_zone: field.shown(
+      z.string().nullable().describe("Its own zone, else the tenant's. Null: none, so UTC."),
+      { example: 'Europe/Berlin' },
+    ),
     ...lossFields('Goes before its plan.'),
     currency: field.required(
       { body: currency.nullish(), view: z.string().describe('ISO 4217.') },
@@ -178,7 +188,9 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
   },
   joins: sql`LEFT JOIN wallet ON wallet.customer_id = customer.id`,
   selected: sql`coalesce(wallet.currency, 'USD') AS currency,
-    ${exactSum('wallet.balance_micros')} AS balance_text, ${refusedMicros} AS refused_micros`,
+    ${exactSum('wallet.balance_micros')} AS balance_text, ${refusedMicros} AS refused_micros,
+    (SELECT owner.time_zone FROM tenant AS owner WHERE owner.id = customer.tenant_id)
+      AS tenant_time_zone`,
   search: ['customer.name', 'customer.email'],
   order: ['customer.name'],
   limits: ['customers'],
@@ -281,6 +293,11 @@ function worthMoney({ given, before, after }: WrittenRow<CustomerView>): readonl
       ['wallets:write', 'rates:write'],
     ],
     [changesProtection(after, before), 'loss_protection', ['wallets:write', 'rates:write']],
+    [
+      after.time_zone !== (before?.time_zone ?? null),
+      'time_zone',
+      ['wallets:write', 'rates:write'],
+    ],
     ...login.map((scope) => [setsPassword, 'password', [scope]] as const),
   )
 }
@@ -292,6 +309,7 @@ function walletOf(row: Row, { reservedOf }: ResourceDeps): Row {
     has_password: row['password_hash'] !== null,
     balance: moneyToDecimal(balanceMicros),
     balance_number: moneyToNumber(balanceMicros),
+    effective_time_zone: row['time_zone'] ?? row['tenant_time_zone'],
     is_balance_low: isBalanceLow({
       balanceMicros,
       reservedMicros: reservedOf(Number(row['id'])),

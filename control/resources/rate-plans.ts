@@ -88,7 +88,7 @@ const fields = field.table(
     time_zone: field.optional(field.timeZone, {
       about:
         'IANA name of the zone of its periods, holidays and deck dates; null: that of its ' +
-        'tenant, else UTC.',
+        'tenant, else UTC. Periods are then those of the zone of a customer that names one.',
     }),
     periods: field.of(
       { body: periods, view: z.array(periodView), stored: list },

@@ -5,7 +5,8 @@ import { z } from 'zod'
 import { timeToText, moneyToDecimal, moneyToNumber } from '../../schema/columns.ts'
 import type { OcsPort, Quote } from '../../schema/contracts/charging.ts'
 import { type PriceChange, roundings } from '../../schema/contracts/tariff.ts'
-import { readApart } from '../../schema/sql/query.ts'
+import { first, readApart } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { requires } from '../auth/requires.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readBody } from '../http/body.ts'
@@ -23,7 +24,8 @@ import { rateCells, rateCsvColumns } from './rate-import.ts'
 import type { RateOutcome, RateWork } from './import-rates.ts'
 import type { RateImports } from './rate-imports.ts'
 import { planFor } from './rate-plan-reference.ts'
-import { requestScope } from '../auth/tenants.ts'
+import { resolve } from './references.ts'
+import { type RequestScope, requestScope } from '../auth/tenants.ts'
 import { ratePlans } from './rate-plans.ts'
 import { rates, ratesAfter, type StoredRate } from './rates.ts'
 import { count, decimal, exampleTime, moment, timeOrNull } from '../http/view-fields.ts'
@@ -129,7 +131,11 @@ export const lookupFields = {
   at: queryTime.optional(),
 }
 
-const lookupQuery = z.strictObject({ ...planQuery, ...lookupFields })
+const lookupQuery = z.strictObject({
+  ...planQuery,
+  customer_id: queryId.optional().describe('By the clock of this customer, and by its plan.'),
+  ...lookupFields,
+})
 
 interface RateDeps extends ChangeDeps {
   readonly ocs: OcsPort
@@ -162,9 +168,12 @@ function lookUpRateRoute(deps: RateDeps) {
     requires('rates:read'),
     validate('query', lookupQuery),
     async (c) => {
-      const { number, duration, at = now(), ...plan } = c.req.valid('query')
-      const planId = await planFor(store, plan, requestScope(c.var.principal, now))
-      const quote = ocs.quote(planId, number, duration, at)
+      const { number, duration, at = now(), customer_id: customer, ...plan } = c.req.valid('query')
+      const scope = requestScope(c.var.principal, now)
+      const payer = await payerOf(store, customer, scope)
+      const named = Object.values(plan).every((each) => each === undefined) ? payer : plan
+      const planId = await planFor(store, named, scope)
+      const quote = ocs.quote(planId, number, duration, at, payer.id)
       if (quote === undefined)
         throw new ApiError(404, 'no_rate', 'The plan has no rate for this number at this time')
       return ok(c, {
@@ -175,6 +184,15 @@ function lookUpRateRoute(deps: RateDeps) {
       })
     },
   )
+}
+
+/** @throws {ApiError} 400: the reader sees no such customer, or it has no plan. */
+async function payerOf(store: Store, customer: number | undefined, scope: RequestScope) {
+  const owner = { tenantId: 'any', scope, path: 'customer_id' } as const
+  const id = await resolve(store, 'customer', customer ?? null, owner)
+  if (id === null) return { id, rate_plan_id: undefined }
+  const query = store.db.selectFrom('customer').select('rate_plan_id').where('id', '=', id)
+  return { id, rate_plan_id: (await first(store, query))?.rate_plan_id ?? undefined }
 }
 
 function exportRatesRoute(deps: RateDeps) {

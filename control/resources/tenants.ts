@@ -58,7 +58,7 @@ const fields = field.table(
       },
     ),
     time_zone: field.optional(field.timeZone, {
-      about: 'IANA name of the zone of its rate plans that name none; null: UTC.',
+      about: 'IANA name of the zone of its rate plans, customers and reports; null: UTC.',
     }),
     ...mediaFields,
     created_at: field.createdAt,

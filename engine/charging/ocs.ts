@@ -507,8 +507,15 @@ export class Ocs implements Charging, OcsPort {
     return rateOf(payer, number, at, this.rates.table)?.isBlocked === true
   }
 
-  quote(planId: number, number: string, seconds: number, at: number): Quote | undefined {
-    return quoteOf(this.rateFor(planId, number, at), seconds)
+  quote(
+    planId: number,
+    number: string,
+    seconds: number,
+    at: number,
+    customerId?: number | null,
+  ): Quote | undefined {
+    const zone = this.#customers.byId(customerId)?.terms.zone
+    return quoteOf(this.rates.table.answeredRate(planId, number, at, zone), seconds)
   }
 
   pastQuote(
@@ -517,7 +524,8 @@ export class Ocs implements Charging, OcsPort {
     seconds: number,
     times: PastCallTimes,
   ): Quote | undefined {
-    return quoteOf(this.rates.table.pastRate(planId, number, times), seconds)
+    const zone = this.#customers.byId(times.customerId)?.terms.zone
+    return quoteOf(this.rates.table.pastRate(planId, number, times, zone), seconds)
   }
 
   readonly reloadCustomers = (changed?: ChangedPayers): Promise<void> =>

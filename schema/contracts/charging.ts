@@ -279,11 +279,23 @@ export interface PastCallTimes {
   /** The periods are those after the start, until the answer. */
   readonly startedAt: number
   readonly answeredAt: number
+  /** The periods are those of the clock of this customer; absent: of the plan. */
+  readonly customerId?: number | null | undefined
 }
 
 interface RatesPort {
-  /** The rate of a plan for a number at a time, and what `seconds` at this rate cost. */
-  quote(planId: number, number: string, seconds: number, at: number): Quote | undefined
+  /**
+   * The rate of a plan for a number at a time, and what `seconds` at this rate cost.
+   *
+   * @param customerId as in `PastCallTimes`.
+   */
+  quote(
+    planId: number,
+    number: string,
+    seconds: number,
+    at: number,
+    customerId?: number | null,
+  ): Quote | undefined
   /** The same for a call that is over, in the periods of its own time. */
   pastQuote(
     planId: number,

@@ -126,6 +126,8 @@ export interface CustomerTable {
   max_daily_spend_micros: Defaulted<number>
   max_call_seconds: Defaulted<number>
   low_balance_micros: Defaulted<number>
+  /** IANA name; null: that of its tenant. */
+  time_zone: Defaulted<string | null>
   /** The number that its calls show unless rules say another one. */
   default_number: string | null
   /** JSON of the rules about callers, or null. */

@@ -368,7 +368,7 @@ export const operations: Readonly<Record<string, Operations>> = {
       numbers: foreign('numbers', ['15559000001'], ['15550001234'], ['1800'], ['user']),
       ...plains('name', 'email', 'password', 'is_active', 'credit_limit', 'max_concurrent_calls'),
       ...plains('max_cps', 'max_daily_spend', 'max_call_seconds', 'low_balance_threshold'),
-      ...plains('currency', 'balance'),
+      ...plains('currency', 'balance', 'time_zone'),
       ...losses,
       ...callerRules,
       default_number: foreign('default_number', ...foreignNumbers),

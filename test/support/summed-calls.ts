@@ -1,14 +1,13 @@
 /** Call records at random, what is asked of them, and the answers counted one by one. */
 import type { Insertable } from 'kysely'
-import {
-  type Grouping,
-  groupings,
-  openSums,
-  type CallSources,
-} from '../../control/reports/call-filters.ts'
+import { openSums, type CallSources } from '../../control/reports/call-filters.ts'
 import { rollUp } from '../../control/reports/roll-up.ts'
 import { type Summary, summaryOf } from '../../control/reports/summary.ts'
-import type { SummaryRequest } from '../../control/reports/summarize.ts'
+import {
+  type SummaryGrouping,
+  summaryGroupings,
+  type SummaryRequest,
+} from '../../control/reports/summarize.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { execute } from '../../schema/sql/query.ts'
 import type { CdrTable } from '../../schema/tables/calls.ts'
@@ -136,7 +135,9 @@ export function randomRequest(random: () => number): SummaryRequest {
     tenantId: one(null, null, 1, 2),
     from: firstDay + Math.floor(from),
     before: firstDay + Math.floor(before),
-    groupBy: one(...groupings),
+    groupBy: one(...summaryGroupings),
+    // In New York the first day has 25 hours.
+    zone: one(undefined, undefined, 'Asia/Kolkata', 'America/New_York'),
     filters: {
       customerId: maybe(1, 3),
       members: Object.fromEntries(Object.entries(members).filter(([, value]) => value)),
@@ -148,7 +149,9 @@ export function randomRequest(random: () => number): SummaryRequest {
   }
 }
 
-const groupOf: Readonly<Record<Grouping, (record: StoredRecord) => string>> = {
+type GroupOfRecord = (record: StoredRecord, zone: string) => string
+
+const groupOf: Readonly<Record<SummaryGrouping, GroupOfRecord>> = {
   customer: ({ customer_id: id }) => String(id ?? ''),
   tenant: ({ tenant_id: id }) => String(id ?? ''),
   caller: ({ caller_id_number: number }) => number,
@@ -157,7 +160,15 @@ const groupOf: Readonly<Record<Grouping, (record: StoredRecord) => string>> = {
   carrier: ({ carrier }) => carrier ?? '',
   denial_code: ({ denial_code: code }) => code ?? '',
   minute: ({ start_stamp: at }) => new Date(at - (at % 60_000)).toISOString(),
-  hour: ({ start_stamp: at }) => new Date(at - (at % 3_600_000)).toISOString(),
+  hour: ({ start_stamp: at }, timeZone) => {
+    // On the clock of the zone.
+    const minute = Number(
+      new Intl.DateTimeFormat('sv-SE', { timeZone, minute: '2-digit' }).format(at),
+    )
+    return new Date(at - (at % 60_000) - minute * 60_000).toISOString()
+  },
+  day: ({ start_stamp: at }, timeZone) =>
+    new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' }).format(at),
 }
 
 /** The sums of the records that match, group by group. */
@@ -165,7 +176,7 @@ export function counted(records: readonly StoredRecord[], asked: SummaryRequest)
   const groups = new Map<string, StoredRecord[]>()
   for (const record of records) {
     if (!isMeant(record, asked)) continue
-    const name = groupOf[asked.groupBy](record)
+    const name = groupOf[asked.groupBy](record, asked.zone ?? 'UTC')
     groups.set(name, [...(groups.get(name) ?? []), record])
   }
   return new Map([...groups].map(([name, members]) => [name, figuresOf(members)]))

@@ -114,7 +114,8 @@ export const lookupRate = defineTool({
     const ocs = chargingOf(use)
     const at = use.now()
     const planId = await thePlan(rate_plan, customer, use)
-    const quote = ocs.quote(planId, number, duration, at)
+    const payer = customer === undefined ? undefined : await theCustomer(customer, use)
+    const quote = ocs.quote(planId, number, duration, at, payer?.id)
     if (quote === undefined)
       throw new ApiError(
         404,

@@ -286,12 +286,13 @@ function quoteOf(
  * that is bought, all is decided at the answer. Other rates may be wanted, but its periods stay.
  */
 function timesOf(
-  { start_stamp: start, answer_stamp: answer }: PricedCall,
+  { start_stamp: start, answer_stamp: answer, customer_id: customerId }: PricedCall,
   { kind, priced_at: pricedAt }: ReratedCalls,
 ): PastCallTimes {
   const answeredAt = answer ?? start
   const startedAt = kind === 'sold' ? start : answeredAt
-  return { at: pricedAt ?? startedAt, startedAt, answeredAt }
+  const at = pricedAt ?? startedAt
+  return { at, startedAt, answeredAt, ...(kind === 'sold' && { customerId }) }
 }
 
 /** As prices are found: a prefix that is an exit code alone stands for all numbers abroad. */

@@ -218,7 +218,7 @@ function beginRoute({ store, now, randomBytes, reratings }: ReratingDeps) {
       const scope = requestScope(c.var.principal, now)
       const meant = await meantBy(store, orderOf(body), scope)
       const ref = randomBytes(16).toString('hex')
-      const id = await beginRerating(store, meant, { ref, scope })
+      const id = await beginRerating(store, meant, { ref, scope, claim: reratings.claim() })
       const job = jobOf(await findRerating(store, id, scope))
       reratings.wake()
       c.set('change', { before: null, after: job })

@@ -27,7 +27,7 @@ import {
   type RecordStatements,
   setPrices,
 } from './rerating-changes.ts'
-import { findRerating, jobColumns } from './rerating-store.ts'
+import { findRerating, jobColumns, type ReratingClaim } from './rerating-store.ts'
 import { jobOf } from './rerating-view.ts'
 import { changedCalls, chargedMicros, isOther, nextCalls } from './rerated-calls.ts'
 
@@ -60,6 +60,15 @@ export class ReratingSteps {
     this.#deps = deps
     this.#records = recordStatements(deps.store)
     this.#addSums = sumStatement(deps.store)
+  }
+
+  /**
+   * What a new job of this process has: another one may not have heard yet of the prices that were
+   * corrected just before.
+   */
+  claim(): ReratingClaim {
+    const { process, now } = this.#deps
+    return { claimed_by: process, claimed_until: now() + CLAIM_MS }
   }
 
   /** Jobs that are not over, and that no other process works on. */
@@ -100,16 +109,15 @@ export class ReratingSteps {
 
   /** In the open transaction. False: another process is at it, or it has gone on. */
   async #claim({ id, state, position_at, position_id }: Rerating): Promise<boolean> {
-    const { store, process, now } = this.#deps
-    const query = store.db
+    const query = this.#deps.store.db
       .updateTable('rerating')
-      .set({ claimed_by: process, claimed_until: now() + CLAIM_MS })
+      .set(this.claim())
       .where('id', '=', id)
       .where('state', '=', state)
       .where('position_at', '=', position_at)
       .where('position_id', '=', position_id)
       .where(this.#isFree)
-    return (await execute(store, query)) === 1
+    return (await execute(this.#deps.store, query)) === 1
   }
 
   async #rate(job: Rerating): Promise<void> {

@@ -85,11 +85,24 @@ async function partiesOf(
   return { customer_id, carrier_id }
 }
 
+/** The process that works on a job, and until when others leave it alone. */
+export interface ReratingClaim {
+  readonly claimed_by: string
+  readonly claimed_until: number
+}
+
+interface NewRerating {
+  /** A part of the references of its ledger entries, which nobody can guess. */
+  readonly ref: string
+  readonly scope: RequestScope
+  readonly claim: ReratingClaim
+}
+
 /** Resolves with the id of the job. One at a time of each owner. */
 export async function beginRerating(
   store: Tables,
   meant: Meant,
-  { ref, scope }: { readonly ref: string; readonly scope: RequestScope },
+  { ref, scope, claim }: NewRerating,
 ): Promise<number> {
   const total = await recordsIn(store, meant)
   return transaction(store, async () => {
@@ -106,7 +119,7 @@ export async function beginRerating(
       ended_at: null,
       undone_by: null,
       undone_at: null,
-      claimed_by: null,
+      ...claim,
     }
     return insert(store, store.db.insertInto('rerating').values(values).returning('id'))
   })

@@ -6,6 +6,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { ReratingSteps, type StepDeps } from './rerating-steps.ts'
+import type { ReratingClaim } from './rerating-store.ts'
 
 export type ReratingsDeps = Omit<StepDeps, 'process'> & {
   readonly randomBytes: (size: number) => Buffer
@@ -26,6 +27,11 @@ export class Reratings {
   constructor(deps: ReratingsDeps) {
     this.#deps = deps
     this.#steps = new ReratingSteps({ ...deps, process: deps.randomBytes(8).toString('hex') })
+  }
+
+  /** For a job that this process begins. */
+  claim(): ReratingClaim {
+    return this.#steps.claim()
   }
 
   /** A job is there. Also called every `RERATING_TICK_MS`, for jobs of processes that have died. */

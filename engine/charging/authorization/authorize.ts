@@ -324,7 +324,7 @@ export function rateOf(
   clock = at,
 ): Rate | undefined {
   if (terms.planId === null) return undefined
-  const rate = rates.find(terms.planId, callee, at, clock)
+  const rate = rates.find(terms.planId, callee, at, { clock, customer: terms.zone })
   const isPayable = terms.currency === null || terms.currency === rate?.tariff.currency
   return isPayable ? rate : undefined
 }
@@ -336,8 +336,8 @@ export function pricesOfCall(
   rate: Rate,
   rates: RateDeck,
 ): TimedPrices | undefined {
-  const { planId } = payer.terms
-  const times = planId === null ? undefined : rates.timesOf(planId)
+  const { planId, zone } = payer.terms
+  const times = planId === null ? undefined : rates.timesOf(planId, zone)
   if (times === undefined) return undefined
   const rateAt = (clock: number): Rate | undefined => rateOfCall(payer, request, rates, clock)
   return timedPrices(rate, rateAt, times, request.startedAt)

@@ -4,6 +4,7 @@ import type { Balance } from '../../../schema/contracts/charging.ts'
 import type { InstanceShare } from '../../shares/instance-share.ts'
 import type { InstanceShares } from '../../shares/instance-shares.ts'
 import type { LossTerms } from '../../../schema/rules/loss-protection.ts'
+import type { CustomerZone } from '../pricing/plan-times.ts'
 import { CustomerLimits, type SharedLimits } from './customer-limits.ts'
 
 /** The terms that an operator set. A limit of 0 is no limit. */
@@ -27,6 +28,8 @@ export interface Terms {
   readonly maxCallSeconds: number
   /** Below this the customer's balance is low. */
   readonly lowBalanceMicros: number
+  /** Absent: it names none. */
+  readonly zone?: CustomerZone | undefined
   /** Absent: nothing is said of calls at a loss. */
   readonly lossTerms?: LossTerms | undefined
 }

@@ -244,6 +244,7 @@ async function loadCustomers(
       maxDailySpendMicros: row.max_daily_spend_micros,
       maxCallSeconds: row.max_call_seconds,
       lowBalanceMicros: row.low_balance_micros,
+      ...(row.time_zone !== null && { zone: { zone: row.time_zone, tenantId: row.tenant_id } }),
       ...(row.loss_protection !== null && { lossTerms: lossTermsOf(row) }),
     },
     balanceMicros: BigInt(row.balance ?? 0),

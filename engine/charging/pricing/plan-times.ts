@@ -4,8 +4,17 @@ import type { PriceChangeRule } from '../../../schema/contracts/tariff.ts'
 import { PeriodClock, type PricePeriod } from '../../../schema/rules/price-periods.ts'
 import { type Zone, zoneOf } from '../../../schema/time-zones.ts'
 
+/** A customer that names a zone, for plans that name none. */
+export interface CustomerZone {
+  readonly zone: string
+  /** Plans of other tenants keep their clock: it is a part of what they sell. */
+  readonly tenantId: number | null
+}
+
 interface PlanTimesTerms {
   readonly zone: string
+  /** The tenant whose customers may have zones of their own; undefined: the plan names its zone. */
+  readonly ofTenant?: number | null | undefined
   readonly periods: readonly PricePeriod[]
   readonly holidays: readonly string[]
   readonly priceChange: PriceChangeRule
@@ -21,6 +30,8 @@ interface PeriodSpan {
 export const MAX_AHEAD_MS = 7 * DAY_MS
 /** Days that are in memory; a look-up of another time may replace them. */
 const MAX_DAYS = 8
+/** Zones of customers that are in memory for a plan. */
+const MAX_ZONES = 30
 
 export class PlanTimes {
   /** A call's price changes with the period. */
@@ -29,11 +40,26 @@ export class PlanTimes {
   readonly #clock: PeriodClock
   /** By the UTC day at which they begin; each reaches `MAX_AHEAD_MS` beyond its day. */
   readonly #spans = new Map<number, readonly PeriodSpan[]>()
+  readonly #terms: PlanTimesTerms
+  readonly #byZone = new Map<string, PlanTimes>()
 
-  constructor({ zone, periods, holidays, priceChange }: PlanTimesTerms) {
-    this.isChanging = priceChange === 'change'
-    this.#zone = zoneOf(zone)
-    this.#clock = new PeriodClock(periods, holidays)
+  constructor(terms: PlanTimesTerms) {
+    this.isChanging = terms.priceChange === 'change'
+    this.#zone = zoneOf(terms.zone)
+    this.#clock = new PeriodClock(terms.periods, terms.holidays)
+    this.#terms = terms
+  }
+
+  /** The same by the clock of a customer, where the plan leaves it to them. */
+  of(customer: CustomerZone | undefined): PlanTimes {
+    if (customer === undefined || customer.tenantId !== this.#terms.ofTenant) return this
+    const { zone } = customer
+    const known = this.#byZone.get(zone)
+    if (known !== undefined) return known
+    const times = new PlanTimes({ ...this.#terms, zone, ofTenant: undefined })
+    if (this.#byZone.size >= MAX_ZONES) this.#byZone.clear()
+    this.#byZone.set(zone, times)
+    return times
   }
 
   /** The periods that hold at `at` (milliseconds UTC). */

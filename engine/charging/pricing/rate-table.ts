@@ -10,8 +10,16 @@ import {
 import { PackedPrices, type PlanOfRates, type PriceRow } from './packed-prices.ts'
 import type { LossTerms } from '../../../schema/rules/loss-protection.ts'
 import { timedPrices, tariffAt } from './call-prices.ts'
-import type { PlanTimes } from './plan-times.ts'
+import type { CustomerZone, PlanTimes } from './plan-times.ts'
 import { costMicros } from './price.ts'
+
+/** Which period a price is asked for. */
+interface PriceClock {
+  /** The moment; absent: that of the rate. */
+  readonly clock?: number | undefined
+  /** The clock of this customer counts; absent: that of the plan. */
+  readonly customer?: CustomerZone | undefined
+}
 
 /** A price of a plan as it is read. */
 export interface ReadPlanPrice extends PriceRow {
@@ -72,17 +80,27 @@ export class RateDeck {
    *
    * @param clock when the period is asked for; dates count at `at`.
    */
-  find(planId: number, number: string, at: number, clock = at): Rate | undefined {
+  find(
+    planId: number,
+    number: string,
+    at: number,
+    { clock = at, customer }: PriceClock = {},
+  ): Rate | undefined {
     const called = international(number, this.#exitCodes)
     const abroad = codeLength(called, this.#exitCodes)
-    return this.#plans.get(planId)?.find(withoutPlus(called), abroad, at, clock)
+    return this.#plans.get(planId)?.find(withoutPlus(called), abroad, at, { clock, customer })
   }
 
   /** The rate of a call that is answered at `at`, with the prices that follow during it. */
-  answeredRate(planId: number, number: string, at: number): Rate | undefined {
-    const rate = this.find(planId, number, at)
+  answeredRate(
+    planId: number,
+    number: string,
+    at: number,
+    customer?: CustomerZone,
+  ): Rate | undefined {
+    const rate = this.find(planId, number, at, { customer })
     if (rate === undefined || this.timesOf(planId)?.isChanging !== true) return rate
-    return this.pastRate(planId, number, { at, startedAt: at, answeredAt: at })
+    return this.pastRate(planId, number, { at, startedAt: at, answeredAt: at }, customer)
   }
 
   /** The rate that a call of these times has by the rates in force at `at`. */
@@ -90,17 +108,19 @@ export class RateDeck {
     planId: number,
     number: string,
     { at, startedAt, answeredAt }: PastCallTimes,
+    customer?: CustomerZone,
   ): Rate | undefined {
-    const rateAt = (clock: number): Rate | undefined => this.find(planId, number, at, clock)
+    const rateAt = (clock: number): Rate | undefined =>
+      this.find(planId, number, at, { clock, customer })
     const rate = rateAt(startedAt)
-    const times = this.timesOf(planId)
+    const times = this.timesOf(planId, customer)
     if (rate === undefined || times === undefined) return rate
     return { ...rate, tariff: tariffAt(timedPrices(rate, rateAt, times, startedAt), answeredAt) }
   }
 
   /** Undefined: the plan has no periods. */
-  timesOf(planId: number): PlanTimes | undefined {
-    return this.#plans.get(planId)?.times
+  timesOf(planId: number, customer?: CustomerZone): PlanTimes | undefined {
+    return this.#plans.get(planId)?.times?.of(customer)
   }
 
   /** Takes over the periods of some plans; others keep theirs. */
@@ -225,8 +245,13 @@ class Plan {
    * @param abroad how long a prefix for all numbers abroad is in this one; undefined: it is none of
    * them.
    */
-  find(digits: string, abroad: number | undefined, at: number, clock: number): Rate | undefined {
-    const periods = this.times === undefined ? noPeriods : this.times.periodsAt(clock)
+  find(
+    digits: string,
+    abroad: number | undefined,
+    at: number,
+    { clock = at, customer }: PriceClock,
+  ): Rate | undefined {
+    const periods = this.times?.of(customer).periodsAt(clock) ?? noPeriods
     let abroadAt = abroad ?? -1
     const read = this.#read
     let place = read?.longestOf(digits) ?? -1

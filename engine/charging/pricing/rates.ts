@@ -185,21 +185,24 @@ async function loadTimes(store: Store, planId?: number): Promise<ReadonlyMap<num
   const query = store.db
     .selectFrom('rate_plan')
     .leftJoin('tenant', 'tenant.id', 'rate_plan.tenant_id')
-    .select(['rate_plan.id', 'periods', 'holidays', 'price_change'])
+    .select(['rate_plan.id', 'rate_plan.tenant_id', 'periods', 'holidays', 'price_change'])
     .select(['rate_plan.time_zone as zone', 'tenant.time_zone as tenantZone'])
     .where('periods', 'is not', null)
     .$if(planId !== undefined, (rows) => rows.where('rate_plan.id', '=', planId ?? 0))
   const rows = await all(store, query)
   return new Map(
-    rows.map(({ id, periods, holidays, price_change: priceChange, zone, tenantZone }) => [
-      id,
-      new PlanTimes({
-        zone: zone ?? tenantZone ?? 'UTC',
-        periods: JSON.parse(periods ?? '[]') as readonly PricePeriod[],
-        holidays: JSON.parse(holidays ?? '[]') as readonly string[],
-        priceChange,
-      }),
-    ]),
+    rows.map(
+      ({ id, tenant_id, periods, holidays, price_change: priceChange, zone, tenantZone }) => [
+        id,
+        new PlanTimes({
+          zone: zone ?? tenantZone ?? 'UTC',
+          ofTenant: zone === null ? tenant_id : undefined,
+          periods: JSON.parse(periods ?? '[]') as readonly PricePeriod[],
+          holidays: JSON.parse(holidays ?? '[]') as readonly string[],
+          priceChange,
+        }),
+      ],
+    ),
   )
 }
 

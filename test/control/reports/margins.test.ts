@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import type { CallRecord } from '../../../schema/contracts/call-record.ts'
 import { marginGroupings } from '../../../control/reports/margin-sums.ts'
-import { margins, refuseTooMany } from '../../../control/reports/margins.ts'
+import { askMargins, margins } from '../../../control/reports/margins.ts'
+import type { Store } from '../../../schema/storage/store.ts'
 import { answeredCall, openReportRig } from '../../support/report-rig.ts'
+import { runSql } from '../../support/stored.ts'
 import { placeOf, resultOf, rollUpAt } from '../../support/summed-calls.ts'
 
 const path = '/api/v1/reports/margins'
@@ -187,7 +189,10 @@ test('a zone without an offset has the same report as UTC, of records and of sum
       expect(
         await resultOf(margins(place, { ...asked, groupBy, zone: 'Africa/Abidjan' })),
         `${groupBy} of ${round}`,
-      ).toEqual(await resultOf(margins(place, { ...asked, groupBy })))
+      ).toEqual({
+        ...(await resultOf(margins(place, { ...asked, groupBy }))),
+        time_zone: 'Africa/Abidjan',
+      })
     await rollUpAt(place)
   }
   const utc = 'start_date=2026-03-28T00:00:00Z&end_date=2026-03-30T00:00:00Z&group_by=day'
@@ -201,10 +206,46 @@ test('a zone that is none, and a period with too many calls, are refused with ad
   const wrong = await ask('start_date=2026-03-28&end_date=2026-03-30&group_by=day&time_zone=Mars')
   expect(wrong.status).toBe(400)
   expect(wrong.text).toContain('IANA')
-  await refuseTooMany(database, null, period2026, 96)
-  await expect(refuseTooMany(database, null, period2026, 95)).rejects.toMatchObject({
+  const within = (most: number, time_zone?: string, tenantId: number | null = null) =>
+    marginsWithin(database, { most, tenantId, time_zone })
+  expect(await within(96, 'Africa/Abidjan')).toMatchObject({ time_zone: 'Africa/Abidjan' })
+  await expect(within(95, 'Africa/Abidjan')).rejects.toMatchObject({
     status: 400,
     details: [{ path: 'end_date', message: expect.stringContaining('2026-03-29T23:30:00') }],
+  })
+  expect(await within(95)).toMatchObject({ time_zone: 'UTC' })
+})
+
+/** The margins of three days by day, where a zone may have so many calls. */
+const marginsWithin = (
+  store: Store,
+  {
+    most,
+    tenantId,
+    time_zone,
+  }: { most: number; tenantId: number | null; time_zone?: string | undefined },
+) =>
+  askMargins(
+    { ...period2026, group_by: 'day', time_zone, limit: 20 },
+    { store, most, reports: { margins: (request) => resultOf(margins(placeOf(store), request)) } },
+    { tenantId, actor: 'a test', now: 0 },
+  )
+
+test('a tenant has days of its own zone, but UTC where these would be refused', async () => {
+  const { database, tenant } = await openChanges()
+  expect(await tenant('acme')).toBe(1)
+  await runSql(database, "UPDATE tenant SET time_zone = 'Asia/Tokyo'")
+  await runSql(database, 'UPDATE cdr SET tenant_id = 1')
+  const of = (most: number, time_zone?: string) =>
+    marginsWithin(database, { most, tenantId: 1, time_zone })
+  expect(await of(1_000)).toMatchObject({
+    time_zone: 'Asia/Tokyo',
+    start: '2026-03-27T15:00:00.000Z',
+  })
+  expect(await of(1_000, 'UTC')).toMatchObject({ time_zone: 'UTC' })
+  expect(await of(10)).toMatchObject({ time_zone: 'UTC', start: '2026-03-28T00:00:00.000Z' })
+  expect(await marginsWithin(database, { most: 1_000, tenantId: null })).toMatchObject({
+    time_zone: 'UTC',
   })
 })
 

@@ -152,3 +152,29 @@ test('the currency of a wallet is fixed by its first entry', async () => {
   const changed = await call('PATCH', `/customers/${fresh}`, { rate_plan: 'dollars' })
   expect(changed.data()).toMatchObject({ currency: 'USD' })
 })
+
+test('dates of a ledger are days of the customer, then of its tenant; a zone that is asked for goes first', async () => {
+  const { call, store } = await openResources()
+  await runSql(store, "INSERT INTO tenant (slug, name, created_at) VALUES ('acme', 'Acme', 0)")
+  const made = await call('POST', '/customers', { name: 'late', tenant: 'acme', balance: '5.00' })
+  const { id } = made.data<{ id: number }>()
+  expect(made.data()).toMatchObject({ time_zone: null, effective_time_zone: null })
+  // The entry was made at 23:30 of the last day of the year in London.
+  await runSql(store, 'DROP TRIGGER ledger_entry_no_update')
+  await runSql(store, `UPDATE ledger_entry SET created_at = ${Date.parse('2025-12-31T23:30:00Z')}`)
+  const january = 'start_date=2026-01-01&end_date=2026-02-01'
+  const count = async (more = '') =>
+    (await call('GET', `/customers/${id}/ledger?${january}${more}`)).data<object[]>().length
+  expect([await count(), await count('&time_zone=Europe/Berlin')]).toEqual([0, 1])
+  await runSql(store, "UPDATE tenant SET time_zone = 'Asia/Tokyo'")
+  expect(await count()).toBe(1)
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({
+    effective_time_zone: 'Asia/Tokyo',
+  })
+  await call('PATCH', `/customers/${id}`, { time_zone: 'America/New_York' })
+  expect([await count(), await count('&time_zone=Asia/Tokyo')]).toEqual([0, 1])
+  expect((await call('GET', `/customers/${id}`)).data()).toMatchObject({
+    effective_time_zone: 'America/New_York',
+  })
+  expect((await call('GET', `/customers/${id}/ledger?time_zone=+01:00`)).status).toBe(400)
+})

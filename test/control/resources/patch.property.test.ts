@@ -225,7 +225,7 @@ const resources: Readonly<Record<string, Patched>> = {
         max_call_seconds: 9,
         low_balance_threshold: 0.5,
       },
-      ...{ loss_protection: 'refuse', min_margin: '0.002' },
+      ...{ loss_protection: 'refuse', min_margin: '0.002', time_zone: 'Asia/Tokyo' },
     },
     secret: { table: 'customer', column: 'password_hash' },
   },

@@ -214,3 +214,32 @@ test('the start of a whole deck is midnight in the zone of its plan, or of its m
   expect(await starts({})).toBe('2026-11-30T23:00:00.000Z')
   expect(await starts({ time_zone: 'utc' })).toBe('2026-12-01T00:00:00.000Z')
 })
+
+test('a look-up for a customer takes its plan and its clock; without rights nobody sets that', async () => {
+  const control = await withPlan({ time_zone: null })
+  await control.rate({ prefix: '49', rate_per_minute: '0.10' })
+  await control.rate({ prefix: '49', rate_per_minute: '0.04', period: 'off-peak' })
+  const made = await control.call('POST', '/customers', {
+    name: 'Tokyo',
+    rate_plan: 'retail',
+    time_zone: 'asia/tokyo',
+  })
+  expect(made.data()).toMatchObject({ id: 1, time_zone: 'Asia/Tokyo' })
+  const priceFor = async (who: string) =>
+    (await control.call('GET', `/rates/lookup?${who}&number=4930&at=2026-11-27T12:00:00Z`)).data()
+  // In Tokyo it is nine in the evening.
+  expect(await priceFor('customer_id=1')).toMatchObject({ period: 'off-peak', rate_plan_id: 1 })
+  expect(await priceFor('rate_plan=retail&customer_id=1')).toMatchObject({ period: 'off-peak' })
+  expect(await priceFor('rate_plan=retail')).toMatchObject({ period: null })
+  const unknown = await control.call('GET', '/rates/lookup?customer_id=2&number=4930')
+  expect(unknown.body).toMatchObject({ details: [{ path: 'customer_id' }] })
+  const scopes = ['customers:read', 'customers:write']
+  const token = await control.key({ name: 'desk', scopes })
+  const patch = (body: object) =>
+    control.request('/api/v1/customers/1', { method: 'PATCH', token, body })
+  expect(await patch({ time_zone: null })).toMatchObject({ status: 403 })
+  expect((await patch({ email: 'a@tokyo.example' })).status).toBe(200)
+  expect((await control.call('PATCH', '/customers/1', { time_zone: null })).data()).toMatchObject({
+    time_zone: null,
+  })
+})

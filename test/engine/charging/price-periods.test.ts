@@ -193,6 +193,42 @@ test('a tenant that moves to another zone moves the periods of its plans', async
   expect([periodAt(boundary - 1), periodAt(boundary)]).toEqual([undefined, 'peak'])
 })
 
+test('a customer has its own clock where a plan of the same owner names none', async () => {
+  const { ocs, store, customerId, planId, ask, costs, passUntil } = await withPeak('hold')
+  await topUp(ocs, customerId, 10_000_000)
+  const reload = async (change: string) => {
+    await runSql(store, change)
+    await ocs.reloadCustomers()
+    await ocs.reloadRates()
+  }
+  const periodAt = (at: number) => ocs.quote(planId, '49', 60, at, customerId)?.rate.period
+  // The plan's zone is named: in Berlin the peak has begun, in London it has not.
+  await reload("UPDATE customer SET time_zone = 'Europe/London'")
+  expect(periodAt(boundary)).toBe('peak')
+  await reload('UPDATE rate_plan SET time_zone = NULL')
+  expect(periodAt(boundary)).toBeUndefined()
+  await reload("UPDATE customer SET time_zone = 'Europe/Berlin'")
+  expect(periodAt(boundary)).toBe('peak')
+  expect(ocs.quote(planId, '49', 60, boundary)?.rate.period).toBeUndefined()
+  await ask('a')
+  void ocs.answered(openCall('a', boundary, { customerId }))
+  await passUntil(ocs.report(talked('a', boundary, 60)))
+  expect(await costs()).toMatchObject([{ cost_micros: 600_000 }])
+})
+
+test('a tenant cannot move the periods of a plan of the platform by the zone of its customer', async () => {
+  const { ocs, store, customerId, planId } = await withPeak('hold')
+  await runSql(store, "INSERT INTO tenant (slug, name, created_at) VALUES ('acme', 'Acme', 0)")
+  await runSql(store, "UPDATE customer SET tenant_id = 1, time_zone = 'Europe/Berlin'")
+  await runSql(store, 'UPDATE rate_plan SET time_zone = NULL')
+  await ocs.reload()
+  const period = () => ocs.quote(planId, '49', 60, boundary, customerId)?.rate.period
+  expect(period()).toBeUndefined()
+  await runSql(store, 'UPDATE rate_plan SET tenant_id = 1')
+  await ocs.reload()
+  expect(period()).toBe('peak')
+})
+
 test('a plan without periods is priced at the start of a call, as ever', async () => {
   const { ocs, customerId, passUntil, store } = await customerWith(10_000_000)
   await ocs.authorize(question('a'))

@@ -3,7 +3,7 @@
  * screen readers.
  */
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useMemo, useRef } from 'preact/hooks'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { figureText } from './format.ts'
@@ -20,6 +20,8 @@ interface ChartProps extends Series {
   readonly highest?: number
   /** Sums of hours over so many of them; absent: samples of ten minutes. */
   readonly hours?: number
+  /** IANA name of the clock of the axis; absent: the viewer's. */
+  readonly zone?: string
   /** Stands for the last value, where that says nothing about the whole. */
   readonly total?: string
 }
@@ -28,24 +30,31 @@ const HEIGHT = 160
 const WINDOW_SECONDS = 600
 const HOUR_SECONDS = 3_600
 
-const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
-const dayAndClock = new Intl.DateTimeFormat(undefined, {
-  weekday: 'short',
-  hour: '2-digit',
-  minute: '2-digit',
-})
-const day = new Intl.DateTimeFormat(undefined, { weekday: 'short', day: 'numeric' })
+const clockStyle = { hour: '2-digit', minute: '2-digit' } as const
 const DAY_HOURS = 24
 
-/** The time at an axis, and at a point. */
-const timeOf = (seconds: number, hours = 0): string =>
-  (hours > DAY_HOURS ? dayAndClock : clock).format(new Date(seconds * 1_000))
-const tickOf = (seconds: number, hours = 0): string => {
-  const at = new Date(seconds * 1_000)
-  return hours > DAY_HOURS && at.getHours() === 0 ? day.format(at) : clock.format(at)
+interface AxisClock {
+  /** The time at a point, and at the axis. */
+  readonly timeOf: (seconds: number) => string
+  readonly tickOf: (seconds: number) => string
 }
 
-export function Chart({ title, times, values, highest, hours, total }: ChartProps) {
+function clockOf(hours: number, timeZone: string | undefined): AxisClock {
+  const style = (more: object) => new Intl.DateTimeFormat(undefined, { timeZone, ...more })
+  const isLong = hours > DAY_HOURS
+  const clock = style(clockStyle)
+  const time = isLong ? style({ weekday: 'short', ...clockStyle }) : clock
+  const day = style({ weekday: 'short', day: 'numeric' })
+  const hour = new Intl.DateTimeFormat('en-GB', { timeZone, hour: '2-digit', hourCycle: 'h23' })
+  return {
+    timeOf: (seconds) => time.format(seconds * 1_000),
+    tickOf: (seconds) =>
+      (isLong && Number(hour.format(seconds * 1_000)) === 0 ? day : clock).format(seconds * 1_000),
+  }
+}
+
+export function Chart({ title, times, values, highest, hours, zone, total }: ChartProps) {
+  const axisClock = useMemo(() => clockOf(hours ?? 0, zone), [hours, zone])
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const pointed = useSignal<number | null>(null)
@@ -53,7 +62,11 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
     const { current } = box
     if (current === null) return undefined
     const onPoint = (index: number | null) => (pointed.value = index)
-    const made = new uPlot(optionsFor(current, { highest, hours, onPoint }), [[], []], current)
+    const made = new uPlot(
+      optionsFor(current, { highest, hours, zone, axisClock, onPoint }),
+      [[], []],
+      current,
+    )
     plot.current = made
     const watch = new ResizeObserver(() =>
       made.setSize({ width: current.clientWidth, height: HEIGHT }),
@@ -64,16 +77,16 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
       made.destroy()
       plot.current = undefined
     }
-  }, [hours])
+  }, [hours, zone])
   useEffect(
     () => plot.current?.setData([[...times], [...values]]),
-    [times.at(-1), hours, title, values.join()],
+    [times.at(-1), hours, zone, title, values.join()],
   )
   return (
     <figure>
       <figcaption>
         {title}: <strong>{total ?? figureText(values.at(-1), 2)}</strong>{' '}
-        <small>{readout({ times, values }, pointed.value, hours)}</small>
+        <small>{readout({ times, values }, pointed.value, axisClock)}</small>
       </figcaption>
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
@@ -81,9 +94,9 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
 }
 
 /** The value under the pointer, or between which values the line is. */
-function readout({ times, values }: Series, pointed: number | null, hours?: number): string {
+function readout({ times, values }: Series, pointed: number | null, clock: AxisClock): string {
   const at = pointed === null ? undefined : times[pointed]
-  if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${timeOf(at, hours)}`
+  if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${clock.timeOf(at)}`
   const known = values.filter((value) => value !== null)
   if (known.length === 0) return ''
   return `${figureText(Math.min(...known), 2)} to ${figureText(Math.max(...known), 2)}`
@@ -92,10 +105,13 @@ function readout({ times, values }: Series, pointed: number | null, hours?: numb
 interface Drawing {
   readonly highest: number | undefined
   readonly hours: number | undefined
+  readonly zone: string | undefined
+  readonly axisClock: AxisClock
   readonly onPoint: (index: number | null) => void
 }
 
-function optionsFor(box: HTMLElement, { highest, hours, onPoint }: Drawing): uPlot.Options {
+function optionsFor(box: HTMLElement, drawing: Drawing): uPlot.Options {
+  const { highest, hours, zone, axisClock, onPoint } = drawing
   // A ratio has no bottom of its own: its points are joined.
   const bars = hours !== undefined && highest === undefined && uPlot.paths.bars
   const window = hours === undefined ? WINDOW_SECONDS : hours * HOUR_SECONDS
@@ -110,6 +126,7 @@ function optionsFor(box: HTMLElement, { highest, hours, onPoint }: Drawing): uPl
     width: box.clientWidth,
     height: HEIGHT,
     legend: { show: false },
+    ...(zone !== undefined && { tzDate: (at) => uPlot.tzDate(new Date(at * 1_000), zone) }),
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     scales: {
@@ -121,7 +138,7 @@ function optionsFor(box: HTMLElement, { highest, hours, onPoint }: Drawing): uPl
       y: { range: (_plot, _low, high) => [0, highest ?? Math.max(high * 1.1, 1)] },
     },
     axes: [
-      { ...axis, size: 26, values: (_plot, times) => times.map((time) => tickOf(time, hours)) },
+      { ...axis, size: 26, values: (_plot, times) => times.map(axisClock.tickOf) },
       { ...axis, size: 44 },
     ],
     series: [

@@ -38,19 +38,21 @@ export const textColumn = <Row,>(
 interface MomentOptions {
   readonly isMinor?: boolean
   readonly isToday?: boolean
+  /** IANA name of a clock that is not the viewer's. */
+  readonly zone?: string | undefined
 }
 
 export const momentColumn = <Row,>(
   name: string,
   title: string,
   value: (row: Row) => string | null,
-  { isMinor = false, isToday = false }: MomentOptions = {},
+  { isMinor = false, isToday = false, zone }: MomentOptions = {},
 ): ShownColumn<Row> => ({
   name,
   title,
   value,
   isMinor,
-  show: (row) => <Moment at={value(row)} isToday={isToday} />,
+  show: (row) => <Moment at={value(row)} isToday={isToday} zone={zone} />,
 })
 
 export const figureColumn = <Row,>(

@@ -5,11 +5,22 @@ export const absent = '–'
 /** The colour of a state; the adjacent words say the same. */
 export type Tone = 'good' | 'warn' | 'bad' | 'plain'
 
-const moment = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'medium' })
+const momentStyle = { dateStyle: 'medium', timeStyle: 'medium' } as const
+const moment = new Intl.DateTimeFormat(undefined, momentStyle)
+/** The clock of the zone that was shown last: one screen shows one. */
+let zoned = { zone: '', moment }
 const clock = new Intl.DateTimeFormat(undefined, { timeStyle: 'medium' })
 
-export const momentText = (at: string | null): string =>
-  at === null ? absent : moment.format(new Date(at))
+/** @param zone IANA name; absent: that of the viewer. */
+export const momentText = (at: string | null, zone?: string): string =>
+  at === null ? absent : momentIn(zone).format(new Date(at))
+
+function momentIn(zone: string | undefined): Intl.DateTimeFormat {
+  if (zone === undefined) return moment
+  if (zone !== zoned.zone)
+    zoned = { zone, moment: new Intl.DateTimeFormat(undefined, { ...momentStyle, timeZone: zone }) }
+  return zoned.moment
+}
 
 export const clockText = (at: string): string => clock.format(new Date(at))
 
@@ -25,6 +36,7 @@ const shortMoment = new Intl.DateTimeFormat(undefined, {
 export const shortMomentText = (at: string): string => shortMoment.format(new Date(at))
 
 const hourAndMinute = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit' })
+export const MINUTE_MS = 60_000
 export const HOUR_MS = 3_600_000
 export const DAY_MS = 86_400_000
 

@@ -28,13 +28,16 @@ interface MomentProps {
   readonly isToday?: boolean
   /** Whether the year is left out. */
   readonly isShort?: boolean
+  /** IANA name; absent: that of the viewer. */
+  readonly zone?: string | undefined
 }
 
-export function Moment({ at, isToday, isShort }: MomentProps) {
+export function Moment({ at, isToday, isShort, zone }: MomentProps) {
   if (at === null) return <>{absent}</>
-  const text = isToday === true ? clockText : isShort === true ? shortMomentText : momentText
+  const inZone = (moment: string): string => momentText(moment, zone)
+  const text = isToday === true ? clockText : isShort === true ? shortMomentText : inZone
   return (
-    <time dateTime={at} title={momentText(at)}>
+    <time dateTime={at} title={inZone(at)}>
       {text(at)}
     </time>
   )

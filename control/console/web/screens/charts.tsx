@@ -22,7 +22,8 @@ import { useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Problem, Short } from '../parts/text.tsx'
-import { hourly, meanSeconds } from './hourly.ts'
+import { chosenZone, viewerZone, ZoneChoice } from '../parts/zone-choice.tsx'
+import { hourEnd, hourly, meanSeconds } from './hourly.ts'
 import { nameOfNode, useNodeNames } from './names.ts'
 
 const REFRESH_MS = 60_000
@@ -43,10 +44,12 @@ export function ChartsScreen() {
   const hours = query['hours'] === '168' ? 168 : 24
   const by = query['by'] !== undefined && query['by'] in groupings ? query['by'] : 'carrier'
   const openedAt = useSignal(now())
-  const before = Math.floor(openedAt.value / HOUR_MS) * HOUR_MS + HOUR_MS
+  const zone = chosenZone() ?? viewerZone()
+  const before = hourEnd(openedAt.value, zone)
   const period = new URLSearchParams({
     start_date: new Date(before - hours * HOUR_MS).toISOString(),
     end_date: new Date(before).toISOString(),
+    time_zone: zone,
   })
   const options = { everyMs: REFRESH_MS }
   const sums = useView<CallSummary>(`/reports/calls?${period}&group_by=hour&limit=200`, options)
@@ -60,9 +63,10 @@ export function ChartsScreen() {
           options={periods}
           onChange={(value) => setQuery({ hours: value })}
         />
+        <ZoneChoice />
       </p>
       <Problem message={sums.problem.value} />
-      <Hours summary={sums.data.value} before={before} hours={hours} />
+      <Hours summary={sums.data.value} before={before} hours={hours} zone={zone} />
       <Groups path={`/reports/calls?${period}&group_by=${by}&limit=200`} by={by} hours={hours} />
     </>
   )
@@ -72,9 +76,11 @@ interface HoursProps {
   readonly summary: CallSummary | undefined
   readonly before: number
   readonly hours: number
+  /** IANA name. */
+  readonly zone: string
 }
 
-function Hours({ summary, before, hours }: HoursProps) {
+function Hours({ summary, before, hours, zone }: HoursProps) {
   const { currency = '', ...series } = hourly(summary, before, hours)
   const totals = summary?.totals
   const asr = unitText(totals?.asr_percent, '%')
@@ -101,6 +107,7 @@ function Hours({ summary, before, hours }: HoursProps) {
           title="Calls per hour"
           {...series.calls}
           hours={hours}
+          zone={zone}
           total={figureText(totals?.calls)}
         />
         <Chart
@@ -108,15 +115,23 @@ function Hours({ summary, before, hours }: HoursProps) {
           {...series.asr}
           highest={100}
           hours={hours}
+          zone={zone}
           total={asr}
         />
         <Chart
           title={currency === '' ? 'Cost per hour' : `Cost per hour, ${currency}`}
           {...series.cost}
           hours={hours}
+          zone={zone}
           total={totals?.cost[currency] ?? figureText(null)}
         />
-        <Chart title="Average duration, s" {...series.seconds} hours={hours} total={mean} />
+        <Chart
+          title="Average duration, s"
+          {...series.seconds}
+          hours={hours}
+          zone={zone}
+          total={mean}
+        />
       </div>
     </>
   )

@@ -15,7 +15,7 @@ export function CustomerRates({ customer }: { customer: Customer }) {
   const { data } = rates
   return (
     <>
-      <PriceOf plan={plan} />
+      <PriceOf plan={plan} customer={customer.id} />
       <Problem message={rates.problem.value} />
       <FindRates total={data.value?.total} />
       <Table
@@ -29,11 +29,16 @@ export function CustomerRates({ customer }: { customer: Customer }) {
   )
 }
 
-function PriceOf({ plan }: { plan: number }) {
+function PriceOf({ plan, customer }: { plan: number; customer: number }) {
   const text = useSignal('')
   const problem = useSignal<string | undefined>(undefined)
   const ask = async (number: string): Promise<void> => {
-    const words = new URLSearchParams({ number, rate_plan_id: String(plan), duration: '60' })
+    const words = new URLSearchParams({
+      number,
+      rate_plan_id: String(plan),
+      customer_id: String(customer),
+      duration: '60',
+    })
     const answer = await get<Price>(`/rates/lookup?${words}`)
     if (answer.kind === 'signed-out') return sessionEnded()
     problem.value = answer.kind === 'failed' ? answer.message : undefined

@@ -1,6 +1,6 @@
 /** Series of hours, out of a summary of calls by hour: hours without a call are there, too. */
 import type { CallSummary } from '../api/views.ts'
-import { HOUR_MS } from '../parts/format.ts'
+import { HOUR_MS, MINUTE_MS } from '../parts/format.ts'
 
 interface Series {
   /** Seconds UTC. */
@@ -23,6 +23,13 @@ type Sums = Pick<CallSummary['groups'][number], 'answered' | 'billsec'>
 /** Null: no call was answered. */
 export const meanSeconds = ({ answered, billsec }: Sums): number | null =>
   answered === 0 ? null : billsec / answered
+
+/** The end of the hour that a clock of the zone shows: some zones are half an hour off. */
+export function hourEnd(at: number, timeZone: string): number {
+  const clock = new Intl.DateTimeFormat('en', { timeZone, minute: 'numeric' })
+  const minuteBegin = Math.floor(at / MINUTE_MS) * MINUTE_MS
+  return minuteBegin - Number(clock.format(at)) * MINUTE_MS + HOUR_MS
+}
 
 /** `before`: the end of the last hour, milliseconds UTC. */
 export function hourly(

@@ -9,6 +9,7 @@ import { useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Problem } from '../parts/text.tsx'
+import { ZoneChoice, zoneWords } from '../parts/zone-choice.tsx'
 
 const DAY_MS = 86_400_000
 const periods = { '1': 'Today', '7': 'Last 7 days', '31': 'Last 31 days' } as const
@@ -50,11 +51,12 @@ export function MarginsScreen() {
   const days = query['days'] !== undefined && query['days'] in periods ? query['days'] : '7'
   const by = isGrouping(query['by']) ? query['by'] : 'carrier'
   const openedAt = useSignal(now())
-  const before = Math.floor(openedAt.value / DAY_MS) * DAY_MS + DAY_MS
+  // The report has whole days of its zone: those of the first and of the last moment, too.
   const words = new URLSearchParams({
-    start_date: new Date(before - Number(days) * DAY_MS).toISOString(),
-    end_date: new Date(before).toISOString(),
+    start_date: new Date(openedAt.value - (Number(days) - 1) * DAY_MS).toISOString(),
+    end_date: new Date(openedAt.value + 1).toISOString(),
     group_by: by,
+    ...zoneWords(),
   })
   const { data, problem } = useView<MarginReport>(`/reports/margins?${words}&limit=200`)
   return (
@@ -74,9 +76,11 @@ export function MarginsScreen() {
           options={groupings}
           onChange={(value) => setQuery({ by: value })}
         />
+        <ZoneChoice own="As set" />
         <a href={`/api/v1/reports/margins?${words}&format=csv`} download>
           CSV
         </a>
+        {data.value !== undefined && <span>Days are those of {data.value.time_zone}.</span>}
       </p>
       <Problem message={problem.value} />
       <Table<Group>

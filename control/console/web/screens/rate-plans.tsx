@@ -98,7 +98,8 @@ const plan: ScreenNoun<RatePlan> = {
       'periods.to': 'Before From: on the next day.',
       currency: 'Three capital letters, such as EUR.',
       decimals: 'The price of a call is rounded to this number of decimals.',
-      time_zone: 'Such as Europe/Berlin. Empty: that of the tenant, else UTC.',
+      time_zone:
+        'Such as Europe/Berlin. Empty: that of each customer, else of the tenant, else UTC.',
       holidays: 'Days such as 2026-12-25, or 12-25 of each year.',
       price_change: '',
       rounding: 'Up: what is bought and sold as most carriers do. Half up: as invoices do.',

@@ -13,6 +13,7 @@ import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, withAll } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
+import { viewerZone } from '../parts/zone-choice.tsx'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Problem, Short } from '../parts/text.tsx'
 import { entryText } from './ledger-words.ts'
@@ -23,8 +24,8 @@ const REFRESH_MS = 10_000
 
 const kinds = { topup: 'top-up', debit: 'call', adjust: 'adjustment', refund: 'refund' } as const
 
-const columns: readonly ShownColumn<LedgerEntry>[] = [
-  momentColumn('date', 'Date', (entry) => entry.created_at),
+const columnsIn = (zone: string): readonly ShownColumn<LedgerEntry>[] => [
+  momentColumn('date', 'Date', (entry) => entry.created_at, { zone }),
   textColumn('what', 'What', (entry) => entryText(entry), {
     show: (entry) => <What entry={entry} />,
   }),
@@ -66,25 +67,37 @@ interface Selection {
 }
 
 /** The month in the address; by default the present one. */
-function choiceOf(query: Readonly<Record<string, string>>, present: number): Selection {
+function choiceOf(query: Readonly<Record<string, string>>, present: string): Selection {
   const { month = '', kind = '', page = '' } = query
   return {
-    month: periodOf(month) === undefined ? monthOf(present) : month,
+    month: periodOf(month) === undefined ? present : month,
     kind: kind in kinds ? kind : '',
     page: /^[1-9]\d{0,3}$/.test(page) ? Number(page) : 1,
   }
 }
 
-async function loadStatement(path: string, choice: Selection): Promise<ConsoleAnswer<Statement>> {
+/** The viewer's, where neither the customer nor its tenant names one. */
+const zoneOf = (customer: Customer | undefined): string =>
+  customer?.effective_time_zone ?? viewerZone()
+
+async function loadStatement(
+  path: string,
+  choice: Selection,
+  zone: string,
+): Promise<ConsoleAnswer<Statement>> {
   const { month, kind, page } = choice
   const period = periodOf(month)
   if (period === undefined) throw new Error(`${month} is no month`)
-  const words = new URLSearchParams({ start_date: period.from, end_date: period.to })
+  const words = new URLSearchParams({
+    start_date: period.from,
+    end_date: period.to,
+    time_zone: zone,
+  })
   if (kind !== '') words.set('kind', kind)
   const [entries, opening, closing] = await Promise.all([
     getRows<LedgerEntry>(`${path}/ledger?${words}&limit=${PAGE_ENTRIES}&page=${page}`),
-    balanceBefore(path, period.from),
-    balanceBefore(path, period.to),
+    balanceBefore(path, period.from, zone),
+    balanceBefore(path, period.to, zone),
   ])
   if (entries.kind !== 'ok') return entries
   if (opening.kind !== 'ok') return opening
@@ -96,8 +109,12 @@ async function loadStatement(path: string, choice: Selection): Promise<ConsoleAn
   }
 }
 
-async function balanceBefore(path: string, before: string): Promise<ConsoleAnswer<string>> {
-  const words = new URLSearchParams({ end_date: before, limit: '1' })
+async function balanceBefore(
+  path: string,
+  before: string,
+  zone: string,
+): Promise<ConsoleAnswer<string>> {
+  const words = new URLSearchParams({ end_date: before, time_zone: zone, limit: '1' })
   const answer = await get<LedgerEntry[]>(`${path}/ledger?${words}`)
   if (answer.kind !== 'ok') return answer
   return { ...answer, data: answer.data[0]?.balance_after_exact ?? '0.00' }
@@ -112,14 +129,16 @@ interface StatementProps {
 }
 
 export function StatementView({ path, customer, moves }: StatementProps) {
-  const choice = choiceOf(address.value.query, now())
+  const zone = zoneOf(customer)
+  const present = monthOf(now(), zone)
+  const choice = choiceOf(address.value.query, present)
   const { month, kind, page } = choice
-  const load = () => loadStatement(path, choice)
-  const { data, problem, reload } = useResource(`${path} ${month} ${kind} ${page}`, load, {
+  const load = () => loadStatement(path, choice, zone)
+  const { data, problem, reload } = useResource(`${path} ${zone} ${month} ${kind} ${page}`, load, {
     everyMs: REFRESH_MS,
   })
   useEffect(() => void (moves > 0 && reload()), [moves])
-  const isNow = choice.month === monthOf(now())
+  const isNow = choice.month === present
   const money = (exact: string | undefined) => moneyText(exact ?? null, customer?.currency ?? '')
   const pages = Math.max(1, Math.ceil((data.value?.total ?? 0) / PAGE_ENTRIES))
   return (
@@ -130,12 +149,13 @@ export function StatementView({ path, customer, moves }: StatementProps) {
           'Balance at the start of the month': money(data.value?.opening),
           [isNow ? 'Balance so far' : 'Closing balance']: money(data.value?.closing),
           Entries: figureText(data.value?.total),
+          'Months and times of': zone,
         }}
       />
       <Table
         label="Ledger"
         rows={data.value?.entries}
-        columns={columns}
+        columns={columnsIn(zone)}
         keyOf={(entry) => entry.id}
         empty="No money moved in this month."
         filters={<Choices customer={customer} choice={choice} pages={pages} />}
@@ -151,8 +171,9 @@ interface ChoicesProps {
 }
 
 function Choices({ customer, choice: { month, kind, page }, pages }: ChoicesProps) {
+  const zone = zoneOf(customer)
   const first = customer === undefined ? now() : Date.parse(customer.created_at)
-  const offered = monthsBetween(first, now())
+  const offered = monthsBetween(monthOf(first, zone), monthOf(now(), zone))
   const months = offered.includes(month) ? offered : [month, ...offered]
   return (
     <>

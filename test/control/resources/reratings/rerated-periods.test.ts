@@ -143,3 +143,25 @@ test('prices of now are those of the rates of now, in the period that the call h
     expect([prices, ...costs]).toEqual([prices, 12_000, 60_000])
   }
 })
+
+test('a call that was sold has the period of its customer, where the plan names no zone', async () => {
+  const rig = await openReratingRig()
+  const hours = { name: 'night', days: [...everyDay], from: '20:00', to: '06:30' }
+  for (const plan of [1, 2]) await rig.call('PATCH', `/rate-plans/${plan}`, { periods: [hours] })
+  for (const rate_plan of ['retail', 'cost']) {
+    const rate = { rate_plan, prefix: '49', period: 'night', rate_per_minute: '0.012' }
+    await rig.call('POST', '/rates', rate)
+  }
+  const noon = Date.parse('2026-01-01T12:00:00Z')
+  await rig.talk({ startedAt: noon, answeredAt: noon }, 60)
+  const priceOf = async (kind: 'sold' | 'bought', column: string) => {
+    await rig.rerate(kind, {})
+    return Number((await rig.records())[0]?.[column])
+  }
+  const ofCarrier = await priceOf('bought', 'carrier_cost_micros')
+  expect(await priceOf('sold', 'cost_micros')).toBe(60_000)
+  for (const customer of [1, 2])
+    await rig.call('PATCH', `/customers/${customer}`, { time_zone: 'Asia/Tokyo' })
+  expect(await priceOf('sold', 'cost_micros')).toBe(12_000)
+  expect(await priceOf('bought', 'carrier_cost_micros')).toBe(ofCarrier)
+})

@@ -262,17 +262,8 @@ test('one job at a time; a later one is undone first, and what was changed since
     expect([entries, memory]).toEqual([balance, balance])
 })
 
-test('a job that is killed anywhere goes on, and changes each call and each wallet once', async () => {
-  const rig = await openReratingRig()
-  const [one = 0, two = 0] = rig.customers
-  const seed = Number(process.env['SEED'] ?? 1)
-  const random = seededRandom(seed)
-  for (let call = 0; call < 250; call += 1)
-    await rig.talk({ customerId: call % 3 === 0 ? two : one }, 60 + (call % 7))
-  await rig.ocs.reloadCustomers()
-  const [records, wallets, told] = [await rig.records(), await rig.money(), await rig.marginsNow()]
-  await rig.rollUp()
-  await rig.correct()
+/** The calls of a day that were sold. */
+async function retailOf(rig: Rig) {
   const scope = { ...everywhere, now: rig.now(), actor: 'user:admin' }
   const order = {
     kind: 'sold',
@@ -284,8 +275,37 @@ test('a job that is killed anywhere goes on, and changes each call and each wall
     prefix: '',
     prices: 'at_call',
   } as const
-  const meant = await meantBy(rig.store, order, scope)
-  const id = await beginRerating(rig.store, meant, { ref: 'r', scope })
+  return { scope, meant: await meantBy(rig.store, order, scope) }
+}
+
+test('a job is for the process that has begun it: another one may know the old prices yet', async () => {
+  const rig = await openReratingRig()
+  await rig.talk()
+  const { scope, meant } = await retailOf(rig)
+  const [one, other] = [rig.steps('one'), rig.steps('other')]
+  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim: one.claim() })
+  const seenBy = async (steps: typeof one) => (await steps.open()).map((job) => job.id)
+  // A database in a file has one process, which takes the jobs of those that have died at once.
+  const { isShared } = rig.store.statements
+  expect([await seenBy(one), await seenBy(other)]).toEqual([[id], isShared ? [] : [id]])
+  rig.tick(30_000)
+  expect(await seenBy(other)).toEqual([id])
+})
+
+test('a job that is killed anywhere goes on, and changes each call and each wallet once', async () => {
+  const rig = await openReratingRig()
+  const [one = 0, two = 0] = rig.customers
+  const seed = Number(process.env['SEED'] ?? 1)
+  const random = seededRandom(seed)
+  for (let call = 0; call < 250; call += 1)
+    await rig.talk({ customerId: call % 3 === 0 ? two : one }, 60 + (call % 7))
+  await rig.ocs.reloadCustomers()
+  const [records, wallets, told] = [await rig.records(), await rig.money(), await rig.marginsNow()]
+  await rig.rollUp()
+  await rig.correct()
+  const { scope, meant } = await retailOf(rig)
+  const claim = rig.steps('a').claim()
+  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim })
   const kills = await workWithKills(rig, random)
   expect(kills, `seed ${seed}`).toBeGreaterThan(2)
   expect(await rig.job(id)).toMatchObject({ state: 'done', calls: 250, changed: 250, done: 250 })
