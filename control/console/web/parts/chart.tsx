@@ -4,8 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import uPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
+import type uPlot from 'uplot'
 import { figureText } from './format.ts'
 
 interface Series {
@@ -49,26 +48,31 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const pointed = useSignal<number | null>(null)
+  const known = useRef<uPlot.AlignedData>([[], []])
+  known.current = [[...times], [...values]]
   useEffect(() => {
     const { current } = box
     if (current === null) return undefined
     const onPoint = (index: number | null) => (pointed.value = index)
-    const made = new uPlot(optionsFor(current, { highest, hours, onPoint }), [[], []], current)
-    plot.current = made
     const watch = new ResizeObserver(() =>
-      made.setSize({ width: current.clientWidth, height: HEIGHT }),
+      plot.current?.setSize({ width: current.clientWidth, height: HEIGHT }),
     )
-    watch.observe(current)
+    let isOver = false
+    // The text is there before: drawing is loaded when the first chart is.
+    void import('uplot').then(({ default: Plot }) => {
+      if (isOver) return
+      const options = optionsFor(current, { paths: Plot.paths, highest, hours, onPoint })
+      plot.current = new Plot(options, known.current, current)
+      watch.observe(current)
+    })
     return () => {
+      isOver = true
       watch.disconnect()
-      made.destroy()
+      plot.current?.destroy()
       plot.current = undefined
     }
   }, [hours])
-  useEffect(
-    () => plot.current?.setData([[...times], [...values]]),
-    [times.at(-1), hours, title, values.join()],
-  )
+  useEffect(() => plot.current?.setData(known.current), [times.at(-1), hours, title, values.join()])
   return (
     <figure>
       <figcaption>
@@ -90,14 +94,15 @@ function readout({ times, values }: Series, pointed: number | null, hours?: numb
 }
 
 interface Drawing {
+  readonly paths: typeof uPlot.paths
   readonly highest: number | undefined
   readonly hours: number | undefined
   readonly onPoint: (index: number | null) => void
 }
 
-function optionsFor(box: HTMLElement, { highest, hours, onPoint }: Drawing): uPlot.Options {
+function optionsFor(box: HTMLElement, { paths, highest, hours, onPoint }: Drawing): uPlot.Options {
   // A ratio has no bottom of its own: its points are joined.
-  const bars = hours !== undefined && highest === undefined && uPlot.paths.bars
+  const bars = hours !== undefined && highest === undefined && paths.bars
   const window = hours === undefined ? WINDOW_SECONDS : hours * HOUR_SECONDS
   const colour = (name: string) => () => getComputedStyle(box).getPropertyValue(name).trim()
   const axis: uPlot.Axis = {

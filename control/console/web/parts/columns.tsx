@@ -11,6 +11,8 @@ interface Options<Row> {
   readonly show?: (row: Row) => ComponentChildren
   /** Secondary text, on a second line. */
   readonly second?: (row: Row) => ComponentChildren
+  /** The same as text, to be searched. */
+  readonly also?: (row: Row) => string | null
 }
 
 interface TextOptions<Row> extends Options<Row> {
@@ -106,7 +108,7 @@ export const moneyColumn = <Row,>(
     return (
       <>
         {before?.(row)}
-        {padded(amount, decimals)}
+        {padded(amount.replace('-', '−'), decimals)}
         {currency !== null && <small class="currency"> {currency}</small>}
       </>
     )

@@ -77,17 +77,7 @@ export function List<Row>({
   ...table
 }: ListProps<Row>) {
   const page = useContext(ShownPage)
-  const asked = useSignal<Action | undefined>(undefined)
-  const secret = useSignal<Secret | undefined>(undefined)
-  const answer = useSignal<string | undefined>(undefined)
-  const ask = (action: Action) => () => {
-    asked.value = action
-    answer.value = undefined
-  }
-  const close = (): void => {
-    asked.value = undefined
-    reload()
-  }
+  const { ask, notices, dialog } = useActions(reload, secretName)
   const actionsColumn: ShownColumn<Row> = {
     name: 'actions',
     title: 'Actions',
@@ -110,7 +100,6 @@ export function List<Row>({
     ),
   }
   const hasActions = isWritable && actions !== undefined
-  const { value: open } = asked
   const createButton = isWritable && create !== undefined && (
     <button type="button" class="primary" onClick={ask(create)}>
       {create.text}
@@ -126,6 +115,42 @@ export function List<Row>({
         </PageHead>
       )}
       <Problem message={problem} />
+      {notices}
+      {children}
+      <Table
+        {...table}
+        {...(isWithin &&
+          createButton !== false && {
+            filters: (
+              <>
+                {table.filters}
+                {createButton}
+              </>
+            ),
+          })}
+        columns={hasActions ? [...table.columns, actionsColumn] : table.columns}
+      />
+      {dialog}
+    </>
+  )
+}
+
+/** Asks in a dialog before each action, one at a time, and shows what only now can be shown. */
+export function useActions(reload: () => void, secretName?: string) {
+  const asked = useSignal<Action | undefined>(undefined)
+  const secret = useSignal<Secret | undefined>(undefined)
+  const answer = useSignal<string | undefined>(undefined)
+  const ask = (action: Action) => () => {
+    asked.value = action
+    answer.value = undefined
+  }
+  const close = (): void => {
+    asked.value = undefined
+    reload()
+  }
+  const { value: open } = asked
+  const notices = (
+    <>
       {secret.value !== undefined && (
         <SecretNotice
           name={secretName}
@@ -136,9 +161,10 @@ export function List<Row>({
       {answer.value !== undefined && (
         <AnswerNotice text={answer.value} onDone={() => (answer.value = undefined)} />
       )}
-      {isWithin && createButton !== false && <p class="buttons">{createButton}</p>}
-      {children}
-      <Table {...table} columns={hasActions ? [...table.columns, actionsColumn] : table.columns} />
+    </>
+  )
+  const dialog = (
+    <>
       {open !== undefined && (
         <Dialog
           title={open.title}
@@ -159,6 +185,7 @@ export function List<Row>({
       )}
     </>
   )
+  return { ask, notices, dialog }
 }
 
 interface SecretNoticeProps {

@@ -10,7 +10,7 @@ import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
 import { useResource } from './resource.ts'
 import type { FormRow } from './schema-fields.ts'
-import { saveForm, SchemaFields, type SchemaForm } from './schema-form.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from './forms.tsx'
 import type { ShownColumn } from './table.tsx'
 import { Text } from './text.tsx'
 

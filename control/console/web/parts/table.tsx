@@ -103,9 +103,11 @@ export function Table<Row>(props: TableProps<Row>) {
             />
           )}
           {filters}
-          <span class="count" role="status">
-            {props.rows !== undefined && countText(shown.length, rows.length)}
-          </span>
+          {!isSearched && (
+            <span class="count" role="status">
+              {props.rows !== undefined && countText(shown.length, rows.length)}
+            </span>
+          )}
         </div>
       )}
       {/* Reached by the keyboard, so that arrow keys scroll it. */}

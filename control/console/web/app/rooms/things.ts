@@ -1,0 +1,10 @@
+/** The things that calls pass, with the page of each: carriers, customers, phones, nodes. They are loaded together. */
+export { CarrierScreen } from '../../screens/carrier.tsx'
+export { CarriersScreen } from '../../screens/carriers.tsx'
+export { CustomerScreen } from '../../screens/customer.tsx'
+export { CustomersScreen } from '../../screens/customers.tsx'
+export { MarginsScreen } from '../../screens/margins.tsx'
+export { NodeScreen } from '../../screens/node.tsx'
+export { NodesScreen } from '../../screens/nodes.tsx'
+export { PhoneScreen } from '../../screens/phone.tsx'
+export { PhonesScreen } from '../../screens/phones.tsx'
