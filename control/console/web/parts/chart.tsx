@@ -59,12 +59,14 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
     )
     let isOver = false
     // The text is there before: drawing is loaded when the first chart is.
-    void import('uplot').then(({ default: Plot }) => {
+    const draw = async (): Promise<void> => {
+      const { default: Plot } = await import('uplot')
       if (isOver) return
       const options = optionsFor(current, { paths: Plot.paths, highest, hours, onPoint })
       plot.current = new Plot(options, known.current, current)
       watch.observe(current)
-    })
+    }
+    void draw()
     return () => {
       isOver = true
       watch.disconnect()

@@ -20,7 +20,7 @@ interface DialogProps {
     form: FormData,
   ) => Promise<ConsoleAnswer<unknown> | { readonly kind: 'open' }>
   readonly onClose: (isDone: boolean) => void
-  /** What is said of it afterwards, where the server keeps no words of the change. */
+  /** Says afterwards what was done, where the server keeps no words of the change. */
   readonly done?: string | undefined
   readonly children: ComponentChildren
 }

@@ -33,7 +33,7 @@ export interface Action {
     onSecret: (secret: string, more?: ComponentChildren) => void,
     onAnswer: (text: string) => void,
   ) => Promise<ConsoleAnswer<unknown>>
-  /** What is said of the completed action, where the server keeps no words of it. */
+  /** Says afterwards what was done, where the server keeps no words of it. */
   readonly done?: string
 }
 

@@ -54,9 +54,9 @@ export function Head({ page, name, state, about, children }: PageHeadProps & { p
   const heading = useRef<HTMLHeadingElement>(null)
   const text = visibleText(name ?? title, 100)
   useEffect(() => {
-    // What is used already keeps the focus.
+    // A part of the page that is in use keeps the focus.
     const isUsed = document.getElementById('main')?.contains(document.activeElement) === true
-    if (isFollowed.current === true && !isUsed) heading.current?.focus({ preventScroll: true })
+    if (isFollowed.current && !isUsed) heading.current?.focus({ preventScroll: true })
   }, [])
   useEffect(() => {
     document.title = `${text} · Tollgate`

@@ -46,12 +46,12 @@ export function carrierState(carrier: Known): ThingState {
     return {
       tone: 'warn',
       text: 'full',
-      advice: `It has ${status.active_calls} calls, and may have ${most}: others take other routes.`,
+      advice: `It has ${status.active_calls} calls of ${most}: others take other routes.`,
     }
   return { tone: 'good', text: 'usable' }
 }
 
-/** What the registrar has answered, and where to look. */
+/** Tells what the registrar has answered, and where to look. */
 function registrationFailed({ status: { registration } }: Known): ThingState {
   const answer = registration?.last_answer
   const next = registration?.next_attempt_at

@@ -99,8 +99,8 @@ export function customerAdvice({
 }: Pick<Customer, 'is_active' | 'is_balance_low' | 'rate_plan_id'>): string | undefined {
   if (!isActive) return 'It may not call: “Change” has the switch “May call”.'
   if (plan === null)
-    return 'It has no rate plan, so its calls have no price and are refused: choose one in “Change”.'
+    return 'It has no rate plan, so its calls have no price: choose one in “Change”.'
   return isLow
-    ? 'Its balance is low: calls are refused when it is used up. Top it up, or give it a credit limit.'
+    ? 'Calls are refused when its balance is used up: top it up, or give it a credit limit.'
     : undefined
 }

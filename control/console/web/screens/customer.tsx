@@ -131,7 +131,7 @@ function Overview({ customer }: { customer: Customer }) {
           'Its prices': <PlanLink name={customer.rate_plan} id={customer.rate_plan_id} />,
           Numbers: <Text value={customer.numbers.join(', ') || 'none'} max={300} />,
           'Spend a day, at most':
-            Number(customer.max_daily_spend) === 0
+            customer.max_daily_spend === 0
               ? 'no limit'
               : moneyText(`${customer.max_daily_spend}`, customer.currency),
           'Calls at once, at most': limitText(customer.max_concurrent_calls),

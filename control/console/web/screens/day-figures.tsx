@@ -1,4 +1,4 @@
-/** What the calls of one thing came to in the last day: its figures, and charts by the hour. */
+/** The calls of one thing in the last day: their figures, and charts by the hour. */
 import { useSignal } from '@preact/signals'
 import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'

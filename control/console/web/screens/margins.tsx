@@ -59,7 +59,7 @@ export function MarginsScreen() {
   const { data, problem } = useView<MarginReport>(`/reports/margins?${words}&limit=200`)
   return (
     <>
-      <PageHead about="What calls were sold for, less what carriers take. The greatest losses come first.">
+      <PageHead about="What calls were sold for, less what carriers take; the greatest loss first.">
         <a href={`/api/v1/reports/margins?${words}&format=csv`} download>
           CSV
         </a>

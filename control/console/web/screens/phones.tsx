@@ -149,7 +149,7 @@ export const PhonesScreen = () => (
   />
 )
 
-/** What may be done with an extension. `onRemoved`: it is gone. */
+/** The actions on an extension. `onRemoved`: it is gone. */
 export function actionsOf(
   phone: ExtensionDetails,
   onRemoved: () => void = () => undefined,

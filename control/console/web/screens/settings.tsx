@@ -35,7 +35,7 @@ export function SettingsScreen() {
   const { data, problem } = useView<ShownSettings>('/settings')
   return (
     <>
-      <PageHead about="They are read at the start: the environment first, then .env, then the default." />
+      <PageHead about="Read at the start: the environment first, then .env, then the default." />
       <Problem message={problem.value} />
       {data.value?.notes.map((note) => (
         <p key={note} class="notice">

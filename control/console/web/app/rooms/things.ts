@@ -1,4 +1,4 @@
-/** The things that calls pass, with the page of each: carriers, customers, phones, nodes. They are loaded together. */
+/** Carriers, customers, phones and nodes, with the page of each. They are loaded together. */
 export { CarrierScreen } from '../../screens/carrier.tsx'
 export { CarriersScreen } from '../../screens/carriers.tsx'
 export { CustomerScreen } from '../../screens/customer.tsx'
