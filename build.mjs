@@ -242,7 +242,7 @@ function folderOf(name) {
  * each request.
  */
 async function buildConsole(folder) {
-  const { outputFiles } = await build({
+  const { outputFiles, metafile } = await build({
     entryPoints: {
       console: 'control/console/web/main.tsx',
       guide: 'control/console/web/guide.ts',
@@ -251,6 +251,10 @@ async function buildConsole(folder) {
     assetNames: '[name]-[hash]',
     outdir: `${folder}/assets`,
     entryNames: '[name]-[hash]',
+    // Each screen, its forms and its charts are loaded when they are opened.
+    splitting: true,
+    chunkNames: 'part-[hash]',
+    metafile: true,
     bundle: true,
     minify: true,
     write: false,
@@ -265,8 +269,15 @@ async function buildConsole(folder) {
   const files = outputFiles.flatMap(({ path, contents }) => compressed(path, contents))
   const nameOf = (pattern) =>
     outputFiles.map(({ path }) => basename(path)).find((name) => pattern.test(name))
+  /** The script of a page, and what it imports at once. */
+  const scriptsOf = (script) => {
+    const path = Object.keys(metafile.outputs).find((each) => script.test(basename(each)))
+    const { imports } = metafile.outputs[path]
+    const atOnce = imports.filter(({ kind }) => kind === 'import-statement')
+    return [path, ...atOnce.map((each) => each.path)].map((each) => basename(each))
+  }
   const page = (script) => (content) =>
-    consolePage(content, nameOf(script), nameOf(/\.css$/), nameOf(/\.svg$/))
+    consolePage(content, scriptsOf(script), nameOf(/\.css$/), nameOf(/\.svg$/))
   const guide = guidePage(readFileSync('GUIDE.md', 'utf8'), page(/^guide.*\.js$/))
   files.push(...compressed(`${folder}/guide.html`, Buffer.from(guide)))
   const index = Buffer.from(page(/^console.*\.js$/)(consoleContent))
@@ -282,7 +293,10 @@ function compressed(path, contents) {
   ]
 }
 
-function consolePage({ title, body }, script, style, icon) {
+function consolePage({ title, body }, [script, ...parts], style, icon) {
+  const preloads = parts.map(
+    (part) => `\n    <link rel="modulepreload" href="/console/assets/${part}" />`,
+  )
   return `<!doctype html>
 <html lang="en">
   <head>
@@ -291,7 +305,7 @@ function consolePage({ title, body }, script, style, icon) {
     <title>${title}</title>
     <link rel="icon" href="/console/assets/${icon}" />
     <link rel="stylesheet" href="/console/assets/${style}" />
-    <script type="module" src="/console/assets/${script}"></script>
+    <script type="module" src="/console/assets/${script}"></script>${preloads.join('')}
   </head>
   <body>
     ${body}

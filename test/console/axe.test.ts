@@ -27,6 +27,10 @@ const made = [
   ],
   ['/webhooks', { url: 'https://hooks.invalid/in' }],
   ['/application-keys', { name: 'ci' }],
+  [
+    '/pbx/extensions',
+    { extension: '100', display_name: 'Desk', tenant: 'acme', password: 'a secret of the desk' },
+  ],
 ] as const
 
 test('axe finds nothing on any screen, and none is wider than a phone', async () => {

@@ -4,6 +4,7 @@ import { followLinks } from './parts/router.ts'
 import { findSession } from './api/session.ts'
 import { App } from './app/shell.tsx'
 import { applyTheme } from './app/theme.ts'
+import 'uplot/dist/uPlot.min.css'
 import './style.css'
 
 applyTheme()

@@ -3,7 +3,13 @@ import type { ErrorBody, ImportReport, NumberReport, PageMeta } from './views.ts
 import { noteAnswer } from './live.ts'
 
 export type ConsoleAnswer<T> =
-  | { readonly kind: 'ok'; readonly data: T; readonly meta: PageMeta | undefined }
+  | {
+      readonly kind: 'ok'
+      readonly data: T
+      readonly meta: PageMeta | undefined
+      /** The change that was made, where the server keeps it. */
+      readonly changeId?: string | undefined
+    }
   /** The session is over, or there was none. */
   | { readonly kind: 'signed-out' }
   | ApiFailure
@@ -136,7 +142,7 @@ function enveloped<T>(answer: ConsoleAnswer<Envelope<T> | T>): ConsoleAnswer<T> 
   if (answer.kind !== 'ok') return answer
   const { data: body } = answer
   if (!isEnvelope(body)) return { ...answer, data: body }
-  return { kind: 'ok', data: body.data, meta: body.meta }
+  return { ...answer, data: body.data, meta: body.meta }
 }
 
 const isEnvelope = <T>(body: Envelope<T> | T): body is Envelope<T> =>
@@ -170,7 +176,8 @@ async function ask<T>(
     })
     noteAnswer(path, response.headers.get('X-Unreachable-Nodes'))
     const parsed = (await response.json()) as unknown
-    if (response.ok) return { kind: 'ok', data: parsed as T, meta: undefined }
+    const changeId = response.headers.get('X-Change-Id') ?? undefined
+    if (response.ok) return { kind: 'ok', data: parsed as T, meta: undefined, changeId }
     const { error, code, details } = parsed as ErrorBody
     if (response.status === 401 && code === 'unauthorized') return { kind: 'signed-out' }
     const reasons = (details ?? []).map((each) => `${each.path}: ${each.message}`)

@@ -44,6 +44,9 @@ function dispatch({ type, data: text }: StreamEvent): void {
   tellAll({ type, data })
 }
 
+/** Everything that is shown is loaded again: something was changed here. */
+export const askAnew = (): void => tellAll({ type: 'stream.gap', data: {} })
+
 function tellAll(event: LiveEvent): void {
   for (const read of readers) read(event)
 }

@@ -1,39 +1,95 @@
-/** The screens, in the order of the menu. */
+/** The screens, in the order of the menu: each is loaded when it is opened. */
 import type { ComponentChildren } from 'preact'
-import { AiAgentsScreen } from '../screens/ai-agents.tsx'
-import { AuditScreen } from '../screens/audit.tsx'
-import { BansScreen } from '../screens/bans.tsx'
-import { CarrierScreen, CarriersScreen } from '../screens/carriers.tsx'
-import { DispatcherSetsScreen } from '../screens/dispatcher-sets.tsx'
-import { KeyScreen, KeysScreen } from '../screens/keys.tsx'
-import { NumbersScreen } from '../screens/numbers.tsx'
-import { PhonesScreen } from '../screens/phones.tsx'
-import { RatePlanScreen, RatePlansScreen } from '../screens/rate-plans.tsx'
-import { InboundRoutesScreen, OutboundRoutesScreen } from '../screens/routes.tsx'
-import { RoutingWebhooksScreen } from '../screens/routing-webhooks.tsx'
-import { SettingsScreen } from '../screens/settings.tsx'
-import { StirAuthoritiesScreen } from '../screens/stir-authorities.tsx'
-import { StirKeysScreen } from '../screens/stir-keys.tsx'
-import { TenantsScreen } from '../screens/tenants.tsx'
-import { UsersScreen } from '../screens/users.tsx'
-import { WebhookScreen, WebhooksScreen } from '../screens/webhooks.tsx'
-import { CallScreen } from '../screens/call.tsx'
-import { CallsScreen } from '../screens/calls.tsx'
-import { ChartsScreen } from '../screens/charts.tsx'
-import { ChangesScreen } from '../screens/changes.tsx'
-import { ProposalScreen, ProposalsScreen } from '../screens/proposals.tsx'
-import { SpendGuardsScreen } from '../screens/spend-guards.tsx'
-import { CustomerScreen } from '../screens/customer.tsx'
-import { CustomersScreen } from '../screens/customers.tsx'
-import { GeneralNounScreen, generalScreens, titleOf } from '../screens/general.tsx'
-import { HistoryScreen } from '../screens/history.tsx'
-import { MarginsScreen } from '../screens/margins.tsx'
-import { NodesScreen } from '../screens/nodes.tsx'
-import { NowScreen } from '../screens/now.tsx'
-import { PaymentsScreen } from '../screens/payments.tsx'
-import { SimulatorScreen } from '../screens/simulator.tsx'
-import { isIncomplete, StartScreen } from '../screens/start.tsx'
 import { isGlobal, may } from '../api/session.ts'
+import { later } from '../parts/later.tsx'
+import { generalScreens, titleOf } from '../screens/general-screens.ts'
+import { isIncomplete } from '../screens/setup.ts'
+
+const AiAgentsScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.AiAgentsScreen),
+)
+const AuditScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AuditScreen))
+const BansScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.BansScreen))
+const CarrierScreen = later(() =>
+  import('./rooms/things.ts').then((loaded) => loaded.CarrierScreen),
+)
+const CarriersScreen = later(() =>
+  import('./rooms/things.ts').then((loaded) => loaded.CarriersScreen),
+)
+const DispatcherSetsScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.DispatcherSetsScreen),
+)
+const KeyScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.KeyScreen))
+const KeysScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.KeysScreen))
+const NumbersScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NumbersScreen))
+const PhonesScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.PhonesScreen))
+const RatePlanScreen = later(() =>
+  import('../screens/rate-plans.tsx').then((loaded) => loaded.RatePlanScreen),
+)
+const RatePlansScreen = later(() =>
+  import('../screens/rate-plans.tsx').then((loaded) => loaded.RatePlansScreen),
+)
+const InboundRoutesScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.InboundRoutesScreen),
+)
+const OutboundRoutesScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.OutboundRoutesScreen),
+)
+const RoutingWebhooksScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.RoutingWebhooksScreen),
+)
+const SettingsScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.SettingsScreen),
+)
+const StirAuthoritiesScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.StirAuthoritiesScreen),
+)
+const StirKeysScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.StirKeysScreen),
+)
+const TenantsScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.TenantsScreen))
+const UsersScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.UsersScreen))
+const WebhookScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.WebhookScreen))
+const WebhooksScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.WebhooksScreen),
+)
+const CallScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.CallScreen))
+const CallsScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.CallsScreen))
+const ChartsScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.ChartsScreen))
+const ChangesScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.ChangesScreen))
+const ProposalScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.ProposalScreen),
+)
+const ProposalsScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.ProposalsScreen),
+)
+const SpendGuardsScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.SpendGuardsScreen),
+)
+const CustomerScreen = later(() =>
+  import('./rooms/things.ts').then((loaded) => loaded.CustomerScreen),
+)
+const CustomersScreen = later(() =>
+  import('./rooms/things.ts').then((loaded) => loaded.CustomersScreen),
+)
+const GeneralNounScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.GeneralNounScreen),
+)
+const HistoryScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.HistoryScreen))
+const MarginsScreen = later(() =>
+  import('./rooms/things.ts').then((loaded) => loaded.MarginsScreen),
+)
+const NodesScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.NodesScreen))
+const NowScreen = later(() => import('../screens/now.tsx').then((loaded) => loaded.NowScreen))
+const PaymentsScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.PaymentsScreen),
+)
+const SimulatorScreen = later(() =>
+  import('../screens/simulator.tsx').then((loaded) => loaded.SimulatorScreen),
+)
+const StartScreen = later(() => import('../screens/start.tsx').then((loaded) => loaded.StartScreen))
+const PhoneScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.PhoneScreen))
+const NodeScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.NodeScreen))
 
 /** The groups of the menu, in its order. */
 export const groups = ['Calls', 'Routing', 'Billing', 'Access', 'Platform'] as const
@@ -130,6 +186,8 @@ const screens: readonly Screen[] = [
     group: 'Routing',
     scope: 'dispatcher:read',
     all: () => <NodesScreen />,
+    oneTitle: 'PBX node',
+    one: (id) => <NodeScreen id={id} />,
   },
   {
     name: 'phones',
@@ -137,6 +195,8 @@ const screens: readonly Screen[] = [
     group: 'Routing',
     scope: 'extensions:read',
     all: () => <PhonesScreen />,
+    oneTitle: 'Extension',
+    one: (id) => <PhoneScreen id={id} />,
   },
   {
     name: 'ai-agents',

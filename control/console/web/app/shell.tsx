@@ -1,12 +1,16 @@
 /** The frame of every screen: navigation, the signed-in user, and whether the data is live. */
+import { useSignal } from '@preact/signals'
+import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
 import { connection, readEvents, unreachable } from '../api/live.ts'
 import type { User } from '../api/views.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from '../parts/address.ts'
-import { findSetup, isIncomplete } from '../screens/start.tsx'
+import { Head, ShownPage } from '../parts/page-head.tsx'
+import { Toasts } from '../parts/toast.tsx'
+import { findSetup, isIncomplete } from '../screens/setup.ts'
 import { address, go } from '../parts/router.ts'
-import { visibleScreens } from './screens.tsx'
+import { type Screen, visibleScreens } from './screens.tsx'
 import { keepSession, may, session, sessionEnded } from '../api/session.ts'
 import { Account } from './account.tsx'
 import { Menu } from './menu.tsx'
@@ -50,7 +54,11 @@ function Shell({ user }: { user: User }) {
       </header>
       <Menu screens={screens} current={name === 'calls' && item !== undefined ? 'history' : name} />
       <Unreachable />
-      <Content title={title} key={`${name}/${item ?? ''}`}>
+      <Content
+        title={title}
+        back={item === undefined ? undefined : listOf(screen, screens)}
+        key={`${name}/${item ?? ''}`}
+      >
         {screen === undefined ? (
           <p>There is no such screen, or you may not see it.</p>
         ) : item !== undefined && screen.one !== undefined ? (
@@ -59,8 +67,16 @@ function Shell({ user }: { user: User }) {
           screen.all()
         )}
       </Content>
+      <Toasts />
     </>
   )
+}
+
+/** The list that a thing of a screen is in: calls that have ended are in another one. */
+function listOf(screen: Screen | undefined, screens: readonly Screen[]) {
+  const name = screen?.name === 'calls' ? 'history' : screen?.name
+  const list = screens.find((each) => each.name === name)
+  return list && { href: pathOf(list.name), title: list.title }
 }
 
 /** Stands over every screen: any of them may show less than there is. */
@@ -79,20 +95,29 @@ async function showStart(): Promise<void> {
   if (isIncomplete() && location.pathname === '/') go(pathOf('start'))
 }
 
-function Content({ title, children }: { title: string; children: preact.ComponentChildren }) {
-  const heading = useRef<HTMLHeadingElement>(null)
+interface ContentProps {
+  readonly title: string
+  readonly back: { readonly href: string; readonly title: string } | undefined
+  readonly children: ComponentChildren
+}
+
+/** The first screen is read with the page itself; later ones are where links have led. */
+let hasShown = false
+
+/** A screen that has no head of its own has this one. */
+function Content({ title, back, children }: ContentProps) {
+  const owner = useSignal<object | undefined>(undefined)
+  const isFollowed = useRef(hasShown)
   useEffect(() => {
-    document.title = `${title} · Tollgate`
-    // A screen reader says where a link has led; not at the first screen, where the page itself is
-    // read.
-    if (document.activeElement !== document.body) heading.current?.focus()
-  }, [title])
+    hasShown = true
+  }, [])
+  const page = { title, back, owner, isFollowed }
   return (
     <main id="main">
-      <h1 ref={heading} tabIndex={-1}>
-        {title}
-      </h1>
-      {children}
+      <ShownPage.Provider value={page}>
+        {owner.value === undefined && <Head page={page} />}
+        {children}
+      </ShownPage.Provider>
     </main>
   )
 }

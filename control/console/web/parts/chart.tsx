@@ -4,8 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
-import uPlot from 'uplot'
-import 'uplot/dist/uPlot.min.css'
+import type uPlot from 'uplot'
 import { figureText } from './format.ts'
 
 interface Series {
@@ -58,28 +57,41 @@ export function Chart({ title, times, values, highest, hours, zone, total }: Cha
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
   const pointed = useSignal<number | null>(null)
+  const known = useRef<uPlot.AlignedData>([[], []])
+  known.current = [[...times], [...values]]
   useEffect(() => {
     const { current } = box
     if (current === null) return undefined
     const onPoint = (index: number | null) => (pointed.value = index)
-    const made = new uPlot(
-      optionsFor(current, { highest, hours, zone, axisClock, onPoint }),
-      [[], []],
-      current,
-    )
-    plot.current = made
     const watch = new ResizeObserver(() =>
-      made.setSize({ width: current.clientWidth, height: HEIGHT }),
+      plot.current?.setSize({ width: current.clientWidth, height: HEIGHT }),
     )
-    watch.observe(current)
+    let isOver = false
+    // The text is there before: drawing is loaded when the first chart is.
+    const draw = async (): Promise<void> => {
+      const { default: Plot } = await import('uplot')
+      if (isOver) return
+      const options = optionsFor(current, {
+        paths: Plot.paths,
+        highest,
+        hours,
+        zone,
+        axisClock,
+        onPoint,
+      })
+      plot.current = new Plot(options, known.current, current)
+      watch.observe(current)
+    }
+    void draw()
     return () => {
+      isOver = true
       watch.disconnect()
-      made.destroy()
+      plot.current?.destroy()
       plot.current = undefined
     }
   }, [hours, zone])
   useEffect(
-    () => plot.current?.setData([[...times], [...values]]),
+    () => plot.current?.setData(known.current),
     [times.at(-1), hours, zone, title, values.join()],
   )
   return (
@@ -103,6 +115,7 @@ function readout({ times, values }: Series, pointed: number | null, clock: AxisC
 }
 
 interface Drawing {
+  readonly paths: typeof uPlot.paths
   readonly highest: number | undefined
   readonly hours: number | undefined
   readonly zone: string | undefined
@@ -111,9 +124,9 @@ interface Drawing {
 }
 
 function optionsFor(box: HTMLElement, drawing: Drawing): uPlot.Options {
-  const { highest, hours, zone, axisClock, onPoint } = drawing
+  const { paths, highest, hours, zone, axisClock, onPoint } = drawing
   // A ratio has no bottom of its own: its points are joined.
-  const bars = hours !== undefined && highest === undefined && uPlot.paths.bars
+  const bars = hours !== undefined && highest === undefined && paths.bars
   const window = hours === undefined ? WINDOW_SECONDS : hours * HOUR_SECONDS
   const colour = (name: string) => () => getComputedStyle(box).getPropertyValue(name).trim()
   const axis: uPlot.Axis = {

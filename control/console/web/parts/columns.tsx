@@ -1,6 +1,6 @@
 /** The usual columns of tables. */
 import type { ComponentChildren } from 'preact'
-import { figureText, type Tone } from './format.ts'
+import { absent, figureText, padded, type Tone } from './format.ts'
 import type { ShownColumn } from './table.tsx'
 import { Badge, Moment, Text } from './text.tsx'
 
@@ -9,6 +9,10 @@ interface Options<Row> {
   readonly isMinor?: boolean
   /** Absent: the value as it is. */
   readonly show?: (row: Row) => ComponentChildren
+  /** Secondary text, on a second line. */
+  readonly second?: (row: Row) => ComponentChildren
+  /** The same as text, to be searched. */
+  readonly also?: (row: Row) => string | null
 }
 
 interface TextOptions<Row> extends Options<Row> {
@@ -59,12 +63,56 @@ export const figureColumn = <Row,>(
   name: string,
   title: string,
   value: (row: Row) => number | null,
-  { show, isMinor = false }: Options<Row> = {},
+  { show, isMinor = false, second }: Options<Row> = {},
 ): ShownColumn<Row> => ({
   name,
   title,
   value,
   isMinor,
   isFigure: true,
+  second,
   show: show ?? ((row) => figureText(value(row))),
+})
+
+interface Money {
+  /** The exact decimal of the API; null: not known. */
+  readonly amount: string | null
+  readonly currency: string | null
+}
+
+interface MoneyOptions<Row> extends Pick<Options<Row>, 'isMinor' | 'second'> {
+  /** The text where there is no amount. */
+  readonly absent?: (row: Row) => string
+  /** The text before the amount, such as a sign. */
+  readonly before?: (row: Row) => string
+}
+
+/** Amounts with as many decimals as the most exact one of the column has, one below the other. */
+export const moneyColumn = <Row,>(
+  name: string,
+  title: string,
+  value: (row: Row) => Money,
+  { isMinor = false, second, absent: without = () => absent, before }: MoneyOptions<Row> = {},
+): ShownColumn<Row> => ({
+  name,
+  title,
+  isMinor,
+  isFigure: true,
+  second,
+  value: (row) => {
+    const { amount } = value(row)
+    return amount === null ? null : Number(amount)
+  },
+  exact: (row) => value(row).amount,
+  show: (row, decimals = 0) => {
+    const { amount, currency } = value(row)
+    if (amount === null) return without(row)
+    return (
+      <>
+        {before?.(row)}
+        {padded(amount.replace('-', '−'), decimals)}
+        {currency !== null && <small class="currency"> {currency}</small>}
+      </>
+    )
+  },
 })

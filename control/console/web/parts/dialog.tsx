@@ -8,6 +8,7 @@ import type { ConsoleAnswer } from '../api/api.ts'
 import { sessionEnded } from '../api/session.ts'
 import { FieldProblems, none, placed, reveal, showFirst, type Problems } from './field-problems.ts'
 import { Problem } from './text.tsx'
+import { tellDone } from './toast.tsx'
 
 interface DialogProps {
   readonly title: string
@@ -19,10 +20,20 @@ interface DialogProps {
     form: FormData,
   ) => Promise<ConsoleAnswer<unknown> | { readonly kind: 'open' }>
   readonly onClose: (isDone: boolean) => void
+  /** Says afterwards what was done, where the server keeps no words of the change. */
+  readonly done?: string | undefined
   readonly children: ComponentChildren
 }
 
-export function Dialog({ title, action, isDangerous, onConfirm, onClose, children }: DialogProps) {
+export function Dialog({
+  title,
+  action,
+  isDangerous,
+  onConfirm,
+  onClose,
+  done,
+  children,
+}: DialogProps) {
   const element = useRef<HTMLDialogElement>(null)
   const problem = useSignal<string | undefined>(undefined)
   const problems = useSignal<Problems>(none)
@@ -46,6 +57,7 @@ export function Dialog({ title, action, isDangerous, onConfirm, onClose, childre
       showFirst(form, ofFields)
     } else {
       isDone.current = true
+      void tellDone(answer, done)
       // The browser gives the focus back to where it was.
       element.current?.close()
     }

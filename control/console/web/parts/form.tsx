@@ -1,6 +1,6 @@
 /** Fields of forms, and what was entered in them. */
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
-import { useContext } from 'preact/hooks'
+import { useContext, useId } from 'preact/hooks'
 import { FieldProblems, problemId, useFieldProblem } from './field-problems.ts'
 import { address, setQuery } from './router.ts'
 
@@ -24,22 +24,25 @@ type FieldProps = InputHTMLAttributes & {
   readonly hint?: string | undefined
 }
 
+/** The label is above the input, the hint below it; a problem takes the place of the hint. */
 export function Field({ label, hint, ...input }: FieldProps) {
   const { name } = input
   const isInDialog = useContext(FieldProblems) !== undefined
   const problem = useFieldProblem(typeof name === 'string' ? name : '')
-  const field = (
-    <label>
-      {label} {hint !== undefined && <small>({hint})</small>}{' '}
-      <input {...input} {...(problem !== undefined && { 'aria-invalid': true })} />
-    </label>
-  )
-  if (!isInDialog || typeof name !== 'string') return field
+  const id = useId()
   return (
-    <>
-      {field}
-      <FieldProblem name={name} text={problem} />
-    </>
+    <div class="field">
+      <label>
+        <span>{label}</span>{' '}
+        <input
+          {...input}
+          {...(hint !== undefined && { 'aria-describedby': id })}
+          {...(problem !== undefined && { 'aria-invalid': true })}
+        />
+      </label>
+      {isInDialog && typeof name === 'string' && <FieldProblem name={name} text={problem} />}
+      {hint !== undefined && <small id={id}>{hint}</small>}
+    </div>
   )
 }
 
@@ -64,8 +67,8 @@ interface ChoiceProps {
 }
 
 export const Choice = ({ label, name, value, options, onChange }: ChoiceProps) => (
-  <label>
-    {label} {/* Not by its own value: drawn again, it keeps what was chosen. */}
+  <label class="field">
+    <span>{label}</span> {/* Not by its own value: drawn again, it keeps what was chosen. */}
     <select name={name} onChange={(event) => onChange?.(event.currentTarget.value)}>
       {Object.entries(options).map(([each, text]) => (
         <option key={each} value={each} selected={each === value}>

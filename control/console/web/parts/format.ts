@@ -70,6 +70,16 @@ export const figureText = (value: number | null | undefined, digits = 1): string
 export const moneyText = (exact: string | null, currency: string | null): string =>
   exact === null ? absent : `${exact} ${currency ?? ''}`.trimEnd()
 
+/** `0.5` with three decimals is `0.500`: it stays exact, and nothing is cut. */
+export function padded(exact: string, decimals: number): string {
+  const missing = decimals - decimalsOf(exact)
+  if (missing <= 0) return exact
+  return `${exact}${exact.includes('.') ? '' : '.'}${'0'.repeat(missing)}`
+}
+
+export const decimalsOf = (exact: string): number =>
+  exact.includes('.') ? exact.length - exact.indexOf('.') - 1 : 0
+
 /** `12 ms`; nothing where there is no figure. */
 export const unitText = (value: number | null | undefined, unit: string, digits = 1): string =>
   value === null || value === undefined ? absent : `${figureText(value, digits)} ${unit}`

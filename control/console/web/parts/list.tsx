@@ -4,8 +4,10 @@
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
 import type { ConsoleAnswer } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
+import { PageHead, ShownPage } from './page-head.tsx'
 import { useView, type Resource } from './resource.ts'
 import { Table, type ShownColumn, type TableProps } from './table.tsx'
 import { CopyButton, Problem, Text } from './text.tsx'
@@ -31,7 +33,7 @@ export interface Action {
     onSecret: (secret: string, more?: ComponentChildren) => void,
     onAnswer: (text: string) => void,
   ) => Promise<ConsoleAnswer<unknown>>
-  /** A notice of the completed action. */
+  /** Says afterwards what was done, where the server keeps no words of it. */
   readonly done?: string
 }
 
@@ -46,7 +48,11 @@ interface ListProps<Row> extends TableProps<Row> {
   readonly reload: () => void
   /** The user may do what follows. */
   readonly isWritable?: boolean
-  /** Action over the table. */
+  /** Says what the list is for, in the head of the page. */
+  readonly about?: ComponentChildren
+  /** Actions of the page besides `create`, such as an export. */
+  readonly others?: ComponentChildren
+  /** Action in the head of the page; of a list within a page, over the table. */
   readonly create?: Action
   /** Actions on each row. */
   readonly actions?: (row: Row) => readonly Action[]
@@ -62,25 +68,16 @@ export function List<Row>({
   reload,
   isWritable = true,
   create,
+  about,
+  others,
   actions,
   nameOf,
   secretName,
   children,
   ...table
 }: ListProps<Row>) {
-  const asked = useSignal<Action | undefined>(undefined)
-  const secret = useSignal<Secret | undefined>(undefined)
-  const answer = useSignal<string | undefined>(undefined)
-  const done = useSignal('')
-  const ask = (action: Action) => () => {
-    asked.value = action
-    answer.value = undefined
-  }
-  const close = (action: Action, isDone: boolean): void => {
-    asked.value = undefined
-    done.value = isDone ? (action.done ?? '') : ''
-    reload()
-  }
+  const page = useContext(ShownPage)
+  const { ask, notices, dialog } = useActions(reload, secretName)
   const actionsColumn: ShownColumn<Row> = {
     name: 'actions',
     title: 'Actions',
@@ -103,10 +100,57 @@ export function List<Row>({
     ),
   }
   const hasActions = isWritable && actions !== undefined
-  const { value: open } = asked
+  const createButton = isWritable && create !== undefined && (
+    <button type="button" class="primary" onClick={ask(create)}>
+      {create.text}
+    </button>
+  )
+  const isWithin = page?.back !== undefined
   return (
     <>
+      {!isWithin && (
+        <PageHead about={about}>
+          {others}
+          {createButton}
+        </PageHead>
+      )}
       <Problem message={problem} />
+      {notices}
+      {children}
+      <Table
+        {...table}
+        {...(isWithin &&
+          createButton !== false && {
+            filters: (
+              <>
+                {table.filters}
+                {createButton}
+              </>
+            ),
+          })}
+        columns={hasActions ? [...table.columns, actionsColumn] : table.columns}
+      />
+      {dialog}
+    </>
+  )
+}
+
+/** Asks in a dialog before each action, one at a time, and shows what only now can be shown. */
+export function useActions(reload: () => void, secretName?: string) {
+  const asked = useSignal<Action | undefined>(undefined)
+  const secret = useSignal<Secret | undefined>(undefined)
+  const answer = useSignal<string | undefined>(undefined)
+  const ask = (action: Action) => () => {
+    asked.value = action
+    answer.value = undefined
+  }
+  const close = (): void => {
+    asked.value = undefined
+    reload()
+  }
+  const { value: open } = asked
+  const notices = (
+    <>
       {secret.value !== undefined && (
         <SecretNotice
           name={secretName}
@@ -117,12 +161,10 @@ export function List<Row>({
       {answer.value !== undefined && (
         <AnswerNotice text={answer.value} onDone={() => (answer.value = undefined)} />
       )}
-      <p role="status" class="done">
-        {done.value}
-      </p>
-      {isWritable && create !== undefined && <CreateButton of={create} onAsk={ask(create)} />}
-      {children}
-      <Table {...table} columns={hasActions ? [...table.columns, actionsColumn] : table.columns} />
+    </>
+  )
+  const dialog = (
+    <>
       {open !== undefined && (
         <Dialog
           title={open.title}
@@ -135,22 +177,16 @@ export function List<Row>({
               (text) => (answer.value = text),
             )
           }
-          onClose={(isDone) => close(open, isDone)}
+          done={open.done}
+          onClose={close}
         >
           {open.ask}
         </Dialog>
       )}
     </>
   )
+  return { ask, notices, dialog }
 }
-
-const CreateButton = ({ of, onAsk }: { of: Action; onAsk: () => void }) => (
-  <p>
-    <button type="button" class="primary" onClick={onAsk}>
-      {of.text}
-    </button>
-  </p>
-)
 
 interface SecretNoticeProps {
   readonly name: string | undefined
@@ -195,17 +231,23 @@ export function ListScreen<Row>({ path, events, ...props }: ListScreenProps<Row>
   return <List {...props} rows={data.value} problem={problem.value} reload={reload} />
 }
 
+interface LoadedProps<T> {
+  readonly of: Pick<Resource<T>, 'data' | 'problem'> & Partial<Pick<Resource<T>, 'isGone'>>
+  readonly children: (value: T) => ComponentChildren
+}
+
 /**
  * Shows one resource of the API; before it is loaded a notice, and the reason when it cannot be
- * loaded.
+ * loaded. A thing that is gone is one sentence.
  */
-export function Loaded<T>({
-  of: { data, problem },
-  children,
-}: {
-  of: Pick<Resource<T>, 'data' | 'problem'>
-  children: (value: T) => ComponentChildren
-}) {
+export function Loaded<T>({ of: { data, problem, isGone }, children }: LoadedProps<T>) {
+  const page = useContext(ShownPage)
+  if (isGone?.value === true)
+    return (
+      <p role="alert" class="notice">
+        {page?.title ?? 'It'} not found: it has been deleted, or it is not yours to see.
+      </p>
+    )
   if (data.value === undefined && problem.value === undefined) return <p class="empty">Loading …</p>
   return (
     <>

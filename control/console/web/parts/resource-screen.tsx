@@ -10,7 +10,7 @@ import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
 import { useResource } from './resource.ts'
 import type { FormRow } from './schema-fields.ts'
-import { saveForm, SchemaFields, type SchemaForm } from './schema-form.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from './forms.tsx'
 import type { ShownColumn } from './table.tsx'
 import { Text } from './text.tsx'
 
@@ -51,6 +51,8 @@ interface ScreenProps<Of extends { readonly id: number }> {
   /** Action that replaces the usual one. */
   readonly create?: Action
   readonly secretName?: string
+  /** Actions of the page besides `create`. */
+  readonly others?: ComponentChildren
   readonly children?: ComponentChildren
 }
 
@@ -59,6 +61,7 @@ export function ResourceScreen<Of extends { readonly id: number }>({
   actions,
   create = createOf(noun),
   secretName,
+  others,
   children,
 }: ScreenProps<Of>) {
   const { many, one, scope, form, columns, nameOf, about } = noun
@@ -78,10 +81,11 @@ export function ResourceScreen<Of extends { readonly id: number }>({
       isWritable={may(`${scope}:write`)}
       create={create}
       nameOf={nameOf}
+      about={about}
+      others={others}
       actions={(row) => [changeOf(noun, row), ...(actions?.(row) ?? []), removeOf(noun, row)]}
       {...(secretName !== undefined && { secretName })}
     >
-      <p>{about}</p>
       {rows !== undefined && rows.length < total && (
         <p class="notice">
           There are {figureText(total)}; the first {figureText(rows.length)} are here.
@@ -99,6 +103,7 @@ export const createOf = <Of extends { readonly id: number }>({
   text: `New ${one}`,
   title: `New ${one}`,
   confirm: 'Create',
+  done: `The ${one} is created.`,
   ask: <SchemaFields form={form} row={undefined} />,
   onConfirm: (entered) => saveForm(form, entered, undefined),
 })
@@ -110,6 +115,7 @@ export const changeOf = <Of extends { readonly id: number }>(
   text: 'Change',
   title: `Change this ${one}`,
   confirm: 'Save',
+  done: `The ${one} is changed.`,
   ask: <SchemaFields form={form} row={row} />,
   onConfirm: (entered) => saveForm(form, entered, row),
 })
@@ -121,6 +127,7 @@ export const removeOf = <Of extends { readonly id: number }>(
   text: 'Delete',
   title: `Delete this ${noun.one}?`,
   isDangerous: true,
+  done: `The ${noun.one} is deleted.`,
   ask: (
     <>
       <p>
@@ -183,24 +190,23 @@ export function RowButtons<Of extends { readonly id: number }>({
   const isDisabled = row === undefined
   return (
     <>
-      <p class="buttons">
-        <button type="button" disabled={isDisabled} onClick={() => (asked.value = 'change')}>
-          Change
-        </button>
-        <button
-          type="button"
-          class="danger"
-          disabled={isDisabled}
-          onClick={() => (asked.value = 'remove')}
-        >
-          Delete
-        </button>
-      </p>
+      <button type="button" disabled={isDisabled} onClick={() => (asked.value = 'change')}>
+        Change
+      </button>
+      <button
+        type="button"
+        class="danger"
+        disabled={isDisabled}
+        onClick={() => (asked.value = 'remove')}
+      >
+        Delete
+      </button>
       {action && (
         <Dialog
           title={action.title}
           action={action.confirm ?? action.text}
           isDangerous={isRemoval}
+          done={action.done}
           onConfirm={(form) => action.onConfirm(form, nowhere, nowhere)}
           onClose={(isDone) => {
             asked.value = undefined

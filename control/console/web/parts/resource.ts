@@ -10,6 +10,8 @@ export interface Resource<T> {
   /** Undefined before the first answer. */
   readonly data: ReadonlySignal<T | undefined>
   readonly problem: ReadonlySignal<string | undefined>
+  /** There is no such thing, or the user may not see it. */
+  readonly isGone: ReadonlySignal<boolean>
   readonly reload: () => void
 }
 
@@ -31,6 +33,7 @@ export function useResource<T>(
 ): Resource<T> {
   const data = useSignal<T | undefined>(undefined)
   const problem = useSignal<string | undefined>(undefined)
+  const isGone = useSignal(false)
   const isDue = useRef(false)
   const turn = useRef(0)
   const busy = useRef(false)
@@ -44,6 +47,7 @@ export function useResource<T>(
     if (mine !== turn.current) return
     if (answer.kind === 'signed-out') return sessionEnded()
     problem.value = answer.kind === 'failed' ? answer.message : undefined
+    isGone.value = answer.kind === 'failed' && answer.code === 'not_found'
     if (answer.kind === 'ok') data.value = answer.data
   }
 
@@ -71,7 +75,7 @@ export function useResource<T>(
       for (const stop of stops) stop()
     }
   }, [key])
-  return { data, problem, reload: () => void reload() }
+  return { data, problem, isGone, reload: () => void reload() }
 }
 
 /** The answer of one path, in the envelope. */

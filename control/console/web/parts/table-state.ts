@@ -6,6 +6,8 @@ export interface TableColumn<Row> {
   readonly title: string
   /** Sorted and searched by it. */
   readonly value: (row: Row) => string | number | null
+  /** Text that is searched, too, and not sorted by: that of a second line. */
+  readonly also?: (row: Row) => string | null
 }
 
 export interface TableState {
@@ -50,7 +52,7 @@ function holds<Row>(
   words: readonly string[],
 ): boolean {
   const text = columns
-    .map(({ value }) => String(value(row) ?? ''))
+    .map(({ value, also }) => `${value(row) ?? ''}\n${also?.(row) ?? ''}`)
     .join('\n')
     .toLowerCase()
   return words.every((word) => text.includes(word))

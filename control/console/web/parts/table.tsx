@@ -5,7 +5,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import { address, setQuery } from './router.ts'
-import { figureText } from './format.ts'
+import { decimalsOf, figureText } from './format.ts'
 import {
   arranged,
   inSight,
@@ -16,7 +16,12 @@ import {
 } from './table-state.ts'
 
 export interface ShownColumn<Row> extends TableColumn<Row> {
-  readonly show: (row: Row) => ComponentChildren
+  /** `decimals`: of the most exact amount in the column. */
+  readonly show: (row: Row, decimals?: number) => ComponentChildren
+  /** Secondary text, on a second line of the row. */
+  readonly second?: ((row: Row) => ComponentChildren) | undefined
+  /** Exact amounts of money, which all have the same decimals. */
+  readonly exact?: (row: Row) => string | null
   readonly isFigure?: boolean
   /** Left out on narrow screens. */
   readonly isMinor?: boolean
@@ -36,58 +41,75 @@ export interface TableProps<Row> {
   readonly filters?: ComponentChildren
   /** Cells have as many lines as their text needs: for a hundred rows at most, which all exist. */
   readonly isWrapped?: boolean
+  /** The server searches, by a field in `filters`: there is one search field. */
+  readonly isSearched?: boolean
+  /** A part of a page: no search and no order, and as high as its rows, which are few. */
+  readonly isPart?: boolean
 }
 
-/** Equals `--row` of `style.css`. */
+/** These equal `--row` of `style.css`: rows of one line, and of two. */
 const ROW_HEIGHT = 40
+const TWO_LINES_HEIGHT = 56
 /** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
-const STEP_HEIGHT = 4 * ROW_HEIGHT
+const STEP_ROWS = 4
 
 const none: readonly never[] = []
+const unordered: TableState = { search: '', sortBy: undefined, isDescending: false }
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows = none, columns, keyOf, empty, filters, isWrapped = false } = props
+  const { label, rows = none, columns, keyOf, empty, filters } = props
+  const { isWrapped = false, isSearched = false, isPart = false } = props
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
-  const state = readTableState(address.value.query)
+  const state = isPart ? unordered : readTableState(address.value.query)
   const { search, sortBy, isDescending } = state
   // This would be too slow for each frame of scrolling.
   const shown = useMemo(
     () => arranged(rows, columns, { search, sortBy, isDescending }),
     [rows, columns.length, search, sortBy, isDescending],
   )
+  const isTwoLines = columns.some(({ second }) => second !== undefined)
+  const rowHeight = isTwoLines ? TWO_LINES_HEIGHT : ROW_HEIGHT
   const measure = () => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
-    const top = Math.floor(scrollTop / STEP_HEIGHT) * STEP_HEIGHT
+    const step = STEP_ROWS * rowHeight
+    const top = Math.floor(scrollTop / step) * step
     const seen = sight.peek()
     if (seen.top !== top || seen.height !== clientHeight)
       sight.value = { top, height: clientHeight }
   }
   useLayoutEffect(measure, [shown.length])
-  const { from, to } = isWrapped
-    ? { from: 0, to: shown.length }
-    : inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
+  const { from, to } =
+    isWrapped || isPart
+      ? { from: 0, to: shown.length }
+      : inSight(shown.length, rowHeight, sight.value.top, sight.value.height)
+  const kinds = [isWrapped && 'wrapped', isPart && 'part', isTwoLines && 'two-lines']
   return (
     <section
-      class={isWrapped ? 'table wrapped' : 'table'}
+      class={['table', ...kinds.filter((kind) => kind !== false)].join(' ')}
       aria-label={label}
       aria-busy={props.rows === undefined}
     >
-      <div class="tools">
-        <label>
-          Search{' '}
-          <input
-            type="search"
-            value={state.search}
-            maxLength={100}
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-        </label>
-        {filters}
-        <span class="count" role="status">
-          {countText(shown.length, rows.length)}
-        </span>
-      </div>
+      {!(isPart && filters === undefined) && (
+        <div class="tools">
+          {!isPart && !isSearched && (
+            <input
+              type="search"
+              aria-label="Search"
+              placeholder="Search"
+              value={state.search}
+              maxLength={100}
+              onInput={(event) => setQuery({ q: event.currentTarget.value })}
+            />
+          )}
+          {filters}
+          {!isSearched && (
+            <span class="count" role="status">
+              {props.rows !== undefined && countText(shown.length, rows.length)}
+            </span>
+          )}
+        </div>
+      )}
       {/* Reached by the keyboard, so that arrow keys scroll it. */}
       <div
         class="scroll"
@@ -97,7 +119,16 @@ export function Table<Row>(props: TableProps<Row>) {
         role="group"
         aria-label={`${label}, table`}
       >
-        <Grid shown={shown} from={from} to={to} columns={columns} keyOf={keyOf} state={state} />
+        <Grid
+          shown={shown}
+          from={from}
+          to={to}
+          columns={columns}
+          keyOf={keyOf}
+          state={state}
+          rowHeight={rowHeight}
+          isPart={isPart}
+        />
         {shown.length === 0 && (
           <p class="empty">
             {props.rows === undefined
@@ -118,32 +149,53 @@ interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
   readonly from: number
   readonly to: number
   readonly state: TableState
+  readonly rowHeight: number
+  readonly isPart: boolean
 }
 
-const Grid = <Row,>({ shown, from, to, columns, keyOf, state }: GridProps<Row>) => (
-  <table aria-rowcount={shown.length + 1}>
-    <thead>
-      <tr aria-rowindex={1}>
-        {columns.map((column) => (
-          <Heading key={column.name} column={column} state={state} />
-        ))}
-      </tr>
-    </thead>
-    <tbody>
-      <Space rows={from} columns={columns.length} />
-      {shown.slice(from, to).map((row, index) => (
-        <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
+function Grid<Row>(props: GridProps<Row>) {
+  const { shown, from, to, columns, keyOf, state, rowHeight, isPart } = props
+  const decimals = useMemo(
+    () => columns.map(({ exact }) => (exact === undefined ? 0 : mostDecimals(shown, exact))),
+    [shown, columns.length],
+  )
+  return (
+    <table aria-rowcount={shown.length + 1}>
+      <thead>
+        <tr aria-rowindex={1}>
           {columns.map((column) => (
-            <td key={column.name} class={classOf(column)}>
-              {column.show(row)}
-            </td>
+            <Heading key={column.name} column={column} state={isPart ? undefined : state} />
           ))}
         </tr>
-      ))}
-      <Space rows={shown.length - to} columns={columns.length} />
-    </tbody>
-  </table>
-)
+      </thead>
+      <tbody>
+        <Space rows={from} columns={columns.length} height={rowHeight} />
+        {shown.slice(from, to).map((row, index) => (
+          <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
+            {columns.map((column, at) => (
+              <td key={column.name} class={classOf(column)}>
+                {column.show(row, decimals[at])}
+                {column.second !== undefined && <Second of={column.second(row)} />}
+              </td>
+            ))}
+          </tr>
+        ))}
+        <Space rows={shown.length - to} columns={columns.length} height={rowHeight} />
+      </tbody>
+    </table>
+  )
+}
+
+const Second = ({ of }: { of: ComponentChildren }) =>
+  of === null || of === undefined || of === false || of === '' ? null : (
+    <small class="second">{of}</small>
+  )
+
+function mostDecimals<Row>(rows: readonly Row[], exact: (row: Row) => string | null): number {
+  let most = 0
+  for (const row of rows) most = Math.max(most, decimalsOf(exact(row) ?? ''))
+  return most
+}
 
 const countText = (shown: number, all: number): string =>
   shown === all ? figureText(all) : `${figureText(shown)} of ${figureText(all)}`
@@ -153,8 +205,14 @@ const classOf = <Row,>({ isFigure, isMinor, isActions }: ShownColumn<Row>): stri
     .filter(Boolean)
     .join(' ')
 
-function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: TableState }) {
-  if (column.isActions === true)
+/** `state` undefined: the table has the order of its rows. */
+interface HeadingProps<Row> {
+  readonly column: ShownColumn<Row>
+  readonly state: TableState | undefined
+}
+
+function Heading<Row>({ column, state }: HeadingProps<Row>) {
+  if (column.isActions === true || state === undefined)
     return (
       <th scope="col" class={classOf(column)}>
         {column.title}
@@ -173,11 +231,11 @@ function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: Tabl
 }
 
 /** Is as high as the rows that are not made. */
-function Space({ rows, columns }: { rows: number; columns: number }) {
+function Space({ rows, columns, height }: { rows: number; columns: number; height: number }) {
   if (rows <= 0) return null
   return (
     <tr aria-hidden="true" class="space">
-      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+      <td colSpan={columns} style={{ height: `${rows * height}px` }} />
     </tr>
   )
 }

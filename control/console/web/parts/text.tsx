@@ -74,7 +74,10 @@ export function CopyButton({ text, label }: { text: string; label?: string }) {
   )
 }
 
-/** Values by their names, in this order; false: it is left out. */
+/**
+ * Values by their names, in this order, as one compact list; false: it is left out. `isBig`: for
+ * the figures that a page is opened for.
+ */
 export const Facts = ({
   of,
   isBig,

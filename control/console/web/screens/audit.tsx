@@ -8,7 +8,7 @@ import { Choice, Field, onForm, textIn, withAll, words } from '../parts/form.tsx
 import { ListScreen } from '../parts/list.tsx'
 import { address, setQuery } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Badge, Facts, Moment, Short, Text } from '../parts/text.tsx'
+import { Badge, Facts, Moment, Text } from '../parts/text.tsx'
 import { auditQuery } from './audit-query.ts'
 import { auditText } from './audit-words.ts'
 
@@ -24,9 +24,11 @@ const columns: readonly ShownColumn<AuditEntry>[] = [
   textColumn<AuditEntry>('what', 'What', auditText, {
     show: (entry) => (
       <>
-        {entry.is_agent && <Badge tone="warn">agent</Badge>} <Short value={auditText(entry)} />
+        {entry.is_agent && <Badge tone="warn">agent</Badge>}{' '}
+        <Text value={auditText(entry)} max={400} />
       </>
     ),
+    second: ({ reason }) => reason !== null && <Text value={reason} max={300} />,
   }),
   textColumn('details', 'Details', (entry) => `${entry.action} ${entry.target} ${entry.address}`, {
     show: (entry) => <Details entry={entry} />,
@@ -88,16 +90,16 @@ function Details({ entry }: { entry: AuditEntry }) {
 }
 
 export const AuditScreen = () => (
-  <>
-    <Filters />
-    <ListScreen
-      label="Audit log"
-      path={`/audit?limit=200${auditQuery(address.value.query)}`}
-      columns={columns}
-      keyOf={(entry) => entry.id}
-      empty="There is no such entry."
-    />
-  </>
+  <ListScreen
+    label="Audit log"
+    path={`/audit?limit=200${auditQuery(address.value.query)}`}
+    columns={columns}
+    keyOf={(entry) => entry.id}
+    empty="There is no such entry."
+    isWrapped
+    isSearched
+    filters={<Filters />}
+  />
 )
 
 const texts = { actor: 'Who', action: 'Action', target: 'Object' } as const

@@ -7,7 +7,7 @@ import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { Reason, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Short, Text } from '../parts/text.tsx'
+import { Text } from '../parts/text.tsx'
 import { actorText } from './ledger-words.ts'
 
 const tones = {
@@ -24,7 +24,9 @@ const actorOf = ({ actor, actor_name: name }: Change): string => actorText(actor
 const columns: readonly ShownColumn<Change>[] = [
   momentColumn('at', 'Time', ({ at }) => at),
   textColumn('effect', 'Change', ({ effect }) => effect, {
-    show: ({ effect }) => <Short value={effect} />,
+    max: 300,
+    also: ({ reason }) => reason,
+    second: ({ reason }) => reason !== null && <Text value={reason} max={300} />,
   }),
   textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => tones[state] }),
   textColumn('actor', 'Who', actorOf, {
@@ -40,10 +42,6 @@ const columns: readonly ShownColumn<Change>[] = [
       </>
     ),
   }),
-  textColumn('reason', 'Why', ({ reason }) => reason, {
-    isMinor: true,
-    show: ({ reason }) => <Short value={reason} />,
-  }),
   momentColumn('until', 'Until', (change) => change.expires_at, { isMinor: true }),
 ]
 
@@ -56,6 +54,7 @@ export const ChangesScreen = () => (
     keyOf={({ change_id }) => change_id}
     empty="Nothing was changed."
     isWritable={mayWrite()}
+    isWrapped
     nameOf={({ effect }) => effect}
     actions={(change) => (change.is_reversible && change.state === 'made' ? [undo(change)] : [])}
   />

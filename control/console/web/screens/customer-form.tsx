@@ -5,7 +5,7 @@ import type { Tone } from '../parts/format.ts'
 import { callerForm } from './caller-form.ts'
 import { lossForm } from './loss-form.ts'
 import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
-import type { SchemaForm } from '../parts/schema-form.tsx'
+import type { SchemaForm } from '../parts/forms.tsx'
 
 const customerForm = (): SchemaForm => ({
   path: '/customers',
@@ -91,4 +91,18 @@ export function customerState({
 }: Pick<Customer, 'is_active' | 'is_balance_low'>): readonly [Tone, string] {
   if (!is_active) return ['plain', 'inactive']
   return is_balance_low ? ['warn', 'low balance'] : ['good', 'active']
+}
+
+/** Why its calls may be refused, and what to do; undefined: nothing is to be done. */
+export function customerAdvice({
+  is_active: isActive,
+  is_balance_low: isLow,
+  rate_plan_id: plan,
+}: Pick<Customer, 'is_active' | 'is_balance_low' | 'rate_plan_id'>): string | undefined {
+  if (!isActive) return 'It may not call: “Change” has the switch “May call”.'
+  if (plan === null)
+    return 'It has no rate plan, so its calls have no price: choose one in “Change”.'
+  return isLow
+    ? 'Calls are refused when its balance is used up: top it up, or give it a credit limit.'
+    : undefined
 }

@@ -17,13 +17,14 @@ export function CustomerRates({ customer }: { customer: Customer }) {
     <>
       <PriceOf plan={plan} customer={customer.id} />
       <Problem message={rates.problem.value} />
-      <FindRates total={data.value?.total} />
       <Table
         label="Rates"
         rows={data.value?.rows}
         columns={rateColumns}
         keyOf={(rate) => rate.id}
         empty="The plan has no such rate."
+        isSearched
+        filters={<FindRates total={data.value?.total} />}
       />
     </>
   )

@@ -1,11 +1,14 @@
 /**
- * One customer: the wallet, the ledger as a bank statement, the prices, and a link to the calls.
+ * One customer: its state and what to do about it, the wallet, its day and calls; the ledger as a
+ * bank statement, and the prices.
  */
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import { send } from '../api/api.ts'
 import type { Customer, Wallet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
+import { Loaded } from '../parts/list.tsx'
+import { PageHead } from '../parts/page-head.tsx'
 import { RowButtons } from '../parts/resource-screen.tsx'
 import { address, go } from '../parts/router.ts'
 import { may } from '../api/session.ts'
@@ -14,58 +17,79 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/form.tsx'
 import { figureText, moneyText, unitText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
-import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
-import { customerNoun, customerState } from './customer-form.tsx'
+import { Facts, Problem, Text } from '../parts/text.tsx'
+import { CallsOf } from './calls-of.tsx'
+import { ChangesOf } from './changes-of.tsx'
+import { customerAdvice, customerNoun, customerState } from './customer-form.tsx'
 import { CustomerRates } from './customer-rates.tsx'
+import { DayFigures } from './day-figures.tsx'
 import { StatementView } from './statement.tsx'
+import { Advice, PlanLink } from './thing-parts.tsx'
 
 const REFRESH_MS = 5_000
+
+const views = { '': 'Overview', statement: 'Statement', rates: 'Prices' } as const
+type View = keyof typeof views
+
+const viewIn = (text: string | undefined): View =>
+  text === 'statement' || text === 'rates' ? text : ''
 
 export function CustomerScreen({ id }: { id: string }) {
   const path = `/customers/${encodeURIComponent(id)}`
   const customer = useView<Customer>(path, { everyMs: 2 * REFRESH_MS })
-  const known = customer.data.value
+  return (
+    <Loaded of={customer}>
+      {(known) => <CustomerDetails customer={known} path={path} onChange={customer.reload} />}
+    </Loaded>
+  )
+}
+
+interface DetailsProps {
+  readonly customer: Customer
+  /** Path of the customer in the API. */
+  readonly path: string
+  readonly onChange: () => void
+}
+
+function CustomerDetails({ customer, path, onChange }: DetailsProps) {
   const asked = useSignal<'top-up' | undefined>(undefined)
   /** Counts what this screen has moved: the money is loaded anew. */
   const moves = useSignal(0)
-  const isOfRates = address.value.query['view'] === 'rates'
+  const view = viewIn(address.value.query['view'])
+  const [tone, text] = customerState(customer)
   return (
     <>
-      <Problem message={customer.problem.value} />
-      <h2>
-        <Text value={known?.name} />{' '}
-        {known !== undefined && (
-          <Badge tone={customerState(known)[0]}>{customerState(known)[1]}</Badge>
+      <PageHead name={customer.name} state={[tone, text]}>
+        {may('customers:write') && (
+          <RowButtons
+            noun={customerNoun()}
+            row={customer}
+            onChange={onChange}
+            onRemove={() => go(pathOf('customers'))}
+          />
         )}
-      </h2>
-      <p class="tools">
         {may('wallets:write') && (
           <button type="button" class="primary" onClick={() => (asked.value = 'top-up')}>
             Top up
           </button>
         )}
-        <Views id={id} isOfRates={isOfRates} />
-      </p>
-      {may('customers:write') && (
-        <RowButtons
-          noun={customerNoun()}
-          row={known}
-          onChange={customer.reload}
-          onRemove={() => go(pathOf('customers'))}
-        />
-      )}
+      </PageHead>
+      <Advice tone={tone} text={customerAdvice(customer)} />
       {may('wallets:read') && <WalletFacts path={path} moves={moves.value} />}
-      {isOfRates
-        ? known !== undefined && <CustomerRates customer={known} />
-        : may('wallets:read') && <StatementView path={path} customer={known} moves={moves.value} />}
+      <Views id={`${customer.id}`} view={view} />
+      {view === '' && <Overview customer={customer} />}
+      {view === 'rates' && <CustomerRates customer={customer} />}
+      {view === 'statement' && (
+        <StatementView path={path} customer={customer} moves={moves.value} />
+      )}
       {asked.value === 'top-up' && (
         <TopUp
           path={path}
-          currency={known?.currency ?? ''}
+          currency={customer.currency}
           onClose={() => {
             asked.value = undefined
             moves.value += 1
-            customer.reload()
+            onChange()
           }}
         />
       )}
@@ -73,25 +97,56 @@ export function CustomerScreen({ id }: { id: string }) {
   )
 }
 
-function Views({ id, isOfRates }: { id: string; isOfRates: boolean }) {
+function Views({ id, view }: { id: string; view: View }) {
+  const seen = { '': true, statement: may('wallets:read'), rates: may('rates:read') }
+  return (
+    <nav class="tabs" aria-label="Views of the customer">
+      {Object.entries(views).map(
+        ([name, text]) =>
+          seen[name as View] && (
+            <a
+              key={name}
+              href={pathOf('customers', id, { view: name })}
+              aria-current={name === view ? 'true' : undefined}
+            >
+              {text}
+            </a>
+          ),
+      )}
+    </nav>
+  )
+}
+
+const limitText = (limit: number, unit = ''): string =>
+  limit === 0 ? 'no limit' : `${figureText(limit)}${unit}`
+
+function Overview({ customer }: { customer: Customer }) {
+  const id = `${customer.id}`
   return (
     <>
-      <a href={pathOf('customers', id)} aria-current={isOfRates ? undefined : 'true'}>
-        Statement
-      </a>
-      {may('rates:read') && (
-        <a
-          href={pathOf('customers', id, { view: 'rates' })}
-          aria-current={isOfRates ? 'true' : undefined}
-        >
-          Rates
-        </a>
-      )}
-      {may('cdrs:read') && (
-        <a href={pathOf('history', undefined, { by: 'customer_id', for: id, days: '30' })}>
-          Recent calls
-        </a>
-      )}
+      <DayFigures of={{ customer: id }} margin={{ by: 'customer', group: id }} />
+      <h2>Set-up</h2>
+      <Facts
+        of={{
+          'Its prices': <PlanLink name={customer.rate_plan} id={customer.rate_plan_id} />,
+          Numbers: <Text value={customer.numbers.join(', ') || 'none'} max={300} />,
+          'Spend a day, at most':
+            customer.max_daily_spend === 0
+              ? 'no limit'
+              : moneyText(`${customer.max_daily_spend}`, customer.currency),
+          'Calls at once, at most': limitText(customer.max_concurrent_calls),
+          'Calls per second, at most': limitText(customer.max_cps),
+          'Length of a call, at most': limitText(customer.max_call_seconds, ' s'),
+          'Signs in with': <Text value={customer.email ?? 'no login'} max={80} />,
+          Tenant: <Text value={customer.tenant ?? 'the platform'} />,
+          Phones: may('extensions:read') && (
+            <a href={pathOf('phones', undefined, { q: customer.name })}>those it pays for</a>
+          ),
+        }}
+      />
+      <CallsOf by="customer_id" text={id}>
+        <ChangesOf kind="customer" id={id} />
+      </CallsOf>
     </>
   )
 }
@@ -130,6 +185,7 @@ function TopUp({ path, currency, onClose }: TopUpProps) {
     <Dialog
       title="Top up this wallet?"
       action="Top up"
+      done="The wallet is topped up."
       onConfirm={(form) =>
         send(
           'POST',

@@ -3,14 +3,15 @@ import { getAll } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Filter } from '../parts/form.tsx'
-import { figureText, moneyText } from '../parts/format.ts'
+import { figureText } from '../parts/format.ts'
 import { List } from '../parts/list.tsx'
 import { createOf } from '../parts/resource-screen.tsx'
 import { useResource } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
+import { Text } from '../parts/text.tsx'
 import { customerNoun, customerState } from './customer-form.tsx'
 
 const REFRESH_MS = 10_000
@@ -19,15 +20,24 @@ const columns: readonly ShownColumn<Customer>[] = [
   textColumn('name', 'Name', ({ name }) => name, {
     max: 80,
     to: ({ id }) => pathOf('customers', String(id)),
-  }),
-  figureColumn('balance', 'Balance', (customer) => customer.balance_number, {
-    show: ({ balance, currency }) => moneyText(balance, currency),
+    also: ({ numbers }) => numbers.join(', '),
+    second: ({ numbers }) => <Text value={numbers.join(', ') || 'no number'} max={80} />,
   }),
   textColumn('state', 'State', (customer) => customerState(customer)[1], {
     tone: (customer) => customerState(customer)[0],
   }),
-  textColumn('plan', 'Rate plan', (customer) => customer.rate_plan, { isMinor: true }),
-  textColumn('numbers', 'Numbers', ({ numbers }) => numbers.join(', '), { isMinor: true }),
+  moneyColumn('balance', 'Balance', ({ balance, currency }) => ({ amount: balance, currency })),
+  textColumn('plan', 'Rate plan', (customer) => customer.rate_plan, {
+    isMinor: true,
+    show: ({ rate_plan: plan, rate_plan_id: id }) =>
+      id !== null && may('rates:read') ? (
+        <a href={pathOf('rate-plans', `${id}`)}>
+          <Text value={plan} max={60} />
+        </a>
+      ) : (
+        <Text value={plan ?? 'none: no call has a price'} max={60} />
+      ),
+  }),
   textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true, max: 64 }),
 ]
 

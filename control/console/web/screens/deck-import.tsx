@@ -33,7 +33,7 @@ export function ImportDeck({ planId, onDone }: ImportProps) {
   }
   return (
     <>
-      <button type="button" class="primary" onClick={() => (isOpen.value = true)}>
+      <button type="button" onClick={() => (isOpen.value = true)}>
         Import deck
       </button>
       <span role="status">{note.value}</span>

@@ -53,6 +53,7 @@ export function Decks({ decks: { data, problem, reload }, onUndo }: DecksProps) 
           reload()
           onUndo()
         }}
+        isPart
         isWritable={may('rates:write')}
         nameOf={nameOf}
         actions={(deck) => [undo(deck)]}

@@ -4,12 +4,7 @@ import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { labelOf } from '../parts/schema-fields.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-
-/** `build.mjs` puts them here; a test of a part of the console has none. */
-declare const GENERAL_SCREENS: readonly GeneralScreen[] | undefined
-
-export const generalScreens: readonly GeneralScreen[] =
-  typeof GENERAL_SCREENS === 'undefined' ? [] : GENERAL_SCREENS
+import { titleOf } from './general-screens.ts'
 
 interface AnyRow {
   readonly id: number
@@ -53,6 +48,3 @@ function textIn(value: unknown): string | null {
   if (Array.isArray(value)) return value.join(', ')
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
-
-/** `contacts`: Contacts. */
-export const titleOf = (many: string): string => `${many.charAt(0).toUpperCase()}${many.slice(1)}`

@@ -8,7 +8,7 @@ import type { ApplicationKey, WithToken } from '../api/views.ts'
 import { useFieldProblem } from '../parts/field-problems.ts'
 import { FieldProblem, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 
 const form: SchemaForm = {
   path: '/application-keys',

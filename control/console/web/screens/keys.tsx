@@ -9,23 +9,27 @@ import { pathOf } from '../parts/address.ts'
 import { Sparkline } from '../parts/chart.tsx'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Reason, textIn } from '../parts/form.tsx'
-import { figureText } from '../parts/format.ts'
+import { figureText, plural } from '../parts/format.ts'
 import { ListScreen, Loaded, type Action } from '../parts/list.tsx'
+import { PageHead } from '../parts/page-head.tsx'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Moment, Text } from '../parts/text.tsx'
 import { changeKey, createKey } from './key-form.tsx'
 
 const columns: readonly ShownColumn<ApplicationKey>[] = [
-  textColumn('name', 'Name', (key) => key.name, { to: ({ uuid }) => pathOf('keys', uuid) }),
-  textColumn('prefix', 'Starts with', (key) => key.key_prefix, {
-    isMinor: true,
-    show: (key) => <code>{key.key_prefix}…</code>,
+  textColumn('name', 'Name', (key) => key.name, {
+    to: ({ uuid }) => pathOf('keys', uuid),
+    also: (key) => key.key_prefix,
+    second: (key) => <code>{key.key_prefix}…</code>,
   }),
   textColumn('state', 'State', (key) => key.state, {
     tone: ({ state }) => (state === 'active' ? 'good' : 'plain'),
   }),
-  textColumn('scopes', 'Scopes', (key) => key.scopes.join(', '), { isMinor: true }),
+  textColumn('scopes', 'Scopes', (key) => key.scopes.join(', '), {
+    isMinor: true,
+    show: ({ scopes }) => plural(scopes.length, 'scope'),
+  }),
   textColumn('tenant', 'Tenant', (key) => key.tenant_slug, {
     isMinor: true,
     show: (key) => <Text value={key.tenant_slug ?? 'all'} />,
@@ -47,12 +51,11 @@ export const KeysScreen = () => (
     create={createKey}
     nameOf={({ name }) => name}
     actions={actionsOf}
-  >
-    <p>
-      Programs and AI agents use the API with a key. What a key may do is chosen when it is made,
-      and can be changed later.
-    </p>
-  </ListScreen>
+    about={
+      'Programs and AI agents use the API with a key. What a key may do is chosen when it is ' +
+      'made, and can be changed later.'
+    }
+  />
 )
 
 function actionsOf(key: ApplicationKey): readonly Action[] {
@@ -136,12 +139,12 @@ export function KeyScreen({ uuid }: { uuid: string }) {
 
 const Key = ({ shown, days }: { shown: ApplicationKey; days: KeyUsageView['days'] }) => (
   <>
-    <h2>
-      <Text value={shown.name} />
-    </h2>
+    <PageHead
+      name={shown.name}
+      state={[shown.state === 'active' ? 'good' : 'plain', shown.state]}
+    />
     <Facts
       of={{
-        State: shown.state,
         Scopes: <Text value={shown.scopes.join(', ')} max={1_000} />,
         Tenant: <Text value={shown.tenant_slug ?? 'all'} />,
         'Allowed addresses': <Text value={shown.allowed_ips.join(', ') || 'all'} max={500} />,

@@ -2,9 +2,10 @@
 import { useSignal } from '@preact/signals'
 import { now } from '../api/browser.ts'
 import type { MarginReport } from '../api/views.ts'
-import { figureColumn, textColumn } from '../parts/columns.tsx'
+import { figureColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Choice } from '../parts/form.tsx'
-import { moneyText, unitText } from '../parts/format.ts'
+import { unitText } from '../parts/format.ts'
+import { PageHead } from '../parts/page-head.tsx'
 import { useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
@@ -24,23 +25,22 @@ type Group = MarginReport['groups'][number]
 
 const columnsOf = (by: keyof typeof groupings): readonly ShownColumn<Group>[] => [
   textColumn('group', groupings[by], ({ group, name }) => name ?? group ?? 'none'),
-  figureColumn('margin', 'Margin', ({ margin }) => (margin === null ? null : Number(margin)), {
-    show: ({ margin, currency }) => moneyText(margin, currency),
-  }),
+  moneyColumn('margin', 'Margin', ({ margin: amount, currency }) => ({ amount, currency })),
   figureColumn('percent', 'Of revenue', (row) => row.margin_percent, {
     show: (row) => unitText(row.margin_percent, '%'),
   }),
   figureColumn('losses', 'Below cost', ({ losses }) => losses),
   figureColumn('calls', 'Calls', ({ calls }) => calls),
-  figureColumn('revenue', 'Sold for', ({ revenue }) => Number(revenue), {
-    show: ({ revenue, currency }) => moneyText(revenue, currency),
-  }),
-  figureColumn('cost', 'Carriers take', (row) => Number(row.carrier_cost), {
-    show: (row) =>
-      row.carrier_currency === null
-        ? 'not known'
-        : moneyText(row.carrier_cost, row.carrier_currency),
-  }),
+  moneyColumn('revenue', 'Sold for', ({ revenue: amount, currency }) => ({ amount, currency })),
+  moneyColumn(
+    'cost',
+    'Carriers take',
+    ({ carrier_cost: cost, carrier_currency: currency }) => ({
+      amount: currency === null ? null : cost,
+      currency,
+    }),
+    { absent: () => 'not known' },
+  ),
 ]
 
 const isGrouping = (text: string | undefined): text is keyof typeof groupings =>
@@ -61,6 +61,11 @@ export function MarginsScreen() {
   const { data, problem } = useView<MarginReport>(`/reports/margins?${words}&limit=200`)
   return (
     <>
+      <PageHead about="What calls were sold for, less what carriers take; the greatest loss first.">
+        <a href={`/api/v1/reports/margins?${words}&format=csv`} download>
+          CSV
+        </a>
+      </PageHead>
       <p class="tools">
         <Choice
           label="Period"
@@ -77,9 +82,6 @@ export function MarginsScreen() {
           onChange={(value) => setQuery({ by: value })}
         />
         <ZoneChoice own="As set" />
-        <a href={`/api/v1/reports/margins?${words}&format=csv`} download>
-          CSV
-        </a>
         {data.value !== undefined && <span>Days are those of {data.value.time_zone}.</span>}
       </p>
       <Problem message={problem.value} />

@@ -10,26 +10,27 @@ import { List, type Action } from '../parts/list.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Moment, Text } from '../parts/text.tsx'
-import { isLastInService, nodeState, placeOf } from './node-state.ts'
+import { isLastInService, nodeState, nodeTitle, placeOf } from './node-state.ts'
 
 const REFRESH_MS = 2_000
 /** The server takes a value every five seconds. */
 const HISTORY_MS = 10_000
 
-interface Row {
+export interface NodeRow {
   readonly set: DispatcherSet
   readonly node: DispatcherNode
   readonly latencies: readonly (number | null)[]
 }
 
-const columns: readonly ShownColumn<Row>[] = [
+const columns: readonly ShownColumn<NodeRow>[] = [
   textColumn('node', 'Node', ({ node }) => node.destination, {
+    also: ({ node }) => node.description,
     show: ({ node }) => (
-      <>
-        <Text value={node.destination} max={80} />{' '}
-        <small>{node.description !== null && <Text value={node.description} max={60} />}</small>
-      </>
+      <a href={pathOf('nodes', `${node.id}`)}>
+        <Text value={nodeTitle(node)} max={80} />
+      </a>
     ),
+    second: ({ node }) => <Text value={node.destination} max={80} />,
   }),
   textColumn('state', 'State', ({ node }) => nodeState(node)[1], {
     tone: ({ node }) => nodeState(node)[0],
@@ -49,11 +50,8 @@ const columns: readonly ShownColumn<Row>[] = [
   },
   textColumn('set', 'Set', ({ set }) => `${set.endpoint_name} ${set.set_id}`, {
     isMinor: true,
-    show: ({ set }) => (
-      <>
-        <Text value={set.endpoint_name} max={40} /> <small>set {set.set_id}</small>
-      </>
-    ),
+    show: ({ set }) => <Text value={set.endpoint_name} max={40} />,
+    second: ({ set }) => `set ${set.set_id}`,
   }),
   textColumn('probe', 'Last probe', ({ node }) => node.status?.last_probe?.at ?? null, {
     isMinor: true,
@@ -85,24 +83,24 @@ export function NodesScreen() {
       isWritable={may('dispatcher:write')}
       nameOf={({ node }) => node.destination}
       actions={actionsOf}
-    >
-      <p>
-        A drained node gets no new calls, and its live calls continue. When it says “it may be
-        stopped”, none is left. Tollgate does not drain the last node of a set: calls to the set
-        would be refused. Nodes are added and removed in their{' '}
-        <a href={pathOf('dispatcher-sets')}>dispatcher sets</a>.
-      </p>
-    </List>
+      about={
+        <p>
+          A drained node gets no new calls, and its live calls continue. When it says “it may be
+          stopped”, none is left. Nodes are added and removed in their{' '}
+          <a href={pathOf('dispatcher-sets')}>dispatcher sets</a>.
+        </p>
+      }
+    />
   )
 }
 
-function NodeCalls({ node }: { node: DispatcherNode }) {
+export function NodeCalls({ node }: { node: DispatcherNode }) {
   const count = node.status?.active_calls ?? 0
   if (count === 0 || !may('calls:read')) return <>{figureText(node.status?.active_calls)}</>
   return <a href={pathOf('calls', undefined, { q: placeOf(node) })}>{figureText(count)}</a>
 }
 
-function LastProbe({ node }: { node: DispatcherNode }) {
+export function LastProbe({ node }: { node: DispatcherNode }) {
   const probe = node.status?.last_probe
   if (probe == null) return <>none yet</>
   return (
@@ -113,7 +111,7 @@ function LastProbe({ node }: { node: DispatcherNode }) {
   )
 }
 
-function actionsOf({ set, node }: Row): readonly Action[] {
+export function actionsOf({ set, node }: Pick<NodeRow, 'set' | 'node'>): readonly Action[] {
   if (!node.is_enabled) return []
   const drains = node.operator_state !== 'inactive'
   return [

@@ -61,14 +61,17 @@ const noun: ScreenNoun<PhoneNumber> = {
 }
 
 export const NumbersScreen = () => (
-  <ResourceScreen noun={noun}>
-    <p class="actions">
-      {may('customers:write') && <ImportNumbers />}
-      <a href="/api/v1/numbers/export" download="numbers.csv">
-        Export CSV
-      </a>
-    </p>
-  </ResourceScreen>
+  <ResourceScreen
+    noun={noun}
+    others={
+      <>
+        <a href="/api/v1/numbers/export" download="numbers.csv">
+          Export CSV
+        </a>
+        {may('customers:write') && <ImportNumbers />}
+      </>
+    }
+  />
 )
 
 function ImportNumbers() {

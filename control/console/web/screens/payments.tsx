@@ -6,13 +6,14 @@ import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { BillingAlert } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { momentColumn, textColumn } from '../parts/columns.tsx'
+import { momentColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Field, Filter, textIn } from '../parts/form.tsx'
 import { moneyText } from '../parts/format.ts'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
+import { useCustomerNames } from './names.ts'
 
 const reasons: Readonly<Record<BillingAlert['kind'], string>> = {
   unknown_customer: 'not credited: whose it is, is not known',
@@ -34,17 +35,23 @@ const nameOf = ({ reference, event_id }: BillingAlert): string => reference ?? e
 const stateOf = ({ resolved_at, resolved_by }: BillingAlert): string =>
   resolved_at === null ? 'open' : `resolved by ${resolved_by ?? ''}`
 
-const columns: readonly ShownColumn<BillingAlert>[] = [
+const columnsFor = (
+  names: ReturnType<typeof useCustomerNames>,
+): readonly ShownColumn<BillingAlert>[] => [
   momentColumn('at', 'When', (alert) => alert.created_at),
   textColumn('payment', 'Payment', nameOf, { max: 80 }),
-  textColumn('amount', 'Amount', amountOf),
+  moneyColumn('amount', 'Amount', ({ amount_exact: amount, currency }) => ({ amount, currency })),
   textColumn('why', 'Why', ({ kind }) => reasons[kind], {
     tone: ({ assignable }) => (assignable ? 'bad' : 'plain'),
+    also: ({ detail }) => detail,
+    second: ({ detail }) => <Text value={detail} max={200} />,
   }),
-  textColumn('customer', 'Customer', ({ customer_id: id }) => (id === null ? null : `${id}`), {
-    to: ({ customer_id: id }) => pathOf('customers', `${id ?? ''}`),
-  }),
-  textColumn('detail', 'Detail', ({ detail }) => detail, { isMinor: true, max: 200 }),
+  textColumn(
+    'customer',
+    'Customer',
+    ({ customer_id: id }) => (id === null ? null : (names.get(id) ?? `customer ${id}`)),
+    { to: ({ customer_id: id }) => pathOf('customers', `${id ?? ''}`) },
+  ),
   textColumn('state', 'State', stateOf, { isMinor: true, max: 80 }),
 ]
 
@@ -52,21 +59,21 @@ const columns: readonly ShownColumn<BillingAlert>[] = [
 const MAX_ALERTS = 200
 
 export function PaymentsScreen() {
+  const names = useCustomerNames()
   const state = address.value.query['state'] === 'resolved' ? 'resolved' : 'open'
   return (
     <ListScreen<BillingAlert>
       label="Payments that need attention"
       path={`/billing/alerts?state=${state}&limit=${MAX_ALERTS}`}
       events={/^payment\.alert$/}
-      columns={columns}
+      columns={columnsFor(names)}
       keyOf={({ id }) => `${id}`}
       empty={state === 'open' ? 'No payment needs attention.' : 'No alert was resolved.'}
       isWritable={may('wallets:write')}
       nameOf={(alert) => `payment ${nameOf(alert)}`}
       actions={actionsOf}
-    >
-      <Filter label="State" name="state" options={{ '': 'open', resolved: 'resolved' }} />
-    </ListScreen>
+      filters={<Filter label="State" name="state" options={{ '': 'open', resolved: 'resolved' }} />}
+    />
   )
 }
 

@@ -5,35 +5,57 @@ import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
 import { textColumn } from '../parts/columns.tsx'
-import { Choice, enteredIn, textIn } from '../parts/form.tsx'
+import { enteredIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Facts, Text } from '../parts/text.tsx'
 import { callerForm } from './caller-form.ts'
+import type { ThingState } from './carrier-state.ts'
 import { mediaForm } from './media-form.ts'
 
 const contactsText = ({ contacts }: ExtensionDetails): string =>
   contacts.map(({ source, user_agent }) => `${source} ${user_agent}`).join(', ')
 
 const columns: readonly ShownColumn<ExtensionDetails>[] = [
-  textColumn('extension', 'Extension', (phone) => phone.extension, { max: 40 }),
-  textColumn('domain', 'Domain', (phone) => phone.domain, { isMinor: true }),
+  textColumn('extension', 'Extension', (phone) => phone.extension, {
+    max: 40,
+    to: ({ id }) => pathOf('phones', `${id}`),
+    also: ({ domain }) => domain,
+    second: ({ domain }) => <Text value={domain} max={60} />,
+  }),
   textColumn('name', 'Name', (phone) => phone.display_name),
   textColumn('payer', 'Paid by', ({ customer }) => customer, { max: 40 }),
-  textColumn('state', 'State', (phone) => phone.status, {
-    tone: ({ status }) => (status === 'registered' ? 'good' : 'plain'),
+  textColumn('state', 'State', (phone) => phoneState(phone).text, {
+    tone: (phone) => phoneState(phone).tone,
   }),
   textColumn('phones', 'Phones', contactsText, {
     show: ({ contacts }) => <Text value={contacts.map(({ source }) => source).join(', ')} />,
+    second: ({ contacts }) =>
+      contacts.length > 0 && (
+        <Text value={contacts.map(({ user_agent }) => user_agent).join(', ')} max={60} />
+      ),
   }),
-  textColumn(
-    'agent',
-    'User agent',
-    ({ contacts }) => contacts.map(({ user_agent }) => user_agent).join(', '),
-    { isMinor: true, max: 24 },
-  ),
 ]
+
+/** An extension for an operator: whether it can be called, and what is missing. */
+export function phoneState({ status, contacts, customer_id: payer }: ExtensionDetails): ThingState {
+  if (status !== 'registered')
+    return {
+      tone: 'plain',
+      text: 'not registered',
+      advice:
+        'No phone is registered: it cannot be called. “Set up” has what to enter in the phone; ' +
+        'a wrong password is counted under Bans.',
+    }
+  if (payer === null)
+    return {
+      tone: 'warn',
+      text: 'registered',
+      advice: 'No customer pays for it: it can make only calls that cost nothing.',
+    }
+  return { tone: 'good', text: contacts.length > 1 ? `${contacts.length} phones` : 'registered' }
+}
 
 const extensionForm: SchemaForm = {
   path: '/pbx/extensions',
@@ -127,7 +149,11 @@ export const PhonesScreen = () => (
   />
 )
 
-function actionsOf(phone: ExtensionDetails): readonly Action[] {
+/** The actions on an extension. `onRemoved`: it is gone. */
+export function actionsOf(
+  phone: ExtensionDetails,
+  onRemoved: () => void = () => undefined,
+): readonly Action[] {
   const path = `/pbx/extensions/${phone.id}`
   const extension = <Text value={phone.extension} max={40} />
   const change: Action = {
@@ -162,43 +188,44 @@ function actionsOf(phone: ExtensionDetails): readonly Action[] {
       return answer
     },
   }
-  const unregister: Action = {
-    text: 'Unregister',
-    title: 'Remove a registration?',
-    confirm: 'Remove',
-    isDangerous: true,
-    ask: (
-      <>
-        <p>The phone does not ring until it registers again, which it may do by itself.</p>
-        <Choice
-          label="Phone"
-          name="contact"
-          value={phone.contacts[0]?.uri ?? ''}
-          options={Object.fromEntries(
-            phone.contacts.map(({ uri, source, user_agent }) => [uri, `${source} ${user_agent}`]),
-          )}
-        />
-      </>
-    ),
-    onConfirm: (form) => {
-      const contact = encodeURIComponent(textIn(form, 'contact'))
-      return send('DELETE', `${path}/registrations?contact=${contact}`)
-    },
-  }
   const remove: Action = {
     text: 'Delete',
     title: 'Delete this extension?',
     isDangerous: true,
     ask: (
       <p>
-        {extension} of <Text value={phone.domain} max={60} /> cannot be called any more. It cannot
-        be undone.
+        {extension} of <Text value={phone.domain} max={60} /> cannot be called any more.
       </p>
     ),
-    onConfirm: () => send('DELETE', path),
+    done: 'The extension is deleted.',
+    onConfirm: async () => {
+      const answer = await send('DELETE', path)
+      if (answer.kind === 'ok') onRemoved()
+      return answer
+    },
   }
-  return [change, setUp, newPassword, ...(phone.contacts.length === 0 ? [] : [unregister]), remove]
+  return [change, setUp, newPassword, remove]
 }
+
+/** Removes the registration of one phone. */
+export const unregister = (
+  { id }: ExtensionDetails,
+  { uri, source, user_agent: agent }: ExtensionDetails['contacts'][number],
+): Action => ({
+  text: 'Unregister',
+  title: 'Remove this registration?',
+  confirm: 'Remove',
+  isDangerous: true,
+  done: 'The registration is removed.',
+  ask: (
+    <p>
+      The phone <Text value={agent || source} max={60} /> at <Text value={source} max={60} /> does
+      not ring until it registers again, which it may do by itself.
+    </p>
+  ),
+  onConfirm: () =>
+    send('DELETE', `/pbx/extensions/${id}/registrations?contact=${encodeURIComponent(uri)}`),
+})
 
 const create = (): Action => ({
   text: 'New extension',

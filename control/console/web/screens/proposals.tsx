@@ -9,10 +9,11 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { ListScreen, Loaded } from '../parts/list.tsx'
+import { PageHead } from '../parts/page-head.tsx'
 import { useView } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Badge, Facts, Moment, Short, Text } from '../parts/text.tsx'
+import { Badge, Facts, Moment, Text } from '../parts/text.tsx'
 import { actorText } from './ledger-words.ts'
 
 const riskTones = { low: 'good', medium: 'warn', high: 'bad' } as const
@@ -39,7 +40,7 @@ const columns: readonly ShownColumn<Proposal>[] = [
   textColumn('effect', 'Effect', ({ effect }) => effect, {
     show: ({ effect, proposal_id }) => (
       <a href={pathOf('proposals', proposal_id)}>
-        <Short value={effect} />
+        <Text value={effect} max={300} />
       </a>
     ),
   }),
@@ -53,19 +54,16 @@ export function ProposalsScreen() {
   const asked = address.value.query['state'] ?? ''
   const filter = asked in states ? `&state=${asked}` : ''
   return (
-    <>
-      <p class="tools">
-        <Filter label="State" name="state" options={withAll(states)} />
-      </p>
-      <ListScreen<Proposal>
-        label="Proposals"
-        path={`/proposals?limit=200${filter}`}
-        columns={columns}
-        keyOf={({ proposal_id }) => proposal_id}
-        empty="No agent has proposed anything."
-        events={events}
-      />
-    </>
+    <ListScreen<Proposal>
+      label="Proposals"
+      path={`/proposals?limit=200${filter}`}
+      columns={columns}
+      keyOf={({ proposal_id }) => proposal_id}
+      empty="No agent has proposed anything."
+      events={events}
+      isWrapped
+      filters={<Filter label="State" name="state" options={withAll(states)} />}
+    />
   )
 }
 
@@ -83,20 +81,24 @@ export function ProposalScreen({ uuid }: { uuid: string }) {
     <Loaded of={proposal}>
       {(shown) => (
         <>
-          <h2>
-            <Text value={shown.effect} max={600} />{' '}
-            <Badge tone={stateTones[shown.state]}>{shown.state}</Badge>
-          </h2>
-          {shown.state === 'open' && may('proposals:write') && (
-            <p class="tools" key="decide">
-              <button type="button" class="primary" onClick={() => (asked.value = 'approve')}>
-                Approve
-              </button>
-              <button type="button" onClick={() => (asked.value = 'refuse')}>
-                Refuse
-              </button>
-            </p>
-          )}
+          <PageHead
+            name={`Proposal of ${proposerOf(shown)}`}
+            state={[stateTones[shown.state], shown.state]}
+          >
+            {shown.state === 'open' && may('proposals:write') && (
+              <>
+                <button type="button" onClick={() => (asked.value = 'refuse')}>
+                  Refuse
+                </button>
+                <button type="button" class="primary" onClick={() => (asked.value = 'approve')}>
+                  Approve
+                </button>
+              </>
+            )}
+          </PageHead>
+          <p class="told">
+            <Text value={shown.effect} max={600} />
+          </p>
           <ProposalFacts shown={shown} />
           {asked.value !== undefined && (
             <Decide proposal={shown} decision={asked.value} path={path} onClose={close} />

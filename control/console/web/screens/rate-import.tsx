@@ -18,7 +18,7 @@ export function ImportRates({ planId, onDone }: ImportProps) {
   const done = useSignal('')
   return (
     <>
-      <button type="button" class="primary" onClick={() => (isOpen.value = true)}>
+      <button type="button" onClick={() => (isOpen.value = true)}>
         Import CSV
       </button>
       <span role="status">{done.value}</span>

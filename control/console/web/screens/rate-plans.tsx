@@ -4,16 +4,16 @@ import { getRows } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rate, RatePlan } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { figureColumn, moneyColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Field, onForm, textIn } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { List, Loaded, type Action } from '../parts/list.tsx'
+import { PageHead } from '../parts/page-head.tsx'
 import { changeOf, removeOf, ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
-import { saveForm, SchemaFields } from '../parts/schema-form.tsx'
+import { saveForm, SchemaFields } from '../parts/forms.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Text } from '../parts/text.tsx'
 import { ImportDeck } from './deck-import.tsx'
 import { Decks, useDecks } from './decks.tsx'
 import { lossForm } from './loss-form.ts'
@@ -109,18 +109,23 @@ const plan: ScreenNoun<RatePlan> = {
 
 export const RatePlansScreen = () => <ResourceScreen noun={plan} />
 
+/** The currency is that of the plan. */
+const minutePrice = ({ blocked, rate_per_minute_exact: exact }: Rate) => ({
+  amount: blocked ? null : exact,
+  currency: null,
+})
+
 export const rateColumns: readonly ShownColumn<Rate>[] = [
   textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
     show: ({ prefix }) => (prefix === '' ? 'all others' : prefix),
   }),
   textColumn('name', 'Destination', ({ description }) => description),
   textColumn('period', 'Period', ({ period }) => period, { isMinor: true }),
-  figureColumn('minute', 'Per minute', (rate) => rate.rate_per_minute, {
-    show: (rate) => (rate.blocked ? 'blocked' : rate.rate_per_minute_exact),
-  }),
-  figureColumn('connect', 'Connect fee', (rate) => rate.connect_fee, {
-    show: (rate) => rate.connect_fee_exact,
-  }),
+  moneyColumn('minute', 'Per minute', minutePrice, { absent: () => 'blocked' }),
+  moneyColumn('connect', 'Connect fee', (rate) => ({
+    amount: rate.connect_fee_exact,
+    currency: null,
+  })),
   textColumn(
     'increments',
     'Charged seconds',
@@ -242,17 +247,14 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
   }
   return (
     <>
-      <h2>
-        <Text value={name} max={80} /> <small>in {currency}</small>
-      </h2>
-      <p class="links">
-        {may('rates:write') && <ImportDeck planId={id} onDone={reloadBoth} />}
-        {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
-        {may('rates:write') && <Rerate planId={id} onBegin={begin} />}
+      <PageHead name={name} about={`Prices in ${currency}.`}>
         <a href={`/api/v1/rates/export?rate_plan_id=${id}`} download={`${name}.csv`}>
           Export as CSV
         </a>
-      </p>
+        {may('rates:write') && <Rerate planId={id} onBegin={begin} />}
+        {may('rates:write') && <ImportRates planId={id} onDone={reload} />}
+        {may('rates:write') && <ImportDeck planId={id} onDone={reloadBoth} />}
+      </PageHead>
       <Decks decks={decks} onUndo={reload} />
       <Reratings jobs={jobs} isBegun={isBegun.value} />
       <List<Rate>
@@ -267,9 +269,9 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
         create={create}
         nameOf={rate.nameOf}
         actions={(each) => [changeOf(rate, each), removeOf(rate, each)]}
-      >
-        <FindRates total={data.value?.total} />
-      </List>
+        isSearched
+        filters={<FindRates total={data.value?.total} />}
+      />
     </>
   )
 }

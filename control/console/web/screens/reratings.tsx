@@ -3,8 +3,8 @@ import { useRef } from 'preact/hooks'
 import { getRows, type ListedRows, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Rerating, ReratingDetail } from '../api/views.ts'
-import { figureColumn, textColumn } from '../parts/columns.tsx'
-import { figureText, momentText, moneyText, plural, type Tone } from '../parts/format.ts'
+import { figureColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
+import { figureText, momentText, plural, type Tone } from '../parts/format.ts'
 import { List, Loaded, type Action } from '../parts/list.tsx'
 import { type Resource, useResource, useView } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
@@ -48,6 +48,7 @@ export function Reratings({ jobs: { data, problem, reload }, isBegun }: Rerating
         empty="No call was priced anew."
         problem={problem.value}
         reload={reload}
+        isPart
         isWritable={may('rates:write')}
         nameOf={({ id }) => `re-rating ${id}`}
         actions={(job) => (job.kind === 'bought' || may('wallets:write') ? [undo(job)] : [])}
@@ -121,8 +122,9 @@ const columns: readonly ShownColumn<Rerating>[] = [
     max: 80,
   }),
   figureColumn('changed', 'Changed', ({ changed }) => changed),
-  figureColumn('difference', 'Difference', (row) => Number(row.difference_exact), {
-    show: (row) => moneyText(row.difference_exact, row.currency),
-  }),
+  moneyColumn('difference', 'Difference', ({ difference_exact: amount, currency }) => ({
+    amount,
+    currency,
+  })),
   textColumn('by', 'By', (row) => row.started_by, { isMinor: true }),
 ]

@@ -5,7 +5,7 @@ import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Field, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { createOf, ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
-import { saveForm } from '../parts/schema-form.tsx'
+import { saveForm } from '../parts/forms.tsx'
 import { rotation } from '../parts/signing-secret.tsx'
 
 const scopeOf = ({ carrier, set_id, tenant }: RoutingWebhook): string => {

@@ -1,6 +1,7 @@
 /** The settings of the process, and the origin of each. */
 import type { ShownSetting, ShownSettings } from '../api/views.ts'
 import { textColumn } from '../parts/columns.tsx'
+import { PageHead } from '../parts/page-head.tsx'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Problem, Text } from '../parts/text.tsx'
@@ -20,13 +21,13 @@ const columns: readonly ShownColumn<ShownSetting>[] = [
       </a>
     ),
   }),
-  textColumn('value', 'Value', valueOf, { max: 120 }),
+  textColumn('value', 'Value', valueOf, {
+    max: 120,
+    also: ({ meaning }) => meaning,
+    second: ({ meaning, allowed }) => <span title={`Allowed: ${allowed}`}>{meaning}</span>,
+  }),
   textColumn('source', 'From', ({ source }) => sources[source], {
     tone: ({ source }) => (source === 'default' ? 'plain' : 'good'),
-  }),
-  textColumn('meaning', 'Meaning', ({ meaning }) => meaning, {
-    isMinor: true,
-    show: ({ meaning, allowed }) => <span title={`Allowed: ${allowed}`}>{meaning}</span>,
   }),
 ]
 
@@ -34,7 +35,7 @@ export function SettingsScreen() {
   const { data, problem } = useView<ShownSettings>('/settings')
   return (
     <>
-      <p>They are read at the start: the environment first, then .env, then the default.</p>
+      <PageHead about="Read at the start: the environment first, then .env, then the default." />
       <Problem message={problem.value} />
       {data.value?.notes.map((note) => (
         <p key={note} class="notice">

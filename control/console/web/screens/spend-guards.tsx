@@ -5,7 +5,7 @@
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { SpendingCap } from '../api/views.ts'
-import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { momentColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Reason, textIn, words } from '../parts/form.tsx'
 import { moneyText } from '../parts/format.ts'
 import { ListScreen, type Action } from '../parts/list.tsx'
@@ -31,9 +31,7 @@ const columns: readonly ShownColumn<SpendingCap>[] = [
   textColumn('effect', 'Guard', effectOf, {
     tone: ({ action }) => (action === 'block' ? 'bad' : 'warn'),
   }),
-  figureColumn('left', 'Left', ({ left_exact }) => Number(left_exact ?? 0), {
-    show: ({ left_exact, currency }) => left_exact && moneyText(left_exact, currency),
-  }),
+  moneyColumn('left', 'Left', ({ left_exact: amount, currency }) => ({ amount, currency })),
   momentColumn('until', 'Until', (guard) => guard.expires_at),
   textColumn('reason', 'Why', ({ reason }) => reason, { isMinor: true, max: 100 }),
 ]

@@ -2,60 +2,21 @@
  * From an empty system to a first call: the present state by the API, and steps that show their
  * requests.
  */
-import { signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
-import { getBare, getRows, send, type ConsoleAnswer, type ListedRows } from '../api/api.ts'
-import type { CallReport, TestCall } from '../api/views.ts'
+import { send, type ConsoleAnswer } from '../api/api.ts'
+import type { TestCall } from '../api/views.ts'
 import { onEvent } from '../api/live.ts'
-import { now } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
-import { isGlobal, may, sessionEnded } from '../api/session.ts'
+import { sessionEnded } from '../api/session.ts'
 import { onForm } from '../parts/form.tsx'
-import { DAY_MS, durationText, moneyText } from '../parts/format.ts'
+import { durationText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Problem } from '../parts/text.tsx'
 import { visibleLines } from '../parts/visible-text.ts'
 import { loadCall } from './call.tsx'
-import { curlOf, steps, type Setup, type SetupStep } from './steps.ts'
-
-/** Undefined: not known, or nothing that this user may set up. */
-const setup = signal<Setup | undefined>(undefined)
-
-/** The start page takes the place of the figures, which would all be empty. */
-export const isIncomplete = (): boolean => {
-  const { value } = setup
-  return value !== undefined && !value.call && !(value.node && value.price && value.customer)
-}
-
-const YEAR_MS = 366 * DAY_MS
-
-export async function findSetup(): Promise<void> {
-  if (!isGlobal() || !may('carriers:write')) return
-  const [node, price, customer, call] = await Promise.all([
-    has('/dispatcher'),
-    // An OCS elsewhere has its own prices and customers.
-    has('/rates'),
-    has('/customers'),
-    hasCalls(),
-  ])
-  setup.value = { node, price, customer, call }
-}
-
-const has = async (path: string): Promise<boolean> => {
-  const answer: ConsoleAnswer<ListedRows<unknown>> = await getRows(`${path}?limit=1`)
-  return answer.kind === 'ok' ? answer.data.rows.length > 0 : true
-}
-
-async function hasCalls(): Promise<boolean> {
-  const present = now()
-  const words = new URLSearchParams({
-    start_date: new Date(present - YEAR_MS).toISOString(),
-    end_date: new Date(present + 1_000).toISOString(),
-    limit: '1',
-  })
-  const answer = await getBare<CallReport>(`/reports/cdrs?${words.toString()}`)
-  return answer.kind !== 'ok' || answer.data.records.length > 0
-}
+import { findSetup, setup } from './setup.ts'
+import { curlOf, steps, type SetupStep } from './steps.ts'
 
 export function StartScreen() {
   useEffect(() => {
@@ -130,9 +91,7 @@ function StepCard({ step, isDone }: { step: SetupStep; isDone: boolean }) {
         <form class="fields" onSubmit={onForm(() => void submit())}>
           {fields.map((field) => (
             <label key={field.name}>
-              <span>
-                {field.label} {field.hint !== undefined && <small>({field.hint})</small>}
-              </span>
+              <span>{field.label}</span>
               <input
                 {...{ name: field.name, value: given.value[field.name] ?? '', maxLength: 253 }}
                 {...(field.pattern !== undefined && { pattern: field.pattern })}
@@ -142,6 +101,7 @@ function StepCard({ step, isDone }: { step: SetupStep; isDone: boolean }) {
                   (given.value = { ...given.value, [field.name]: value.trim() })
                 }
               />
+              <small>{field.hint}</small>
             </label>
           ))}
           <p class="buttons">

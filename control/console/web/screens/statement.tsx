@@ -9,13 +9,13 @@ import { pathOf } from '../parts/address.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { may } from '../api/session.ts'
 import { now } from '../api/browser.ts'
-import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
+import { momentColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, withAll } from '../parts/form.tsx'
 import { figureText, moneyText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
 import { viewerZone } from '../parts/zone-choice.tsx'
 import { Table, type ShownColumn } from '../parts/table.tsx'
-import { Facts, Problem, Short } from '../parts/text.tsx'
+import { Facts, Problem, Text } from '../parts/text.tsx'
 import { entryText } from './ledger-words.ts'
 import { monthOf, monthsBetween, monthText, periodOf } from './months.ts'
 
@@ -29,21 +29,19 @@ const columnsIn = (zone: string): readonly ShownColumn<LedgerEntry>[] => [
   textColumn('what', 'What', (entry) => entryText(entry), {
     show: (entry) => <What entry={entry} />,
   }),
-  figureColumn('amount', 'Amount', ({ amount }) => amount, {
-    show: (entry) => signed(entry.amount_exact),
+  // The currency is that of the wallet.
+  moneyColumn('amount', 'Amount', (entry) => ({ amount: entry.amount_exact, currency: null }), {
+    before: ({ amount }) => (amount > 0 ? '+' : ''),
   }),
-  figureColumn('balance', 'Balance after', (entry) => entry.balance_after, {
-    show: (entry) => entry.balance_after_exact,
-  }),
+  moneyColumn('balance', 'Balance after', (entry) => ({
+    amount: entry.balance_after_exact,
+    currency: null,
+  })),
 ]
-
-/** `−0.11`, `+10.00` */
-const signed = (exact: string): string =>
-  exact.startsWith('-') ? `−${exact.slice(1)}` : Number(exact) === 0 ? exact : `+${exact}`
 
 /** A call is a link to what became of it. */
 function What({ entry }: { entry: LedgerEntry }) {
-  const text = <Short value={entryText(entry)} />
+  const text = <Text value={entryText(entry)} max={300} />
   return entry.kind === 'debit' && may('cdrs:read') ? (
     <a href={pathOf('calls', entry.ref)}>{text}</a>
   ) : (

@@ -7,7 +7,7 @@ import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { enteredIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
+import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 import { Text } from '../parts/text.tsx'
 
 const roles: Readonly<Record<string, string>> = {

@@ -20,13 +20,14 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('url', 'Address', ({ url }) => url, {
     max: 80,
     to: ({ id }) => pathOf('webhooks', String(id)),
+    also: ({ description }) => description,
+    second: ({ description }) => description !== null && <Text value={description} max={80} />,
   }),
   textColumn('state', 'State', stateOf, {
     tone: ({ is_active, disabled_reason }) =>
       is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad',
   }),
   textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
-  textColumn('description', 'Description', (each) => each.description, { isMinor: true, max: 80 }),
 ]
 
 export const WebhooksScreen = () => (
@@ -97,7 +98,7 @@ function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined })
       />
       <Field
         label="Events"
-        hint="with commas; *: all"
+        hint="with commas; * means all"
         name="events"
         required
         maxLength={500}

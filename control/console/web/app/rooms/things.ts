@@ -1,0 +1,10 @@
+/** Carriers, customers, phones and nodes, with the page of each. They are loaded together. */
+export { CarrierScreen } from '../../screens/carrier.tsx'
+export { CarriersScreen } from '../../screens/carriers.tsx'
+export { CustomerScreen } from '../../screens/customer.tsx'
+export { CustomersScreen } from '../../screens/customers.tsx'
+export { MarginsScreen } from '../../screens/margins.tsx'
+export { NodeScreen } from '../../screens/node.tsx'
+export { NodesScreen } from '../../screens/nodes.tsx'
+export { PhoneScreen } from '../../screens/phone.tsx'
+export { PhonesScreen } from '../../screens/phones.tsx'
