@@ -4,8 +4,8 @@ import type { RawBuilder } from 'kysely'
 export interface FoundBy {
   /** What a hit is called in an answer; absent: the name of the table. */
   readonly kind?: string
-  /** The column with the name of a row, by its table: `customer.name`. */
-  readonly title: string
+  /** The column with the name of a row, by its table: `customer.name`; or a text of columns. */
+  readonly title: string | RawBuilder<string>
   /** What is shown beside the name, and searched as well. Never a secret. */
   readonly beside?: readonly string[]
   /** Columns that have an index: what begins with the text is found in a table of any size. */

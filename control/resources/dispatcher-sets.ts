@@ -292,7 +292,7 @@ export const foundNodes = {
   joins: sql`JOIN dispatcher_set ON dispatcher_set.id = dispatcher_node.dispatcher_set_id`,
   id: 'dispatcher_node.id',
   owner: 'dispatcher_set.tenant_id',
-  title: 'dispatcher_node.host',
+  title: sql<string>`dispatcher_node.host || ':' || CAST(dispatcher_node.internal_port AS TEXT)`,
   beside: ['dispatcher_node.description', 'dispatcher_set.endpoint_name'],
   screen: 'nodes',
 } as const satisfies FoundTable & { readonly scope: ScopedResource }

@@ -153,6 +153,7 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
     beside: ['extension.display_name', 'extension.domain', 'extension.email'],
     starts: ['extension.extension'],
     screen: 'phones',
+    page: 'extension.id',
   },
   search: ['extension', 'display_name', 'extension.email'],
   order: ['extension', 'domain'],

@@ -124,7 +124,7 @@ function lettersOf(text: string): readonly string[] {
 function selected({ table, joins, id, title, beside = [], page }: FoundTable): RawBuilder<unknown> {
   const columns = [
     sql`${sql.ref(id)} AS id`,
-    sql`${sql.ref(title)} AS title`,
+    sql`${typeof title === 'string' ? sql.ref(title) : title} AS title`,
     ...beside.map((column, index) => sql`${sql.ref(column)} AS ${sql.ref(`beside${index}`)}`),
     ...(page === undefined ? [] : [sql`${sql.ref(page)} AS page`]),
   ]

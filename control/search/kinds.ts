@@ -42,7 +42,7 @@ function kindOfNoun(noun: AnyDefinition): readonly SearchedKind[] {
 function foundBy({ found, general, search, table, noun }: AnyDefinition): FoundBy | undefined {
   const [title, ...beside] = search
   if (found !== undefined || general === undefined || title === undefined) return found
-  const whole = (column: string) => (column.includes('.') ? column : `${table}.${column}`)
+  const whole = (column: string): string => (column.includes('.') ? column : `${table}.${column}`)
   const screen = wordsFor(noun).many.replaceAll(' ', '-').toLowerCase()
   return { title: whole(title), beside: beside.map(whole), screen }
 }

@@ -1,7 +1,9 @@
 /**
  * The screen of a resource from one description: its list, and forms to create, change and delete.
  */
+import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { getAll, getRows, send, type ConsoleAnswer } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
@@ -9,6 +11,7 @@ import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
 import { useAsked } from './prefill.ts'
 import { useResource } from './resource.ts'
+import { address } from './router.ts'
 import type { FormRow } from './schema-fields.ts'
 import { saveForm, SchemaFields, type SchemaForm } from './schema-form.tsx'
 import type { ShownColumn } from './table.tsx'
@@ -62,10 +65,18 @@ export function ResourceScreen<Of extends { readonly id: number }>({
   children,
 }: ScreenProps<Of>) {
   const { many, one, scope, form, columns, nameOf, about } = noun
-  const { data, problem, reload } = useResource(form.path, () => getAll<Of>(form.path), {
-    everyMs: REFRESH_MS,
-  })
+  // Of a list that is too long to be here, the server finds what the address asks for.
+  const isCut = useSignal(false)
+  const wanted = isCut.value ? (address.value.query['q'] ?? '') : ''
+  const { data, problem, reload } = useResource(
+    `${form.path} ${wanted}`,
+    () => getAll<Of>(form.path, wanted),
+    { everyMs: REFRESH_MS },
+  )
   const { rows, total = 0 } = data.value ?? {}
+  useEffect(() => {
+    if (rows !== undefined && rows.length < total) isCut.value = true
+  }, [rows])
   return (
     <List<Of>
       label={many}

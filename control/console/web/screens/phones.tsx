@@ -3,9 +3,12 @@ import { get, send } from '../api/api.ts'
 import { isGlobal, may } from '../api/session.ts'
 import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
+import { pathOf } from '../parts/address.ts'
 import { textColumn } from '../parts/columns.tsx'
 import { Choice, enteredIn, textIn } from '../parts/form.tsx'
-import { ListScreen, type Action } from '../parts/list.tsx'
+import { List, type Action } from '../parts/list.tsx'
+import { useResource } from '../parts/resource.ts'
+import { address } from '../parts/router.ts'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Facts, Text } from '../parts/text.tsx'
@@ -110,21 +113,45 @@ const PhoneSetup = ({ phone: { extension, domain, registrars } }: SetupProps) =>
   </>
 )
 
-export const PhonesScreen = () => (
-  <ListScreen<ExtensionDetails>
-    label="Phones"
-    path="/pbx/extensions/details?limit=200"
-    events={/^registration$/}
-    columns={columns}
-    keyOf={({ id }) => id}
-    empty="There is no extension."
-    isWritable={may('extensions:write')}
-    secretName="The password"
-    create={create()}
-    nameOf={({ extension }) => extension}
-    actions={actionsOf}
-  />
-)
+/** All extensions, or the one of the address. */
+export function PhonesScreen() {
+  const { item } = address.value
+  const one = item === undefined ? undefined : encodeURIComponent(item)
+  const path = '/pbx/extensions'
+  const { data, problem, reload } = useResource(
+    one ?? 'phones',
+    async () => {
+      if (one === undefined) return get<readonly ExtensionDetails[]>(`${path}/details?limit=200`)
+      const answer = await get<ExtensionDetails>(`${path}/${one}/details`)
+      return answer.kind === 'ok' ? { ...answer, data: [answer.data] } : answer
+    },
+    { everyMs: REFRESH_MS, events: /^registration$/ },
+  )
+  return (
+    <List<ExtensionDetails>
+      label="Phones"
+      rows={data.value}
+      problem={problem.value}
+      reload={reload}
+      columns={columns}
+      keyOf={({ id }) => id}
+      empty="There is no extension."
+      isWritable={may('extensions:write')}
+      secretName="The password"
+      create={create()}
+      nameOf={({ extension }) => extension}
+      actions={actionsOf}
+    >
+      {one !== undefined && (
+        <p>
+          <a href={pathOf('phones')}>All phones</a>
+        </p>
+      )}
+    </List>
+  )
+}
+
+const REFRESH_MS = 10_000
 
 function actionsOf(phone: ExtensionDetails): readonly Action[] {
   const path = `/pbx/extensions/${phone.id}`
