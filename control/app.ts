@@ -46,6 +46,7 @@ import { spyRoutes } from './calls/spy-routes.ts'
 import { traceRoutes } from './calls/trace.ts'
 import { vconRoutes } from './calls/vcon.ts'
 import { reportRoutes } from './reports/report-routes.ts'
+import { searchRoutes } from './search/search-routes.ts'
 import { QUESTIONS_PATH } from './instances/questions.ts'
 import { admittedAddress, butInstances } from './instances/admit-instance.ts'
 import { openApiRoutes } from './openapi-routes.ts'
@@ -158,6 +159,7 @@ export function createApi(
   app.route('/api/v1', simulateRoutes(deps))
   app.route('/api/v1', recordingRoutes(deps))
   app.route('/api/v1', reportRoutes(deps))
+  app.route('/api/v1', searchRoutes(deps))
   app.route('/', agentToolRoutes(deps, access, toolbox, subscriptions))
   app.route('/api/v1', proposalRoutes({ proposals, others: deps.others }))
   app.route('/', decisionRoutes(proposals, { ...deps, ...access }))

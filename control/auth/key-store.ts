@@ -13,8 +13,25 @@ import {
 } from '../../schema/sql/query.ts'
 import type { AppKey, KeyKind, KeyPatch, KeyState } from './app-key.ts'
 import { ApiError } from '../http/api-error.ts'
+import type { FoundTable } from '../http/found-by.ts'
 import { contains, pageOf, same } from '../http/rows.ts'
+import type { ScopedResource } from './scopes.ts'
 import type { ApplicationKeyTable } from '../../schema/tables/access.ts'
+
+/** How a search finds keys: by what is shown of them, never by a token. */
+export const foundKeys = {
+  kind: 'key',
+  scope: 'keys',
+  table: sql.table('application_key'),
+  id: 'application_key.id',
+  owner: 'application_key.tenant_id',
+  domain: 'application_key.domain',
+  title: 'application_key.name',
+  beside: ['application_key.key_prefix', 'application_key.description'],
+  starts: ['application_key.key_prefix'],
+  screen: 'keys',
+  page: 'application_key.uuid',
+} as const satisfies FoundTable & { readonly scope: ScopedResource }
 
 /** A token that starts with the wanted prefix: a key's own, or one in its grace period. */
 interface Candidate {

@@ -1,5 +1,5 @@
 /** Staff accounts and the logins of customers, in the database. */
-import type { Insertable, Selectable, Updateable } from 'kysely'
+import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
 import { z } from 'zod'
 import type { Store } from '../../schema/storage/store.ts'
 import {
@@ -13,11 +13,25 @@ import {
   transaction,
 } from '../../schema/sql/query.ts'
 import * as field from '../http/field-table.ts'
+import type { FoundTable } from '../http/found-by.ts'
 import { text } from '../http/fields.ts'
 import { contains, pageOf } from '../http/rows.ts'
 import { newPassword } from './passwords.ts'
+import type { ScopedResource } from './scopes.ts'
 import type { CustomerTable } from '../../schema/tables/tenants.ts'
 import type { UserTable } from '../../schema/tables/access.ts'
+
+/** How a search finds staff accounts. */
+export const foundUsers = {
+  kind: 'user',
+  scope: 'users',
+  table: sql.table('user'),
+  id: 'user.id',
+  owner: 'user.tenant_id',
+  title: 'user.username',
+  beside: ['user.role'],
+  screen: 'users',
+} as const satisfies FoundTable & { readonly scope: ScopedResource }
 
 export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
 

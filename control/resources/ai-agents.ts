@@ -52,6 +52,7 @@ export const aiAgents: Definition<typeof fields.body, typeof fields.view> = {
   kind: 'agent',
   fields,
   hasOwnRoutes: true,
+  found: { title: 'ai_agent.name', beside: ['ai_agent.extension'], screen: 'ai-agents' },
   search: ['ai_agent.name', 'extension'],
   order: ['ai_agent.name'],
   limits: ['agents'],

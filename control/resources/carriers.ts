@@ -364,6 +364,7 @@ export const carriers: Definition<typeof fields.body, typeof fields.view> = {
       document: ({ id: _, ...gateway }: z.output<typeof gatewayView>) => gateway,
     },
   },
+  found: { title: 'carrier.name', screen: 'carriers', page: 'carrier.id' },
   search: ['carrier.name'],
   order: ['carrier.name'],
   limits: ['carriers'],

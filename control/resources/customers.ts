@@ -191,6 +191,15 @@ export const customers: Definition<typeof customerBody, typeof fields.view> = {
     ${exactSum('wallet.balance_micros')} AS balance_text, ${refusedMicros} AS refused_micros,
     (SELECT owner.time_zone FROM tenant AS owner WHERE owner.id = customer.tenant_id)
       AS tenant_time_zone`,
+  found: {
+    title: 'customer.name',
+    beside: ['customer.email'],
+    starts: ['customer.name', 'customer.email'],
+    isKnownById: true,
+    screen: 'customers',
+    page: 'customer.id',
+    isOfBilling: true,
+  },
   search: ['customer.name', 'customer.email'],
   order: ['customer.name'],
   limits: ['customers'],

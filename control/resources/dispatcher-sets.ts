@@ -2,6 +2,7 @@
  * Dispatcher sets and their nodes (SPECIFICATION.md §2.6, §4.7 and §8). An update keeps the ids and
  * operator states of unchanged nodes, so that live calls and probe state keep their node.
  */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import { timeToText, toFlag } from '../../schema/columns.ts'
 import type {
@@ -14,10 +15,12 @@ import type { Store } from '../../schema/storage/store.ts'
 import { nodeClaim } from '../../schema/rules/ownership.ts'
 import { renderSpyUri, type SpyValues } from '../../schema/rules/media.ts'
 import { all, execute, first } from '../../schema/sql/query.ts'
+import type { ScopedResource } from '../auth/scopes.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import { ApiError, notFound } from '../http/api-error.ts'
 import { host, limit, port, sipUri, text, transport } from '../http/fields.ts'
+import type { FoundTable } from '../http/found-by.ts'
 import { write } from '../http/rows.ts'
 import { count, exampleProbed, probed } from '../http/view-fields.ts'
 import { type Column, nested, type Row } from '../http/field-columns.ts'
@@ -281,6 +284,19 @@ type NodeView = z.output<typeof nodeView>
 export type LiveNode = z.output<typeof liveNodeView>
 export type LiveSet = z.output<typeof liveSetView>
 
+/** How a search finds the nodes of sets. */
+export const foundNodes = {
+  kind: 'node',
+  scope: 'dispatcher',
+  table: sql.table('dispatcher_node'),
+  joins: sql`JOIN dispatcher_set ON dispatcher_set.id = dispatcher_node.dispatcher_set_id`,
+  id: 'dispatcher_node.id',
+  owner: 'dispatcher_set.tenant_id',
+  title: sql<string>`dispatcher_node.host || ':' || CAST(dispatcher_node.internal_port AS TEXT)`,
+  beside: ['dispatcher_node.description', 'dispatcher_set.endpoint_name'],
+  screen: 'nodes',
+} as const satisfies FoundTable & { readonly scope: ScopedResource }
+
 export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> = {
   noun: 'Dispatcher set',
   table: 'dispatcher_set',
@@ -300,6 +316,7 @@ export const dispatcherSets: Definition<typeof fields.body, typeof fields.view> 
       document: nodeDocument,
     },
   },
+  found: { title: 'dispatcher_set.endpoint_name', screen: 'dispatcher-sets' },
   search: ['dispatcher_set.endpoint_name'],
   order: ['set_id'],
   limits: ['sets'],

@@ -148,6 +148,13 @@ export const extensions: Definition<typeof fields.body, typeof fields.view> = {
   fields,
   hasOwnRoutes: true,
   domain: 'domain',
+  found: {
+    title: 'extension.extension',
+    beside: ['extension.display_name', 'extension.domain', 'extension.email'],
+    starts: ['extension.extension'],
+    screen: 'phones',
+    page: 'extension.id',
+  },
   search: ['extension', 'display_name', 'extension.email'],
   order: ['extension', 'domain'],
   limits: ['extensions'],

@@ -48,6 +48,11 @@ export const inboundRoutes: Definition<typeof fields.body, typeof fields.view> =
   fields,
   joins: agentJoin,
   selected: sql`ai_agent.name AS agent`,
+  found: {
+    title: 'inbound_route.name',
+    beside: ['inbound_route.prefix', 'inbound_route.domain'],
+    screen: 'inbound-routes',
+  },
   search: ['inbound_route.name', 'prefix', 'inbound_route.domain'],
   order: ['inbound_route.name'],
   limits: ['inbound_routes'],

@@ -91,6 +91,15 @@ export const numbers: Definition<typeof numberBody, typeof fields.view> = {
   hasOwnRoutes: true,
   joins: agentJoin,
   selected: sql`ai_agent.name AS agent`,
+  found: {
+    title: 'phone_number.number',
+    beside: ['phone_number.display_name'],
+    numbers: ['phone_number.number'],
+    holdsNumber: (digits) => sql`phone_number.id IN (SELECT id FROM phone_number AS block
+      WHERE block.digits = ${digits.length} AND block.first_number <= ${digits}
+        AND block.last_number >= ${digits} ORDER BY block.first_number DESC LIMIT 1)`,
+    screen: 'numbers',
+  },
   search: ['phone_number.number', 'phone_number.display_name'],
   order: ['phone_number.first_number', 'phone_number.id'],
   limits: ['numbers'],

@@ -196,6 +196,11 @@ export const outboundRoutes: Definition<typeof fields.body, typeof fields.view> 
   scope: 'routes',
   fields,
   hasOwnRoutes: true,
+  found: {
+    title: 'outbound_route.name',
+    beside: ['outbound_route.prefix'],
+    screen: 'outbound-routes',
+  },
   search: ['outbound_route.name', 'prefix'],
   order: ['outbound_route.name'],
   limits: ['outbound_routes'],

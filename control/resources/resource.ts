@@ -18,6 +18,7 @@ import { everywhere, type RequestScope } from '../auth/tenants.ts'
 import type { ChangeDeps, ChangeKind } from '../changes/kinds.ts'
 import { ApiError, type RequestProblem } from '../http/api-error.ts'
 import { contains } from '../http/rows.ts'
+import type { FoundBy } from '../http/found-by.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
 import type { Row } from '../http/field-columns.ts'
 import { type FieldTable, shownOf } from '../http/field-table.ts'
@@ -134,6 +135,8 @@ export interface Definition<Body extends z.ZodObject, View extends z.ZodObject> 
   readonly owner?: ColumnPath
   /** The column with the SIP domain to which a key may be limited. */
   readonly domain?: ColumnPath
+  /** How `GET /search` finds its rows; absent: it finds them where `general` is there. */
+  readonly found?: FoundBy
   /** The columns in which a list is searched. */
   readonly search: readonly ColumnPath[]
   /** The columns by which a list is sorted. */

@@ -141,6 +141,11 @@ export const routingWebhooks: Definition<typeof fields.body, typeof fields.view>
   kind: 'routing_webhook',
   fields,
   hasOwnRoutes: true,
+  found: {
+    title: 'routing_webhook.url',
+    beside: ['routing_webhook.description'],
+    screen: 'routing-webhooks',
+  },
   search: ['routing_webhook.url', 'routing_webhook.description'],
   order: ['routing_webhook.id'],
   limits: ['routing_webhooks'],

@@ -37,6 +37,7 @@ export const stirAuthorities: Definition<typeof fields.body, typeof fields.view>
   path: '/stir/authorities',
   scope: 'carriers',
   fields,
+  found: { title: 'stir_authority.name', screen: 'stir-authorities' },
   search: ['stir_authority.name'],
   order: ['stir_authority.name'],
   store: (deps) => new StirAuthorityStore(stirAuthorities, deps),

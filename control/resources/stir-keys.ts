@@ -112,6 +112,7 @@ export const stirKeys: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'carriers',
   fields,
   hasOwnRoutes: true,
+  found: { title: 'stir_key.name', screen: 'stir-keys' },
   search: ['stir_key.name'],
   order: ['stir_key.name'],
   limits: ['stir_keys'],

@@ -78,6 +78,7 @@ export const tenants: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'tenants',
   fields,
   owner: 'tenant.id',
+  found: { title: 'tenant.slug', beside: ['tenant.name'], screen: 'tenants', isOfPlatform: true },
   search: ['slug', 'name'],
   order: ['slug'],
   children: {

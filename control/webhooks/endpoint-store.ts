@@ -1,20 +1,35 @@
 /** Endpoints as rows: URL, event types and secrets. */
-import type { Selectable, Updateable } from 'kysely'
+import { type Selectable, sql, type Updateable } from 'kysely'
 import { z } from 'zod'
 import { toFlag } from '../../schema/columns.ts'
 import { type EventType, eventTypes } from '../../schema/contracts/engine.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, execute, first, insert, readApart } from '../../schema/sql/query.ts'
+import type { ScopedResource } from '../auth/scopes.ts'
 import type { RequestScope } from '../auth/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { reference, text } from '../http/fields.ts'
 import { type Column, json } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
+import type { FoundTable } from '../http/found-by.ts'
 import type { Rows } from '../resources/resource.ts'
 import { problemOfUrl } from '../../schema/net/http-target.ts'
 import { pageOf, write } from '../http/rows.ts'
 import { pageQuery } from '../http/envelope.ts'
 import type { WebhookEndpointTable } from '../../schema/tables/changes.ts'
+
+/** How a search finds endpoints. */
+export const foundEndpoints = {
+  kind: 'webhook',
+  scope: 'webhooks',
+  table: sql.table('webhook_endpoint'),
+  id: 'webhook_endpoint.id',
+  owner: 'webhook_endpoint.tenant_id',
+  title: 'webhook_endpoint.url',
+  beside: ['webhook_endpoint.description'],
+  screen: 'webhooks',
+  page: 'webhook_endpoint.id',
+} as const satisfies FoundTable & { readonly scope: ScopedResource }
 
 export type EndpointRow = Selectable<WebhookEndpointTable>
 

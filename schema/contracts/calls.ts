@@ -56,6 +56,8 @@ export type EndedCall = Pick<
 export interface CallsPort {
   list(): readonly ActiveCall[]
   find(callUuid: string): ActiveCall | undefined
+  /** The uuid of the call that has a leg with this SIP Call-ID. */
+  uuidOf(callId: string): string | undefined
   /** A call that ended a moment ago. */
   recent(callUuid: string): EndedCall | undefined
   /** Sends BYE, CANCEL or a final response on both legs, with this Q.850 cause. */

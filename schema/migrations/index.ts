@@ -10,6 +10,7 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
+import * as callSearch from './call-search.ts'
 import * as callerIdentity from './caller-identity.ts'
 import * as headerRules from './header-rules.ts'
 import * as hunting from './hunting.ts'
@@ -122,6 +123,7 @@ export const migrations: readonly Migration[] = [
   // The sums of SQLite are in a file of their own, which is made again.
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
   { version: 18, name: 'customer-zones', sql: customerZones.sql },
+  { version: 19, name: 'call-search', sql: callSearch.sql },
 ]
 
 export const newestVersion = migrations.length

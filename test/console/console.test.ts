@@ -352,6 +352,12 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await dialog.getByText('More settings').click()
   await dialog.getByLabel('Calls at once').fill('3')
   await dialog.getByLabel('Calls at once').press('Escape')
+  await dialog.getByText('Discard what you typed?').waitFor()
+  await expect.poll(() => focused(page)).toEqual(['BUTTON', 'Go on typing'])
+  await page.keyboard.press('Enter')
+  expect(await dialog.getByLabel('Calls at once').inputValue()).toBe('3')
+  await dialog.getByLabel('Calls at once').press('Escape')
+  await dialog.getByRole('button', { name: 'Discard' }).click()
   // The browser closes it, and tells the page after that: until then the page takes it for open.
   await page.locator('dialog').waitFor({ state: 'detached' })
   await expect.poll(() => focused(page)).toEqual(['BUTTON', 'Change'])

@@ -67,6 +67,7 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
     calls: {
       list: () => engine.activeCalls,
       recent: () => undefined,
+      uuidOf: () => undefined,
       find: (uuid) => engine.activeCalls.find(({ callUuid }) => callUuid === uuid),
       hangUp: (uuid) =>
         engine.activeCalls.some(({ callUuid }) => callUuid === uuid) ? 'ending' : 'not_found',

@@ -54,14 +54,15 @@ const PAGE_ROWS = 200
 const MAX_PAGES = 10
 
 /** A list from its beginning; one that is longer than `MAX_PAGES` pages is cut. */
-export async function getAll<T>(path: string): Promise<ConsoleAnswer<ListedRows<T>>> {
-  const first = await getRows<T>(`${path}?limit=${PAGE_ROWS}`)
+export async function getAll<T>(path: string, search = ''): Promise<ConsoleAnswer<ListedRows<T>>> {
+  const wanted = search === '' ? '' : `&search=${encodeURIComponent(search)}`
+  const first = await getRows<T>(`${path}?limit=${PAGE_ROWS}${wanted}`)
   if (first.kind !== 'ok') return first
   const rows = [...first.data.rows]
   const { total } = first.data
   const pages = Math.min(Math.ceil(total / PAGE_ROWS), MAX_PAGES)
   for (let page = 2; page <= pages; page += 1) {
-    const next = await get<readonly T[]>(`${path}?limit=${PAGE_ROWS}&page=${page}`)
+    const next = await get<readonly T[]>(`${path}?limit=${PAGE_ROWS}&page=${page}${wanted}`)
     if (next.kind !== 'ok') return next
     rows.push(...next.data)
   }

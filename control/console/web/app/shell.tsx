@@ -13,7 +13,9 @@ import { address, go } from '../parts/router.ts'
 import { type Screen, visibleScreens } from './screens.tsx'
 import { keepSession, may, session, sessionEnded } from '../api/session.ts'
 import { Account } from './account.tsx'
+import { KeysHelp, useKeys } from './keys.tsx'
 import { Menu } from './menu.tsx'
+import { Palette } from './palette.tsx'
 import { SignIn } from './sign-in.tsx'
 
 export function App() {
@@ -32,6 +34,10 @@ function Shell({ user }: { user: User }) {
   useEffect(() => void showStart(), [])
   useEffect(() => (may('calls:read') ? readEvents(user.id, sessionEnded) : undefined), [])
   const screens = visibleScreens()
+  const isFinding = useSignal(false)
+  const isHelping = useSignal(false)
+  const find = () => void (isFinding.value = true)
+  useKeys({ screens, onFind: find, onHelp: () => void (isHelping.value = true) })
   const { screen: wanted, item } = address.value
   const screen = screens.find(({ name }) => wanted === '' || name === wanted)
   const name = screen?.name ?? wanted
@@ -49,9 +55,16 @@ function Shell({ user }: { user: User }) {
         <a class="brand" href="/console">
           Tollgate
         </a>
+        <button type="button" class="find" aria-haspopup="dialog" onClick={find}>
+          Find anything <kbd aria-hidden="true">/</kbd>
+        </button>
         <ConnectionState />
         <Account user={user} />
       </header>
+      {isFinding.value && (
+        <Palette user={user} screens={screens} onClose={() => (isFinding.value = false)} />
+      )}
+      {isHelping.value && <KeysHelp screens={screens} onClose={() => (isHelping.value = false)} />}
       <Menu screens={screens} current={name === 'calls' && item !== undefined ? 'history' : name} />
       <Unreachable />
       <Content

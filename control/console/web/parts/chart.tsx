@@ -73,6 +73,7 @@ export function Chart({ title, times, values, highest, hours, zone, total }: Cha
       if (isOver) return
       const options = optionsFor(current, {
         paths: Plot.paths,
+        tzDate: Plot.tzDate,
         highest,
         hours,
         zone,
@@ -116,6 +117,7 @@ function readout({ times, values }: Series, pointed: number | null, clock: AxisC
 
 interface Drawing {
   readonly paths: typeof uPlot.paths
+  readonly tzDate: typeof uPlot.tzDate
   readonly highest: number | undefined
   readonly hours: number | undefined
   readonly zone: string | undefined
@@ -124,7 +126,7 @@ interface Drawing {
 }
 
 function optionsFor(box: HTMLElement, drawing: Drawing): uPlot.Options {
-  const { paths, highest, hours, zone, axisClock, onPoint } = drawing
+  const { paths, tzDate, highest, hours, zone, axisClock, onPoint } = drawing
   // A ratio has no bottom of its own: its points are joined.
   const bars = hours !== undefined && highest === undefined && paths.bars
   const window = hours === undefined ? WINDOW_SECONDS : hours * HOUR_SECONDS
@@ -139,7 +141,7 @@ function optionsFor(box: HTMLElement, drawing: Drawing): uPlot.Options {
     width: box.clientWidth,
     height: HEIGHT,
     legend: { show: false },
-    ...(zone !== undefined && { tzDate: (at) => uPlot.tzDate(new Date(at * 1_000), zone) }),
+    ...(zone !== undefined && { tzDate: (at) => tzDate(new Date(at * 1_000), zone) }),
     cursor: { y: false, drag: { x: false, y: false }, points: { show: false } },
     hooks: { setCursor: [({ cursor }) => onPoint(cursor.idx ?? null)] },
     scales: {

@@ -3,12 +3,15 @@
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import { getAll, getRows, send, type ConsoleAnswer } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
+import { useAsked } from './prefill.ts'
 import { useResource } from './resource.ts'
+import { address } from './router.ts'
 import type { FormRow } from './schema-fields.ts'
 import { saveForm, SchemaFields, type SchemaForm } from './forms.tsx'
 import type { ShownColumn } from './table.tsx'
@@ -65,10 +68,18 @@ export function ResourceScreen<Of extends { readonly id: number }>({
   children,
 }: ScreenProps<Of>) {
   const { many, one, scope, form, columns, nameOf, about } = noun
-  const { data, problem, reload } = useResource(form.path, () => getAll<Of>(form.path), {
-    everyMs: REFRESH_MS,
-  })
+  // Of a list that is too long to be here, the server finds what the address asks for.
+  const isCut = useSignal(false)
+  const wanted = isCut.value ? (address.value.query['q'] ?? '') : ''
+  const { data, problem, reload } = useResource(
+    `${form.path} ${wanted}`,
+    () => getAll<Of>(form.path, wanted),
+    { everyMs: REFRESH_MS },
+  )
   const { rows, total = 0 } = data.value ?? {}
+  useEffect(() => {
+    if (rows !== undefined && rows.length < total) isCut.value = true
+  }, [rows])
   return (
     <List<Of>
       label={many}
@@ -184,21 +195,18 @@ export function RowButtons<Of extends { readonly id: number }>({
   onChange,
   onRemove,
 }: RowButtonsProps<Of>) {
-  const asked = useSignal<'change' | 'remove' | undefined>(undefined)
-  const isRemoval = asked.value === 'remove'
-  const action = row && asked.value && (isRemoval ? removeOf : changeOf)(noun, row)
+  const change = useAsked('change')
+  const removal = useAsked('delete')
+  const isRemoval = removal.value
+  const isAsked = isRemoval || change.value
+  const action = row !== undefined && isAsked && (isRemoval ? removeOf : changeOf)(noun, row)
   const isDisabled = row === undefined
   return (
     <>
-      <button type="button" disabled={isDisabled} onClick={() => (asked.value = 'change')}>
+      <button type="button" disabled={isDisabled} onClick={change.open}>
         Change
       </button>
-      <button
-        type="button"
-        class="danger"
-        disabled={isDisabled}
-        onClick={() => (asked.value = 'remove')}
-      >
+      <button type="button" class="danger" disabled={isDisabled} onClick={removal.open}>
         Delete
       </button>
       {action && (
@@ -209,7 +217,8 @@ export function RowButtons<Of extends { readonly id: number }>({
           done={action.done}
           onConfirm={(form) => action.onConfirm(form, nowhere, nowhere)}
           onClose={(isDone) => {
-            asked.value = undefined
+            change.close()
+            removal.close()
             if (isDone) (isRemoval ? onRemove : onChange)()
           }}
         >

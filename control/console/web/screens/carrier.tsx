@@ -10,6 +10,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Field, textIn } from '../parts/form.tsx'
 import { figureText, unitText } from '../parts/format.ts'
 import { Loaded } from '../parts/list.tsx'
+import { useAsked } from '../parts/prefill.ts'
 import { PageHead } from '../parts/page-head.tsx'
 import { RowButtons } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
@@ -209,15 +210,13 @@ interface StartedCall {
 
 /** Asks for a phone and a number, then says what happens. */
 function TestCallButton({ carrier, onStart }: Omit<TestCallFormProps, 'onClose'>) {
-  const isOpen = useSignal(false)
+  const asked = useAsked('test-call')
   return (
     <>
-      <button type="button" class="primary" onClick={() => (isOpen.value = true)}>
+      <button type="button" class="primary" onClick={asked.open}>
         Test call
       </button>
-      {isOpen.value && (
-        <TestCallForm carrier={carrier} onStart={onStart} onClose={() => (isOpen.value = false)} />
-      )}
+      {asked.value && <TestCallForm carrier={carrier} onStart={onStart} onClose={asked.close} />}
     </>
   )
 }

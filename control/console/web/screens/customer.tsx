@@ -9,6 +9,7 @@ import type { Customer, Wallet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { Loaded } from '../parts/list.tsx'
 import { PageHead } from '../parts/page-head.tsx'
+import { useAsked } from '../parts/prefill.ts'
 import { RowButtons } from '../parts/resource-screen.tsx'
 import { address, go } from '../parts/router.ts'
 import { may } from '../api/session.ts'
@@ -52,7 +53,7 @@ interface DetailsProps {
 }
 
 function CustomerDetails({ customer, path, onChange }: DetailsProps) {
-  const asked = useSignal<'top-up' | undefined>(undefined)
+  const topUp = useAsked('top-up')
   /** Counts what this screen has moved: the money is loaded anew. */
   const moves = useSignal(0)
   const view = viewIn(address.value.query['view'])
@@ -69,7 +70,7 @@ function CustomerDetails({ customer, path, onChange }: DetailsProps) {
           />
         )}
         {may('wallets:write') && (
-          <button type="button" class="primary" onClick={() => (asked.value = 'top-up')}>
+          <button type="button" class="primary" onClick={topUp.open}>
             Top up
           </button>
         )}
@@ -82,12 +83,12 @@ function CustomerDetails({ customer, path, onChange }: DetailsProps) {
       {view === 'statement' && (
         <StatementView path={path} customer={customer} moves={moves.value} />
       )}
-      {asked.value === 'top-up' && (
+      {topUp.value && may('wallets:write') && (
         <TopUp
           path={path}
           currency={customer.currency}
           onClose={() => {
-            asked.value = undefined
+            topUp.close()
             moves.value += 1
             onChange()
           }}

@@ -5,8 +5,10 @@ import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
 import { pathOf } from '../parts/address.ts'
 import { textColumn } from '../parts/columns.tsx'
-import { enteredIn } from '../parts/form.tsx'
-import { ListScreen, type Action } from '../parts/list.tsx'
+import { Choice, enteredIn, textIn } from '../parts/form.tsx'
+import { List, type Action } from '../parts/list.tsx'
+import { useResource } from '../parts/resource.ts'
+import { address } from '../parts/router.ts'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Facts, Text } from '../parts/text.tsx'
@@ -133,21 +135,45 @@ const PhoneSetup = ({ phone: { extension, domain, registrars } }: SetupProps) =>
   </>
 )
 
-export const PhonesScreen = () => (
-  <ListScreen<ExtensionDetails>
-    label="Phones"
-    path="/pbx/extensions/details?limit=200"
-    events={/^registration$/}
-    columns={columns}
-    keyOf={({ id }) => id}
-    empty="There is no extension."
-    isWritable={may('extensions:write')}
-    secretName="The password"
-    create={create()}
-    nameOf={({ extension }) => extension}
-    actions={actionsOf}
-  />
-)
+/** All extensions, or the one of the address. */
+export function PhonesScreen() {
+  const { item } = address.value
+  const one = item === undefined ? undefined : encodeURIComponent(item)
+  const path = '/pbx/extensions'
+  const { data, problem, reload } = useResource(
+    one ?? 'phones',
+    async () => {
+      if (one === undefined) return get<readonly ExtensionDetails[]>(`${path}/details?limit=200`)
+      const answer = await get<ExtensionDetails>(`${path}/${one}/details`)
+      return answer.kind === 'ok' ? { ...answer, data: [answer.data] } : answer
+    },
+    { everyMs: REFRESH_MS, events: /^registration$/ },
+  )
+  return (
+    <List<ExtensionDetails>
+      label="Phones"
+      rows={data.value}
+      problem={problem.value}
+      reload={reload}
+      columns={columns}
+      keyOf={({ id }) => id}
+      empty="There is no extension."
+      isWritable={may('extensions:write')}
+      secretName="The password"
+      create={create()}
+      nameOf={({ extension }) => extension}
+      actions={actionsOf}
+    >
+      {one !== undefined && (
+        <p>
+          <a href={pathOf('phones')}>All phones</a>
+        </p>
+      )}
+    </List>
+  )
+}
+
+const REFRESH_MS = 10_000
 
 /** The actions on an extension. `onRemoved`: it is gone. */
 export function actionsOf(
@@ -234,10 +260,7 @@ const create = (): Action => ({
   ask: (
     <>
       {isGlobal() && (
-        <p>
-          An extension belongs to a tenant, which has the SIP domain of its phone. There is none
-          yet? Make a <a href={pathOf('tenants')}>tenant</a> first.
-        </p>
+        <p>An extension belongs to a tenant, which has the SIP domain of its phone.</p>
       )}
       <SchemaFields form={newExtensionForm} row={undefined} />
     </>

@@ -1,0 +1,178 @@
+/**
+ * What may be chosen in the palette, apart from what the server finds: screens, actions, settings,
+ * sections of the guide, and what was chosen before. Which of them match a text, and in which order.
+ */
+import type { SearchGroups, SearchHit } from '../api/views.ts'
+
+export interface Entry {
+  readonly id: string
+  readonly title: string
+  readonly detail: string
+  /** When a call began. */
+  readonly at: string | null
+  readonly to: string
+}
+
+export interface EntryGroup {
+  readonly name: string
+  readonly entries: readonly Entry[]
+}
+
+/** An action, which opens a form: a person confirms there. */
+export interface PaletteAction {
+  /** What is typed: the first is shown. */
+  readonly verbs: readonly string[]
+  /** What follows the verb: a thing of this kind that the server finds, or the text itself. */
+  readonly of?: string
+  /** Whether a thing that was found is meant. */
+  readonly isMeant?: (hit: SearchHit) => boolean
+  /** What a text has to look like; absent: the action takes none, or any. */
+  readonly pattern?: RegExp
+  /** `Top up Acme` */
+  readonly title: (rest: string) => string
+  readonly to: (rest: string, hit: SearchHit | undefined) => string
+}
+
+/** The verb with which the text begins, and what follows it. */
+export function actionIn(
+  actions: readonly PaletteAction[],
+  text: string,
+): { readonly action: PaletteAction; readonly rest: string } | undefined {
+  const small = text.toLowerCase()
+  const begun = actions.flatMap((action) =>
+    action.verbs
+      .filter((verb) => small === verb || small.startsWith(`${verb} `))
+      .map((verb) => ({ action, verb })),
+  )
+  const longest = begun.toSorted((one, other) => other.verb.length - one.verb.length)[0]
+  if (longest === undefined) return undefined
+  return { action: longest.action, rest: text.slice(longest.verb.length).trim() }
+}
+
+/** What the server is asked for. */
+export const searchedText = (actions: readonly PaletteAction[], text: string): string => {
+  const found = actionIn(actions, text)
+  return found?.action.of === undefined ? text : found.rest
+}
+
+const MAX_OF_GROUP = 5
+
+interface Known {
+  readonly actions: readonly PaletteAction[]
+  readonly screens: readonly Entry[]
+  readonly settings: readonly Entry[]
+  readonly guide: readonly Entry[]
+  readonly recent: readonly Entry[]
+}
+
+/** The groups for a text, the best first; without one, what was chosen last, and the screens. */
+export function groupsFor(text: string, known: Known, found: SearchGroups): readonly EntryGroup[] {
+  if (text === '')
+    return [
+      { name: 'Recent', entries: known.recent },
+      { name: 'Screens', entries: known.screens },
+    ].filter(({ entries }) => entries.length > 0)
+  const recent = matching(known.recent, text).slice(0, MAX_RECENT)
+  const isRecent = new Set(recent.map(({ to }) => to))
+  const others: readonly EntryGroup[] = [
+    ...found.map(({ kind, hits }) => ({ name: groupName(kind), entries: hits.map(entryOf) })),
+    { name: 'Screens', entries: matching(known.screens, text) },
+    { name: 'Settings', entries: matching(known.settings, text) },
+    { name: 'Guide', entries: matching(known.guide, text) },
+  ].map(({ name, entries }) => ({
+    name,
+    entries: entries.filter(({ to }) => !isRecent.has(to)).slice(0, MAX_OF_GROUP),
+  }))
+  const words = searchedText(known.actions, text)
+  return [
+    { name: 'Actions', entries: actionEntries(known.actions, text, found) },
+    { name: 'Recent', entries: recent },
+    ...others.toSorted((one, other) => bestOf(one, words) - bestOf(other, words)),
+  ].filter(({ entries }) => entries.length > 0)
+}
+
+const MAX_RECENT = 3
+
+const entryOf = (hit: SearchHit): Entry => ({
+  id: `${hit.kind} ${hit.id}`,
+  title: hit.title,
+  detail: hit.detail,
+  at: hit.at,
+  to: hit.path,
+})
+
+function actionEntries(
+  actions: readonly PaletteAction[],
+  text: string,
+  found: SearchGroups,
+): readonly Entry[] {
+  const begun = actionIn(actions, text)
+  const made = (action: PaletteAction, rest: string, hit?: SearchHit): Entry => ({
+    id: `do ${action.verbs[0]} ${hit?.id ?? rest}`,
+    title: action.title(hit?.title ?? rest),
+    detail: hit?.detail ?? '',
+    at: hit?.at ?? null,
+    to: action.to(rest, hit),
+  })
+  if (begun !== undefined) {
+    const { action, rest } = begun
+    if (action.of === undefined)
+      return action.pattern?.test(rest) === false ? [] : [made(action, rest)]
+    return found
+      .flatMap(({ kind, hits }) => (kind === action.of ? hits : []))
+      .filter((hit) => action.isMeant?.(hit) !== false)
+      .slice(0, MAX_OF_GROUP)
+      .map((hit) => made(action, rest, hit))
+  }
+  // The verb is not typed whole yet: what is named takes a form of its own, the rest a longer text.
+  return actions
+    .filter(({ of, pattern }) => of === undefined && pattern?.test('') !== false)
+    .filter(({ verbs }) => verbs.some((verb) => rankOfTitle(verb, text) < NONE))
+    .slice(0, MAX_OF_GROUP)
+    .map((action) => made(action, ''))
+}
+
+const NONE = 9
+
+/** Each word of the text begins a word of the title, or else is in it. The lower, the better. */
+export function rankOfTitle(title: string, text: string): number {
+  const name = title.toLowerCase()
+  const wanted = text.toLowerCase().trim()
+  if (name === wanted) return 0
+  if (name.startsWith(wanted)) return 1
+  const words = name.split(/[^\p{L}\p{N}]+/u)
+  const parts = wanted.split(/\s+/)
+  if (parts.every((part) => words.some((word) => word.startsWith(part)))) return 2
+  return parts.every((part) => name.includes(part)) ? 4 : NONE
+}
+
+/** A text in what stands beside the title counts less. */
+const rankOfEntry = ({ title, detail }: Entry, text: string): number =>
+  Math.min(rankOfTitle(title, text), rankOfTitle(`${title} ${detail}`, text) + 3)
+
+const matching = (entries: readonly Entry[], text: string): readonly Entry[] =>
+  entries
+    .map((entry) => ({ entry, rank: rankOfEntry(entry, text) }))
+    .filter(({ rank }) => rank < NONE)
+    .toSorted((one, other) => one.rank - other.rank)
+    .map(({ entry }) => entry)
+
+/** What the server has found matches, wherever the text stands in it. */
+const bestOf = ({ entries }: EntryGroup, text: string): number =>
+  Math.min(NONE, ...entries.map((entry) => rankOfEntry(entry, text)))
+
+const groupNames: Readonly<Record<string, string>> = {
+  call: 'Calls',
+  agent: 'AI agents',
+  dispatcher_set: 'Dispatcher sets',
+  phone_number: 'Numbers',
+  node: 'PBX nodes',
+  stir_key: 'Signing keys',
+  stir_authority: 'Signing authorities',
+}
+
+/** `outbound_route`: Outbound routes. */
+const groupName = (kind: string): string => {
+  const words = kind.replaceAll('_', ' ')
+  return groupNames[kind] ?? `${words.charAt(0).toUpperCase()}${words.slice(1)}s`
+}
