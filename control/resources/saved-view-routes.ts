@@ -1,6 +1,6 @@
 /**
- * `/saved-views`: filters, order and columns of a screen of the console, kept by a name. They follow
- * their user to other browsers, and are seen by nobody else.
+ * `/saved-views`: filters, order and columns of a screen of the console, kept by a name. They
+ * follow their user to other browsers, and are seen by nobody else.
  */
 import { Hono } from 'hono'
 import { z } from 'zod'

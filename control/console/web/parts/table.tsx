@@ -36,6 +36,19 @@ export interface TableProps<Row> {
   readonly filters?: ComponentChildren
   /** Cells have as many lines as their text needs: for a hundred rows at most, which all exist. */
   readonly isWrapped?: boolean
+  /** The server has ordered and searched the rows. Absent: the table does, by the address. */
+  readonly order?: ServerOrder
+}
+
+/** How the server has ordered the rows of a table, and how another order is asked for. */
+export interface ServerOrder {
+  readonly sortBy: string
+  readonly isDescending: boolean
+  /** Columns by which it can order. */
+  readonly names: ReadonlySet<string>
+  readonly onSort: (column: string) => void
+  /** How many of how many rows are shown. */
+  readonly count: string
 }
 
 /** Equals `--row` of `style.css`. */
@@ -46,15 +59,16 @@ const STEP_HEIGHT = 4 * ROW_HEIGHT
 const none: readonly never[] = []
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows = none, columns, keyOf, empty, filters, isWrapped = false } = props
+  const { label, rows = none, columns, keyOf, empty, filters, isWrapped = false, order } = props
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
   const { search, sortBy, isDescending } = state
+  const isArranged = order !== undefined
   // This would be too slow for each frame of scrolling.
   const shown = useMemo(
-    () => arranged(rows, columns, { search, sortBy, isDescending }),
-    [rows, columns.length, search, sortBy, isDescending],
+    () => (isArranged ? rows : arranged(rows, columns, { search, sortBy, isDescending })),
+    [isArranged, rows, columns.length, search, sortBy, isDescending],
   )
   const measure = () => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
@@ -74,18 +88,20 @@ export function Table<Row>(props: TableProps<Row>) {
       aria-busy={props.rows === undefined}
     >
       <div class="tools">
-        <label>
-          Search{' '}
-          <input
-            type="search"
-            value={state.search}
-            maxLength={100}
-            onInput={(event) => setQuery({ q: event.currentTarget.value })}
-          />
-        </label>
+        {order === undefined && (
+          <label>
+            Search{' '}
+            <input
+              type="search"
+              value={state.search}
+              maxLength={100}
+              onInput={(event) => setQuery({ q: event.currentTarget.value })}
+            />
+          </label>
+        )}
         {filters}
         <span class="count" role="status">
-          {countText(shown.length, rows.length)}
+          {order?.count ?? countText(shown.length, rows.length)}
         </span>
       </div>
       {/* Reached by the keyboard, so that arrow keys scroll it. */}
@@ -97,7 +113,14 @@ export function Table<Row>(props: TableProps<Row>) {
         role="group"
         aria-label={`${label}, table`}
       >
-        <Grid shown={shown} from={from} to={to} columns={columns} keyOf={keyOf} state={state} />
+        <Grid
+          shown={shown}
+          from={from}
+          to={to}
+          columns={columns}
+          keyOf={keyOf}
+          order={order ?? orderBy(state)}
+        />
         {shown.length === 0 && (
           <p class="empty">
             {props.rows === undefined
@@ -117,15 +140,27 @@ interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
   readonly shown: readonly Row[]
   readonly from: number
   readonly to: number
-  readonly state: TableState
+  readonly order: ShownOrder
 }
 
-const Grid = <Row,>({ shown, from, to, columns, keyOf, state }: GridProps<Row>) => (
+interface ShownOrder extends Pick<ServerOrder, 'isDescending' | 'onSort'> {
+  readonly sortBy: string | undefined
+  /** Absent: all. */
+  readonly names?: ServerOrder['names']
+}
+
+const orderBy = (state: TableState): ShownOrder => ({
+  sortBy: state.sortBy,
+  isDescending: state.isDescending,
+  onSort: (column) => setQuery({ sort: nextSort(state, column) }),
+})
+
+const Grid = <Row,>({ shown, from, to, columns, keyOf, order }: GridProps<Row>) => (
   <table aria-rowcount={shown.length + 1}>
     <thead>
       <tr aria-rowindex={1}>
         {columns.map((column) => (
-          <Heading key={column.name} column={column} state={state} />
+          <Heading key={column.name} column={column} order={order} />
         ))}
       </tr>
     </thead>
@@ -153,20 +188,21 @@ const classOf = <Row,>({ isFigure, isMinor, isActions }: ShownColumn<Row>): stri
     .filter(Boolean)
     .join(' ')
 
-function Heading<Row>({ column, state }: { column: ShownColumn<Row>; state: TableState }) {
-  if (column.isActions === true)
+function Heading<Row>({ column, order }: { column: ShownColumn<Row>; order: ShownOrder }) {
+  const { name } = column
+  if (column.isActions === true || order.names?.has(name) === false)
     return (
       <th scope="col" class={classOf(column)}>
         {column.title}
       </th>
     )
-  const isSorted = state.sortBy === column.name
-  const order = state.isDescending ? 'descending' : 'ascending'
+  const isSorted = order.sortBy === name
+  const direction = order.isDescending ? 'descending' : 'ascending'
   return (
-    <th scope="col" class={classOf(column)} aria-sort={isSorted ? order : 'none'}>
-      <button type="button" onClick={() => setQuery({ sort: nextSort(state, column.name) })}>
+    <th scope="col" class={classOf(column)} aria-sort={isSorted ? direction : 'none'}>
+      <button type="button" onClick={() => order.onSort(name)}>
         {column.title}
-        <span aria-hidden="true">{isSorted ? (state.isDescending ? ' ↓' : ' ↑') : ''}</span>
+        <span aria-hidden="true">{isSorted ? (order.isDescending ? ' ↓' : ' ↑') : ''}</span>
       </button>
     </th>
   )
