@@ -36,6 +36,8 @@ export interface TableProps<Row> {
   readonly filters?: ComponentChildren
   /** Cells have as many lines as their text needs: for a hundred rows at most, which all exist. */
   readonly isWrapped?: boolean
+  /** The rows have two lines. */
+  readonly isTall?: boolean
   /** The server has ordered and searched the rows. Absent: the table does, by the address. */
   readonly order?: ServerOrder
 }
@@ -51,8 +53,9 @@ export interface ServerOrder {
   readonly count: string
 }
 
-/** Equals `--row` of `style.css`. */
+/** Equal `--row` of `style.css`. */
 const ROW_HEIGHT = 40
+const TALL_ROW_HEIGHT = 50
 /** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
 const STEP_HEIGHT = 4 * ROW_HEIGHT
 
@@ -60,6 +63,7 @@ const none: readonly never[] = []
 
 export function Table<Row>(props: TableProps<Row>) {
   const { label, rows = none, columns, keyOf, empty, filters, isWrapped = false, order } = props
+  const rowHeight = props.isTall === true ? TALL_ROW_HEIGHT : ROW_HEIGHT
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
   const state = readTableState(address.value.query)
@@ -80,10 +84,10 @@ export function Table<Row>(props: TableProps<Row>) {
   useLayoutEffect(measure, [shown.length])
   const { from, to } = isWrapped
     ? { from: 0, to: shown.length }
-    : inSight(shown.length, ROW_HEIGHT, sight.value.top, sight.value.height)
+    : inSight(shown.length, rowHeight, sight.value.top, sight.value.height)
   return (
     <section
-      class={isWrapped ? 'table wrapped' : 'table'}
+      class={['table', isWrapped && 'wrapped', props.isTall && 'tall'].filter(Boolean).join(' ')}
       aria-label={label}
       aria-busy={props.rows === undefined}
     >
@@ -119,6 +123,7 @@ export function Table<Row>(props: TableProps<Row>) {
           to={to}
           columns={columns}
           keyOf={keyOf}
+          rowHeight={rowHeight}
           order={order ?? orderBy(state)}
         />
         {shown.length === 0 && (
@@ -141,6 +146,7 @@ interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
   readonly from: number
   readonly to: number
   readonly order: ShownOrder
+  readonly rowHeight: number
 }
 
 interface ShownOrder extends Pick<ServerOrder, 'isDescending' | 'onSort'> {
@@ -155,7 +161,7 @@ const orderBy = (state: TableState): ShownOrder => ({
   onSort: (column) => setQuery({ sort: nextSort(state, column) }),
 })
 
-const Grid = <Row,>({ shown, from, to, columns, keyOf, order }: GridProps<Row>) => (
+const Grid = <Row,>({ shown, from, to, columns, keyOf, order, rowHeight }: GridProps<Row>) => (
   <table aria-rowcount={shown.length + 1}>
     <thead>
       <tr aria-rowindex={1}>
@@ -165,7 +171,7 @@ const Grid = <Row,>({ shown, from, to, columns, keyOf, order }: GridProps<Row>) 
       </tr>
     </thead>
     <tbody>
-      <Space rows={from} columns={columns.length} />
+      <Space height={from * rowHeight} columns={columns.length} />
       {shown.slice(from, to).map((row, index) => (
         <tr key={keyOf(row)} aria-rowindex={from + index + 2}>
           {columns.map((column) => (
@@ -175,7 +181,7 @@ const Grid = <Row,>({ shown, from, to, columns, keyOf, order }: GridProps<Row>) 
           ))}
         </tr>
       ))}
-      <Space rows={shown.length - to} columns={columns.length} />
+      <Space height={(shown.length - to) * rowHeight} columns={columns.length} />
     </tbody>
   </table>
 )
@@ -209,11 +215,11 @@ function Heading<Row>({ column, order }: { column: ShownColumn<Row>; order: Show
 }
 
 /** Is as high as the rows that are not made. */
-function Space({ rows, columns }: { rows: number; columns: number }) {
-  if (rows <= 0) return null
+function Space({ height, columns }: { height: number; columns: number }) {
+  if (height <= 0) return null
   return (
     <tr aria-hidden="true" class="space">
-      <td colSpan={columns} style={{ height: `${rows * ROW_HEIGHT}px` }} />
+      <td colSpan={columns} style={{ height: `${height}px` }} />
     </tr>
   )
 }

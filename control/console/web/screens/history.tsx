@@ -70,7 +70,8 @@ export function HistoryScreen() {
       <Problem message={list.problem} />
       <Totals report={list.report} />
       <Table
-        label="Calls"
+        label="Ended calls"
+        isTall
         rows={rows}
         columns={columns}
         keyOf={(call) => call.call_uuid}
