@@ -27,7 +27,8 @@ import {
   recordMargins,
   summedMargins,
 } from './margin-sums.ts'
-import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
+import { behind, MAX_TAIL } from './roll-up.ts'
+import { newRecords, type Watermark, watermarkOf } from './roll-up-state.ts'
 import { refuseForNow } from './summary.ts'
 
 /** Plain data: it is sent to the thread of reports. */

@@ -219,7 +219,7 @@ export const summaryInput = z.strictObject({
   cursor: cursorQuery,
 })
 
-const queryReference = wanted.transform((value): Reference =>
+export const queryReference = wanted.transform((value): Reference =>
   /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value,
 )
 

@@ -19,6 +19,7 @@ import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as profit from './profit.ts'
+import * as recordColumns from './record-columns.ts'
 import * as reratings from './reratings.ts'
 import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
@@ -121,7 +122,13 @@ export const migrations: readonly Migration[] = [
   { version: 16, name: 'times', sql: times.sql },
   // The sums of SQLite are in a file of their own, which is made again.
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
-  { version: 18, name: 'saved-views', sql: savedViews.sql },
+  {
+    version: 18,
+    name: 'record-columns',
+    sql: recordColumns.sql,
+    forServer: serverWords(recordColumns.blockTables) + recordColumns.blocksForServer,
+  },
+  { version: 19, name: 'saved-views', sql: savedViews.sql },
 ]
 
 export const newestVersion = migrations.length
