@@ -4,7 +4,7 @@ import { pathOf } from '../parts/address.ts'
 
 const tabs = [
   { screen: 'history', text: 'Ended', scope: 'cdrs:read' },
-  { screen: 'calls', text: 'Live', scope: 'calls:read' },
+  { screen: 'calls', text: 'In progress', scope: 'calls:read' },
 ] as const
 
 export const CallTabs = ({ current }: { current: (typeof tabs)[number]['screen'] }) => (
@@ -16,7 +16,6 @@ export const CallTabs = ({ current }: { current: (typeof tabs)[number]['screen']
           key={screen}
           href={pathOf(screen)}
           aria-current={screen === current ? 'true' : undefined}
-          aria-label={`${text} calls`}
         >
           {text}
         </a>
