@@ -165,6 +165,19 @@ test('a period is that of the chosen zone, an own one is kept in the address as 
   await page.getByRole('combobox', { name: 'Times' }).selectOption({ label: 'UTC' })
   await page.waitForURL(/zone=utc/)
   await eventually(async () => expect((await cells(page, 1))[0]).not.toBe(inTokyo))
+  await page.route('**/api/v1/customers/1', async (route) => {
+    const answer = (await (await route.fetch()).json()) as { data: object }
+    await route.fulfill({
+      json: { ...answer, data: { ...answer.data, time_zone: 'Asia/Kolkata' } },
+    })
+  })
+  const inUtc = (await cells(page, 1))[0]
+  await row(page, '18005550000').getByRole('link', { name: 'paying' }).click()
+  const times = page.getByRole('combobox', { name: 'Times' })
+  await times.selectOption({ label: "the customer's (Asia/Kolkata)" })
+  await page.waitForURL(/zone=customer/)
+  await eventually(async () => expect((await cells(page, 1))[0]).not.toBe(inUtc))
+  await times.selectOption({ label: 'UTC' })
   await page.getByRole('button', { name: 'From … to …' }).click()
   const day = new Date(Date.now() - 40 * DAY_MS).toISOString().slice(0, 10)
   await page.getByLabel('From', { exact: true }).fill(`${day}T00:00`)

@@ -73,20 +73,7 @@ export type CallTrace = TraceView
 export type TraceEntryView = CallTrace['entries'][number]
 export type TraceMessageView = Extract<TraceEntryView, { kind: 'message' }>
 export type TraceDecision = Extract<TraceEntryView, { kind: 'decision' }>
-export type CallRecordView = CdrView & Partial<DisputedFigures>
-
-/** How a call was priced, and its numbers on both sides. */
-interface DisputedFigures {
-  readonly customer_name: string | null
-  readonly rate_prefix: string | null
-  readonly rate: string | null
-  readonly connect_fee: string | null
-  readonly first_increment: number | null
-  readonly increment: number | null
-  readonly number_dialled: string | null
-  readonly number_sent: string | null
-  readonly caller_sent: string | null
-}
+export type CallRecordView = CdrView
 
 /** Sums of all calls that match; amounts by currency. */
 export interface MatchedCalls {

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useId } from 'preact/hooks'
 import { get } from '../api/api.ts'
+import { isGlobal } from '../api/session.ts'
 import type { Customer } from '../api/views.ts'
 import { Choice, Field, onForm, textIn } from '../parts/form.tsx'
 import { shortAddress } from '../parts/format.ts'
@@ -26,7 +27,13 @@ interface FilterFormProps {
   readonly onApply: (changes: Readonly<Record<string, string | undefined>>) => void
 }
 
-const labels = Object.fromEntries(callFilters.map(({ name, label }) => [name, label]))
+/** Names of the filters that the user may add. */
+const labels = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    callFilters
+      .filter((filter) => filter.kind !== 'text' || filter.isGlobalOnly !== true || isGlobal())
+      .map(({ name, label }) => [name, label]),
+  )
 
 export function FilterForm({ of, names, onApply }: FilterFormProps) {
   const chosen = useSignal(of?.filter.name ?? 'customer_id')
@@ -51,7 +58,7 @@ export function FilterForm({ of, names, onApply }: FilterFormProps) {
           label="Filter"
           name="filter"
           value={chosen.value}
-          options={labels}
+          options={labels()}
           onChange={(name) => (chosen.value = name)}
         />
       )}

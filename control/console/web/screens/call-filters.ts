@@ -30,6 +30,8 @@ export interface TextFilter extends CommonFilter {
   readonly kind: 'text'
   readonly hint?: string
   readonly pattern?: string
+  /** For users of the platform: others see the calls of their tenant alone. */
+  readonly isGlobalOnly?: boolean
 }
 
 /** From one figure to another, both included: `<name>_from` and `<name>_to`. */
@@ -87,6 +89,14 @@ export const callFilters: readonly CallFilter[] = [
     label: 'Caller proved',
     options: { passed: 'proved', failed: 'wrong', none: 'not proved' },
   },
+  {
+    kind: 'choices',
+    name: 'attestation',
+    label: 'Attestation',
+    options: { A: 'A', B: 'B', C: 'C' },
+  },
+  { kind: 'list', name: 'set_id', label: 'Dispatcher set', hint: 'numbers of sets' },
+  { kind: 'text', name: 'tenant', label: 'Tenant', isGlobalOnly: true },
   { kind: 'text', name: 'call_id', label: 'Call-ID' },
 ]
 
