@@ -90,6 +90,7 @@ import { nouns } from './resources/nouns.ts'
 import type { AnyDefinition } from './resources/resource.ts'
 import { resourceRoutes } from './resources/resource-routes.ts'
 import { routingWebhookRoutes } from './resources/routing-webhook-routes.ts'
+import { savedViewRoutes } from './resources/saved-view-routes.ts'
 import { publishedCertificateRoute, stirKeyRoutes } from './resources/stir-routes.ts'
 
 export type ControlApp = Hono<ControlEnv>
@@ -129,6 +130,7 @@ export function createApi(
   app.route('/api/v1', telemetryRoutes({ telemetry, others: deps.others }))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', userRoutes({ store, users: access.users, now }))
+  app.route('/api/v1', savedViewRoutes({ store, now }))
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
   const changeDeps = { ...deps, kinds, keys, usage, tenants }

@@ -45,7 +45,7 @@ export const errorBody = (error: ApiError, requestId: string) => ({
 })
 
 /** `page` and `limit` of every list (SPECIFICATION.md §8): default 50, at most 200, clamped. */
-const DEFAULT_LIMIT = 50
+export const DEFAULT_LIMIT = 50
 const MAX_LIMIT = 200
 
 /**

@@ -7,6 +7,7 @@ import type { Direction, Disposition } from '../../schema/contracts/field-values
 import type { Database } from '../../schema/tables/database.ts'
 import { sumTables } from '../../schema/migrations/first/calls.ts'
 import * as costs from '../../schema/migrations/costs.ts'
+import { blockTables } from '../../schema/migrations/record-columns.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { SqliteStatements } from '../../schema/sql/sqlite-statements.ts'
 import { startPattern } from '../http/envelope.ts'
@@ -155,7 +156,7 @@ export interface CallSources {
 export const isInFile = ({ store, sums }: CallSources): boolean => sums !== store
 
 /** Version of the tables in the file; a file of another version is made again. */
-const VERSION = 4
+const VERSION = 5
 
 /**
  * Opens the sums of the database at `path`, which are made again out of the records when their file
@@ -191,7 +192,7 @@ function open(file: string): Sqlite.Database | undefined {
     sqlite
       .transaction(() => {
         if (sqlite.pragma('user_version', { simple: true }) !== 0) return
-        sqlite.exec(sumTables + costs.sumTables)
+        sqlite.exec(sumTables + costs.sumTables + blockTables)
         sqlite.pragma(`user_version = ${VERSION}`)
       })
       .immediate()

@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, first } from '../../schema/sql/query.ts'
-import type { CdrFilter } from './cdr-store.ts'
+import type { RecordScope } from './columns/record-tests.ts'
 
 /**
  * Sums of one direction. ASR and ACD as ITU-T E.425 and E.437 have them: seizures that were
@@ -39,7 +39,7 @@ interface CallCounts {
   billsec: number
 }
 
-type CarrierSumsRequest = Pick<CdrFilter, 'tenantId' | 'from' | 'before'>
+type CarrierSumsRequest = Pick<RecordScope, 'tenantId' | 'from' | 'before'>
 
 /** Yields after each slice. */
 export async function* carrierSums(

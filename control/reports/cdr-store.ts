@@ -1,71 +1,31 @@
 /**
- * Call records of a period, ordered by start time. Everything is read in slices of a few
- * milliseconds: a report may cover millions of calls, and no read may block the database for long.
+ * Call records by their ids, as reports show them, in slices of a few milliseconds: a report may
+ * have millions of calls, and no read may block the database for long.
  */
-import { type Selectable, type SelectQueryBuilder, sql } from 'kysely'
-import type { Database } from '../../schema/tables/database.ts'
+import { type Selectable, sql } from 'kysely'
 import type { Store } from '../../schema/storage/store.ts'
 import { all, first, rawRows } from '../../schema/sql/query.ts'
 import type { Principal } from '../auth/principal.ts'
 import { carrierColumns, withoutOthersCost } from './carrier-cost-view.ts'
-import { type CdrMatch, matches } from './cdr-match.ts'
+import type { RecordScope } from './columns/record-tests.ts'
 import { hasOwnPrice, withoutPrice } from './own-prices.ts'
 import type { CdrTable, RefusalReason } from '../../schema/tables/calls.ts'
-
-/**
- * The calls of a principal that started in a period. Times in milliseconds UTC; `before` is
- * exclusive.
- */
-export interface CdrFilter {
-  /** Null for all tenants. */
-  readonly tenantId: number | null
-  readonly from: number
-  readonly before: number
-  readonly disposition: CdrTable['disposition'] | undefined
-  /** Further filters; undefined for none. */
-  readonly match?: CdrMatch | undefined
-  /** Order by start time; undefined for oldest first. */
-  readonly order?: 'oldest' | 'newest' | undefined
-}
 
 export type CdrRow = Omit<Selectable<CdrTable>, 'cost_micros'> & {
   /** Null: the price is the platform's, and a tenant reads. */
   readonly cost_micros: number | null
   readonly tenant_slug: string | null
+  /** Null: there is none, or it is of another tenant than the reader's. */
+  readonly customer_name: string | null
   /** JSON of a `RecordingView`. */
   readonly recording: string | null
 }
-
-export interface CdrTotals {
-  readonly calls: number
-  readonly billsec: number
-}
-
-/**
- * A range of the records in order, after `start` up to and including `end`; undefined `end` for all
- * remaining ones.
- */
-export interface RecordRange {
-  readonly start: RecordPosition
-  readonly end: RecordPosition | undefined
-}
-
-/** Records counted per slice: about 2 ms. The index contains everything counted. */
-const COUNTED = 5_000
-/** Records examined per slice when most may not match: about 4 ms. */
-const EXAMINED = 1_000
 
 /** Calls of the period that were refused without a record, by reason. */
 export type RefusedTotals = Readonly<Record<RefusalReason, number>>
 
 /** Yields to the event loop between two slices. */
 export type Pause = () => Promise<void>
-
-/** A slice starts after this record. */
-export interface RecordPosition {
-  readonly startStamp: number
-  readonly id: number
-}
 
 /** The columns of reports, and the index of each in `CdrValues`: 0, 1, 2 … in this order. */
 export const at = {
@@ -111,13 +71,25 @@ export const at = {
   carrier_cost_micros: 39,
   carrier_prefix: 40,
   carrier_currency: 41,
+  rate_prefix: 42,
+  rated: 43,
+  number_dialled: 44,
 } as const satisfies Partial<Record<keyof CdrTable, number>>
 
 /** Behind them: JSON, of another table. */
-export const recordingAt = 42
+export const recordingAt = 45
 
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
+
+/** What they say of the money of the platform's customer is not shown to a tenant. */
+const pricedColumns: ReadonlySet<keyof Columns> = new Set([
+  'cost_micros',
+  'currency',
+  'denial_text',
+  'rate_prefix',
+  'rated',
+] as const)
 
 const isCarrierColumn = (column: keyof Columns): boolean =>
   carrierColumns.some((each) => each === column)
@@ -129,7 +101,7 @@ const ownColumns = columns.map((column) => {
     const isOwn = sql`cdr.carrier_tenant_id = cdr.tenant_id`
     return sql<string | null>`CASE WHEN ${isOwn} THEN ${shown} END`.as(column)
   }
-  if (column !== 'cost_micros' && column !== 'currency' && column !== 'denial_text') return column
+  if (!pricedColumns.has(column)) return column
   const shown = sql.ref(`cdr.${column}`)
   return sql<string | null>`CASE WHEN ${hasOwnPrice} THEN ${shown} END`.as(column)
 })
@@ -139,63 +111,43 @@ export type CdrValues = {
   readonly [column in keyof Columns as Columns[column]]: CdrRow[column]
 } & { readonly [recordingAt]: string | null }
 
-/** Statements on the records of one filter. */
+/** Statements on the records that a reader of one tenant may see; null: of all. */
 export class CdrStore {
   readonly #store: Pick<Store, 'statements' | 'db'>
-  readonly #filter: CdrFilter
+  readonly #tenantId: number | null
 
-  constructor(store: Pick<Store, 'statements' | 'db'>, filter: CdrFilter) {
+  constructor(store: Pick<Store, 'statements' | 'db'>, tenantId: number | null) {
     this.#store = store
-    this.#filter = filter
+    this.#tenantId = tenantId
   }
 
-  /** Before the first record; ids start at 1. */
-  get beginning(): RecordPosition {
-    const { order, from, before } = this.#filter
-    return { startStamp: order === 'newest' ? before : from, id: 0 }
-  }
-
-  /** Yields what remains after `start`, in ranges that can be counted at once. */
-  async *countable(start: RecordPosition): AsyncGenerator<RecordRange, void, undefined> {
-    yield* this.#windows(start, this.#filter.match === undefined ? COUNTED : EXAMINED)
-  }
-
-  /** The same in ranges that can be read in slices; a single range when every record matches. */
-  async *readable(start: RecordPosition): AsyncGenerator<RecordRange, void, undefined> {
-    if (this.#filter.match === undefined) yield { start, end: undefined }
-    else yield* this.#windows(start, EXAMINED)
-  }
-
-  /** The first `count` records of a range. */
-  rows({ start, end }: RecordRange, count: number): Promise<CdrValues[]> {
-    const shown = this.#filter.tenantId === null ? columns : ownColumns
-    const query = this.#ordered(this.#meant(start, end))
-      .select([...shown, recordingOfCall])
-      .limit(count)
-    return rawRows<CdrValues>(this.#store, query)
-  }
-
-  /** The `count`-th record of a range; undefined when it has fewer. */
-  async advance({ start, end }: RecordRange, count: number): Promise<RecordPosition | undefined> {
-    return count === 0 ? start : this.#nth(this.#meant(start, end), count)
-  }
-
-  async totals({ start, end }: RecordRange): Promise<CdrTotals> {
-    const query = this.#meant(start, end).select(({ fn }) => [
-      fn.countAll<number>().as('calls'),
-      fn.sum<number | null>('billsec').as('billsec'),
-    ])
-    const row = await first(this.#store, query)
-    return { calls: row?.calls ?? 0, billsec: row?.billsec ?? 0 }
+  /** Reads in the order of the ids, without records that are gone. */
+  async rows(ids: readonly number[]): Promise<readonly CdrValues[]> {
+    if (ids.length === 0) return []
+    const query = this.#store.db
+      .selectFrom('cdr')
+      .select([...(this.#tenantId === null ? columns : ownColumns), recordingOfCall])
+      .where('id', 'in', [...ids])
+      .$if(this.#tenantId !== null, (own) => own.where('tenant_id', '=', this.#tenantId))
+    const rows = await rawRows<CdrValues>(this.#store, query)
+    const byId = new Map(rows.map((row) => [row[at.id], row]))
+    return ids.flatMap((id) => {
+      const row = byId.get(id)
+      return row === undefined ? [] : [row]
+    })
   }
 
   /**
    * Counts whole minutes. Undefined when there are none, and with filters: these calls have no
    * other fields, not even a tenant.
    */
-  async refused(): Promise<RefusedTotals | undefined> {
-    const { tenantId, from, before, disposition, match } = this.#filter
-    if (tenantId !== null || disposition !== undefined || match !== undefined) return undefined
+  async refused({
+    tenantId,
+    from,
+    before,
+    match,
+  }: RecordScope): Promise<RefusedTotals | undefined> {
+    if (tenantId !== null || match !== undefined) return undefined
     const query = this.#store.db
       .selectFrom('refused_calls')
       .select(({ fn }) => [
@@ -212,73 +164,23 @@ export class CdrStore {
     return { unknown_source: unknown ?? 0, overload: overload ?? 0 }
   }
 
-  positionOf(row: CdrValues): RecordPosition {
-    return { startStamp: row[at.start_stamp], id: row[at.id] }
-  }
-
   async slugs(): Promise<ReadonlyMap<number, string>> {
     const query = this.#store.db.selectFrom('tenant').select(['id', 'slug'])
     const tenants = await all(this.#store, query)
     return new Map(tenants.map(({ id, slug }) => [id, slug]))
   }
 
-  async *#windows(
-    beginning: RecordPosition,
-    size: number,
-  ): AsyncGenerator<RecordRange, void, undefined> {
-    for (let start: RecordPosition | undefined = beginning; start !== undefined;) {
-      const end: RecordPosition | undefined = await this.#nth(this.#behind(start), size)
-      yield { start, end }
-      start = end
-    }
-  }
-
-  async #nth(query: CdrQuery, count: number): Promise<RecordPosition | undefined> {
-    const nth = this.#ordered(query)
-      .select(['start_stamp', 'id'])
-      .limit(1)
-      .offset(count - 1)
-    const row = await first(this.#store, nth)
-    return row && { startStamp: row.start_stamp, id: row.id }
-  }
-
-  #ordered(query: CdrQuery): CdrQuery {
-    const direction = this.#filter.order === 'newest' ? 'desc' : 'asc'
-    return query.orderBy('start_stamp', direction).orderBy('id', direction)
-  }
-
-  #meant(start: RecordPosition, end: RecordPosition | undefined): CdrQuery {
-    const { match } = this.#filter
-    const query = this.#behind(start, end)
-    return match === undefined ? query : query.where((eb) => matches(eb, match))
-  }
-
-  /** Only one upper bound at a time: with two, SQLite would seek by one and read up to it. */
-  #behind({ startStamp, id }: RecordPosition, end?: RecordPosition): CdrQuery {
-    const { tenantId, from, before, disposition, order } = this.#filter
-    const isNewestFirst = order === 'newest'
-    let query = this.#store.db
-      .selectFrom('cdr')
-      .where(({ eb, refTuple, tuple }) =>
-        eb(refTuple('start_stamp', 'id'), isNewestFirst ? '<' : '>', tuple(startStamp, id)),
-      )
-    if (end !== undefined)
-      query = query.where(({ eb, refTuple, tuple }) =>
-        eb(
-          refTuple('start_stamp', 'id'),
-          isNewestFirst ? '>=' : '<=',
-          tuple(end.startStamp, end.id),
-        ),
-      )
-    else if (isNewestFirst) query = query.where('start_stamp', '>=', from)
-    else query = query.where('start_stamp', '<', before)
-    if (tenantId !== null) query = query.where('tenant_id', '=', tenantId)
-    if (disposition !== undefined) query = query.where('disposition', '=', disposition)
-    return query
+  /** Names of customers by id. A tenant does not see those of others. */
+  async customerNames(ids: readonly number[]): Promise<ReadonlyMap<number, string>> {
+    if (ids.length === 0) return new Map()
+    const query = this.#store.db
+      .selectFrom('customer')
+      .select(['id', 'name'])
+      .where('id', 'in', [...ids])
+      .$if(this.#tenantId !== null, (own) => own.where('tenant_id', '=', this.#tenantId))
+    return new Map((await all(this.#store, query)).map(({ id, name }) => [id, name]))
   }
 }
-
-type CdrQuery = SelectQueryBuilder<Database, 'cdr', object>
 
 /** The call records that a principal may see, as reports show them. */
 export interface RecordReader {
@@ -307,10 +209,16 @@ function records({ store, principal: { tenantId } }: RecordReader) {
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
-    .select(['tenant.slug as tenant_slug', recordingOfCall])
+    .select(['tenant.slug as tenant_slug', recordingOfCall, nameOfCustomer(tenantId)])
     .select(sql<number>`CASE WHEN ${hasOwnPrice} THEN 1 ELSE 0 END`.as('has_own_price'))
   return tenantId === null ? query : query.where('cdr.tenant_id', '=', tenantId)
 }
+
+const nameOfCustomer = (tenantId: number | null) =>
+  sql<string | null>`(
+    SELECT name FROM customer WHERE customer.id = cdr.customer_id
+    ${tenantId === null ? sql`` : sql`AND customer.tenant_id = ${tenantId}`}
+  )`.as('customer_name')
 
 function seenBy(
   { principal }: RecordReader,

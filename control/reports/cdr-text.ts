@@ -9,6 +9,7 @@ import { carrierCostView } from './carrier-cost-view.ts'
 import { at, type CdrValues, recordingAt } from './cdr-store.ts'
 import type { CdrView } from './cdr-view.ts'
 import { timeInZone } from './report-zones.ts'
+import { rateView } from './rate-view.ts'
 
 const quote = (text: string): string => JSON.stringify(text)
 
@@ -17,11 +18,14 @@ const needsEscape = /["\\\p{Cc}\p{Cs}]/u
 
 const quoted = (text: string): string => (needsEscape.test(text) ? quote(text) : `"${text}"`)
 
+const quotedOrNull = (text: string | null): string => (text === null ? 'null' : quoted(text))
+
 const flag = (value: 0 | 1): string => (value === 1 ? 'true' : 'false')
 
 /** Writes the records of one report. */
 export class CdrText {
   readonly #slugs: ReadonlyMap<number, string>
+  readonly #customers: ReadonlyMap<number, string>
   readonly #words = new Memory(quote)
   readonly #cells = new Memory(csvCell)
   readonly #costs = new Memory((micros: number | null) =>
@@ -34,14 +38,22 @@ export class CdrText {
   )
   /** Cost and margin of calls by a carrier: JSON, and cells. */
   readonly #bought = new Memory((key: string) => boughtTexts(key))
+  /** The price by which calls were rated: JSON, and cells. */
+  readonly #rates = new Memory((key: string) => rateTexts(key))
   readonly #times: { readonly of: (ms: number) => string }
 
   /**
    * @param slugs of tenants by id.
+   * @param customers names of the customers of the records that will be written, by id.
    * @param zone IANA name: times are those of its clock; absent: UTC.
    */
-  constructor(slugs: ReadonlyMap<number, string>, zone?: string) {
+  constructor(
+    slugs: ReadonlyMap<number, string>,
+    customers: ReadonlyMap<number, string>,
+    zone?: string,
+  ) {
     this.#slugs = slugs
+    this.#customers = customers
     this.#times = zone === undefined ? new SecondTexts(timeToText) : timesIn(zoneOf(zone))
   }
 
@@ -73,7 +85,10 @@ export class CdrText {
       `,"verification":${this.#word(row[at.verification])}` +
       `,"verstat":${this.#word(row[at.verstat])}` +
       `,"attestation":${this.#word(row[at.attestation])}` +
-      `${this.#boughtOf(row).json}}`
+      `${this.#boughtOf(row).json}` +
+      `,"customer_name":${this.#word(this.#customerOf(row))}${this.#ratedBy(row).json}` +
+      `,"number_dialled":${quotedOrNull(row[at.number_dialled])}` +
+      `${sentOfLast(row[at.attempts]).json}}`
     )
   }
 
@@ -100,11 +115,13 @@ export class CdrText {
       `,${csvCell(row[at.tags] ?? '')}` +
       `,${row[at.verification] ?? ''},${row[at.verstat] ?? ''},${row[at.attestation] ?? ''}` +
       this.#boughtOf(row).csv +
-      `,${csvCell(this.#attempts(row[at.attempts]))}\r\n`
+      `,${csvCell(this.#attempts(row[at.attempts]))}` +
+      `,${this.#cell(this.#customerOf(row))}${this.#ratedBy(row).csv}` +
+      `,${csvCell(row[at.number_dialled] ?? '')}${sentOfLast(row[at.attempts]).csv}\r\n`
     )
   }
 
-  #boughtOf(row: CdrValues): BoughtTexts {
+  #boughtOf(row: CdrValues): FieldTexts {
     const bought = row[at.carrier_cost_micros]
     if (bought === null) return notBought
     return this.#bought.of(
@@ -116,6 +133,15 @@ export class CdrText {
         row[at.carrier_prefix],
       ]),
     )
+  }
+
+  #ratedBy(row: CdrValues): FieldTexts {
+    return this.#rates.of(`${row[at.rate_prefix] ?? ''} ${row[at.rated] ?? ''}`)
+  }
+
+  #customerOf(row: CdrValues): string | null {
+    const id = row[at.customer_id]
+    return id === null ? null : (this.#customers.get(id) ?? null)
   }
 
   #slugOf(row: CdrValues): string | null {
@@ -162,13 +188,35 @@ export class CdrText {
   }
 }
 
-interface BoughtTexts {
+const SENT = '"sent":{'
+/** Two texts of JSON. Inside of a text, quotes are escaped. */
+const sentNumbers = /"called":("(?:[^"\\]|\\.)*"),"caller":("(?:[^"\\]|\\.)*")/y
+
+/** Both numbers as they went to the destination that was tried last. */
+function sentOfLast(attempts: string): FieldTexts {
+  const start = attempts.lastIndexOf(SENT)
+  if (start === -1) return notSent
+  sentNumbers.lastIndex = start + SENT.length
+  const [, called, caller] = sentNumbers.exec(attempts) ?? []
+  if (called === undefined || caller === undefined) return notSent
+  return {
+    json: `,"number_sent":${called},"caller_sent":${caller}`,
+    csv: `,${csvCell(textOf(called))},${csvCell(textOf(caller))}`,
+  }
+}
+
+const notSent: FieldTexts = { json: ',"number_sent":null,"caller_sent":null', csv: ',,' }
+
+const textOf = (json: string): string =>
+  json.includes('\\') ? (JSON.parse(json) as string) : json.slice(1, -1)
+
+interface FieldTexts {
   readonly json: string
   readonly csv: string
 }
 
 /** @param key the JSON of cost, currency, carrier's cost, its currency and its prefix. */
-function boughtTexts(key: string): BoughtTexts {
+function boughtTexts(key: string): FieldTexts {
   const [cost, currency, bought, boughtIn, prefix] = JSON.parse(key) as BoughtKey
   const view = carrierCostView({
     cost_micros: cost,
@@ -177,12 +225,22 @@ function boughtTexts(key: string): BoughtTexts {
     carrier_currency: boughtIn,
     carrier_prefix: prefix,
   })
-  return {
-    json: `,${JSON.stringify(view).slice(1, -1)}`,
-    csv: Object.values(view)
-      .map((value) => `,${value ?? ''}`)
-      .join(''),
-  }
+  return textsOf(view)
+}
+
+const textsOf = (view: Readonly<Record<string, string | number | null>>): FieldTexts => ({
+  json: `,${JSON.stringify(view).slice(1, -1)}`,
+  csv: Object.values(view)
+    .map((value) => `,${value ?? ''}`)
+    .join(''),
+})
+
+/** @param key the prefix, a space, and the stored price; nothing for what is not known. */
+function rateTexts(key: string): FieldTexts {
+  const space = key.lastIndexOf(' ')
+  const [prefix, rated] = [key.slice(0, space), key.slice(space + 1)]
+  const known = { rate_prefix: prefix === '' ? null : prefix, rated: rated === '' ? null : rated }
+  return textsOf(rateView(known))
 }
 
 type BoughtKey = readonly [
@@ -246,6 +304,16 @@ const columns = [
   'margin',
   'margin_exact',
   'attempts',
+  'customer_name',
+  'rate_prefix',
+  'rate',
+  'rate_first',
+  'connect_fee',
+  'first_increment',
+  'increment',
+  'number_dialled',
+  'number_sent',
+  'caller_sent',
 ] as const satisfies readonly (keyof CdrView)[]
 
 export const csvHeader = `${columns.join(',')}\r\n`

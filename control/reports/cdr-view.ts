@@ -1,10 +1,11 @@
 /** A call record as reports show it: the fields of SPECIFICATION.md §2.4, then those of §12.3. */
-import type { CallTags, PresentedCaller } from '../../schema/contracts/call-record.ts'
+import type { CallTags, PresentedCaller, SentNumbers } from '../../schema/contracts/call-record.ts'
 import { storedDenialText } from '../../schema/contracts/denials.ts'
 import { moneyToDecimal, moneyToNumber, timeToText } from '../../schema/columns.ts'
 import type { MediaQuality } from '../../schema/records/stored-record.ts'
 import { carrierCostView } from './carrier-cost-view.ts'
 import type { CdrRow, RecordingView } from './cdr-store.ts'
+import { rateView } from './rate-view.ts'
 import { timeOrNull } from '../http/view-fields.ts'
 
 export function viewOf(row: CdrRow) {
@@ -52,6 +53,10 @@ export function viewOf(row: CdrRow) {
     verstat: row.verstat,
     attestation: row.attestation,
     ...carrierCostView(row),
+    customer_name: row.customer_name,
+    ...rateView(row),
+    number_dialled: row.number_dialled,
+    ...sentOfLast(row.attempts),
   }
 }
 
@@ -64,6 +69,7 @@ interface StoredAttempt {
   readonly startedAt: number
   readonly endedAt: number
   readonly presented?: PresentedCaller
+  readonly sent?: SentNumbers
 }
 
 interface AttemptView {
@@ -71,6 +77,7 @@ interface AttemptView {
   readonly status: number
   readonly reason: string
   readonly presented?: PresentedCaller | undefined
+  readonly sent?: SentNumbers | undefined
   readonly start_stamp: string
   readonly end_stamp: string
 }
@@ -78,12 +85,18 @@ interface AttemptView {
 /** Only `insertCallRecord` writes them. */
 const attemptsOf = (json: string) =>
   (JSON.parse(json) as StoredAttempt[]).map(
-    ({ destination, status, reason, presented, startedAt, endedAt }): AttemptView => ({
+    ({ destination, status, reason, presented, sent, startedAt, endedAt }): AttemptView => ({
       destination,
       status,
       reason,
       ...(presented && { presented }),
+      ...(sent && { sent }),
       start_stamp: timeToText(startedAt),
       end_stamp: timeToText(endedAt),
     }),
   )
+
+function sentOfLast(json: string) {
+  const sent = (JSON.parse(json) as StoredAttempt[]).findLast((each) => each.sent !== undefined)
+  return { number_sent: sent?.sent?.called ?? null, caller_sent: sent?.sent?.caller ?? null }
+}

@@ -34,8 +34,9 @@ import {
   recordMargins,
   summedMargins,
 } from './margin-sums.ts'
-import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
 import { lengthIn, periodIn, type ZonedPeriod, zoneOfReport } from './report-zones.ts'
+import { behind, MAX_TAIL } from './roll-up.ts'
+import { newRecords, type Watermark, watermarkOf } from './roll-up-state.ts'
 import { refuseForNow, reportZoneText } from './summary.ts'
 
 /** Plain data: it is sent to the thread of reports. */

@@ -13,7 +13,8 @@ import {
   PREFIX_LENGTH,
   startOfDay,
 } from './call-filters.ts'
-import { behind, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
+import { behind, MAX_TAIL } from './roll-up.ts'
+import { newRecords, type Watermark, watermarkOf } from './roll-up-state.ts'
 import type { Window } from '../../schema/records/record-windows.ts'
 
 interface MatchRequest {

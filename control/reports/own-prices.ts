@@ -40,6 +40,7 @@ interface PricedRow {
   readonly cost_micros: number | null
   readonly currency: string | null
   readonly rate_prefix: string | null
+  readonly rated: string | null
   readonly required_micros: number | null
   readonly available_micros: number | null
   readonly denial_code: string | null
@@ -52,6 +53,7 @@ export const withoutPrice = <Row extends PricedRow>(row: Row): Row => ({
   cost_micros: null,
   currency: null,
   rate_prefix: null,
+  rated: null,
   required_micros: null,
   available_micros: null,
   denial_text: storedDenialText(row.denial_code, null),

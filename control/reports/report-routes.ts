@@ -23,14 +23,23 @@ import type { Platform } from '../http/platform.ts'
 import type { WithReports, Reports } from './reports.ts'
 import { badRequest } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
-import { ok, pageQuery } from '../http/envelope.ts'
+import { DEFAULT_LIMIT, ok, pageQuery } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { timeZone, zonedQueryTime } from '../http/fields.ts'
 import { lengthIn, periodIn, zoneOfReport } from './report-zones.ts'
-import { askSummary, refuseForNow, reportZoneText, summaryQuery, summary } from './summary.ts'
+import {
+  askSummary,
+  queryReference,
+  refuseForNow,
+  reportZoneText,
+  summaryQuery,
+  summary,
+} from './summary.ts'
 import { allMargins, askMargins, marginCsv, marginQuery, marginReport } from './margins.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
-import type { ReportRequest } from './report-chunks.ts'
+import { type RecordSort, sortKeys } from './columns/find-records.ts'
+import { readCursor } from './record-cursor.ts'
+import type { PageRequest, ReportRequest } from './report-chunks.ts'
 import { bare, data, either, text } from '../http/operation.ts'
 import {
   count,
@@ -41,7 +50,9 @@ import {
   tagsField,
 } from '../http/view-fields.ts'
 import type { CarrierSums } from './carrier-sums.ts'
+import type { CallTotals } from './columns/record-totals.ts'
 import type { CdrView } from './cdr-view.ts'
+import { tenantOf } from '../resources/references.ts'
 
 const exampleUuid = '0b4c1c1e-7f0a-4a37-9d1f-0f6a5f5e9c11'
 
@@ -58,6 +69,13 @@ const attempt = z.strictObject({
     })
     .optional()
     .describe('What it was shown of the caller. Absent: no rules said anything.'),
+  sent: z
+    .strictObject({
+      called: z.string(),
+      caller: z.string().describe('Empty: the call was anonymous.'),
+    })
+    .optional()
+    .describe('Both numbers as they were sent to it.'),
   start_stamp: moment,
   end_stamp: moment,
 })
@@ -118,6 +136,19 @@ const carrierCostFields = {
     .nullable()
     .describe('Cost less carrier cost. Null when one is not known, or the currencies differ.'),
   margin_exact: decimal.nullable(),
+}
+
+const rateFields = {
+  rate_prefix: z.string().nullable().describe('The prefix by which the call was rated.'),
+  rate: decimal
+    .nullable()
+    .describe(
+      'For a minute, at the answer. Null: nobody paid here, or an earlier version rated it.',
+    ),
+  rate_first: decimal.nullable().describe('The same of the first increment.'),
+  connect_fee: decimal.nullable(),
+  first_increment: z.int().nullable().describe('Seconds.'),
+  increment: z.int().nullable().describe('Seconds.'),
 }
 
 const callRecord: z.ZodType<CdrView> = z
@@ -184,13 +215,51 @@ const callRecord: z.ZodType<CdrView> = z
           'have signed, how far we do.',
       ),
     ...carrierCostFields,
+    customer_name: z.string().nullable().describe('Null for those of another tenant.'),
+    ...rateFields,
+    number_dialled: z
+      .string()
+      .nullable()
+      .describe('The called number as it came. Null: the call began here, or it is not known.'),
+    number_sent: z
+      .string()
+      .nullable()
+      .describe('The called number as it went to the destination that was tried last.'),
+    caller_sent: z.string().nullable().describe("The caller's number that was shown there."),
   })
   .meta({ id: 'CallRecord' })
 
+const amounts = z.record(z.string(), decimal).describe('Exact amount by currency.')
+
+const totalsView: z.ZodType<CallTotals> = z
+  .strictObject({
+    calls: count,
+    answered: count,
+    billsec: count,
+    asr_percent: z.number().nullable().describe('Answered of all. Null without a call.'),
+    acd_seconds: z.number().nullable().describe('The mean call. Null without an answered one.'),
+    cost: amounts,
+    carrier_cost: amounts,
+    margin: amounts,
+  })
+  .describe('What the calls on all pages come to, by the prices that the reader may see.')
+  .meta({ id: 'CallTotals' })
+
 const reportView = z
   .strictObject({
-    total_calls: count.describe('Calls that match the filter, on all pages.'),
-    total_billsec: count,
+    total_calls: count
+      .optional()
+      .describe('Calls that match the filter, on all pages. Absent with `totals=false`.'),
+    total_billsec: count.optional(),
+    totals: totalsView.optional(),
+    complete: z
+      .boolean()
+      .describe('False: time was up. Totals and order are of the records that were read.'),
+    next_cursor: z
+      .string()
+      .nullable()
+      .optional()
+      .describe('For the next page. Null: this is the last. Absent when no page is asked for.'),
     total_refused: z
       .strictObject({ unknown_source: count, overload: count })
       .optional()
@@ -254,6 +323,27 @@ const exampleRecord = {
   carrier_prefix: null,
   margin: null,
   margin_exact: null,
+  customer_name: 'Acme',
+  rate_prefix: '49',
+  rate: '1.80',
+  rate_first: '1.80',
+  connect_fee: '0.00',
+  first_increment: 1,
+  increment: 1,
+  number_dialled: '004940200',
+  number_sent: '4940200',
+  caller_sent: '4930100',
+}
+
+const exampleTotals = {
+  calls: 1,
+  answered: 1,
+  billsec: 20,
+  asr_percent: 100,
+  acd_seconds: 20,
+  cost: { USD: '0.60' },
+  carrier_cost: {},
+  margin: {},
 }
 
 const directionSums = z
@@ -290,9 +380,22 @@ const reportQuery = z.strictObject({
   time_zone: timeZone
     .optional()
     .describe(`${reportZoneText} The times of a CSV are those of a zone that is asked for.`),
-  disposition: z.enum(dispositions).optional(),
+  tenant: queryReference.optional().describe('Id or slug.'),
   ...matchQuery,
-  order: z.enum(['oldest', 'newest']).default('oldest').describe('Order by start time.'),
+  order: z
+    .enum(['oldest', 'newest'])
+    .optional()
+    .describe('Order by start time. Without it and `sort`: the oldest first.'),
+  sort: z
+    .enum(sortKeys.flatMap((key) => [key, `-${key}`] as const))
+    .optional()
+    .describe('With `-`: the greatest first. Records without the value come last.'),
+  cursor: z
+    .string()
+    .min(1)
+    .optional()
+    .describe('`next_cursor` of an earlier answer with the same arguments.'),
+  totals: z.enum(['true', 'false']).optional().describe('`false`: without totals.'),
   format: z
     .enum(['json', 'csv', 'ndjson'])
     .optional()
@@ -432,13 +535,14 @@ const listCarrierSumsRoute = ({ store, reports }: ReportRoutesDeps) =>
             message: `must be at most ${MAX_SUMMED_DAYS} days before end_date`,
           },
         ])
-      const filter = { tenantId, from, before, disposition: undefined }
-      const body = await bodyOf(reports, { filter, format: 'carriers', page: undefined })
+      const sort = { by: 'start', isDescending: false } as const
+      const request = { format: 'carriers', sort, page: undefined, withTotals: false } as const
+      const body = await bodyOf(reports, { filter: { tenantId, from, before }, ...request })
       return c.body(body, 200, { 'Content-Type': 'application/json' })
     },
   )
 
-const listCallRecordsRoute = ({ store, reports }: ReportRoutesDeps) =>
+const listCallRecordsRoute = ({ store, reports, now }: ReportRoutesDeps) =>
   new Hono<ControlEnv>().get(
     '/reports/cdrs',
     describeRoute({
@@ -446,7 +550,13 @@ const listCallRecordsRoute = ({ store, reports }: ReportRoutesDeps) =>
       tag: 'Calls',
       summary: 'List the call records of a period. CSV and NDJSON have no length limit.',
       answer: either(
-        bare(reportView, { total_calls: 1, total_billsec: 20, records: [exampleRecord] }),
+        bare(reportView, {
+          total_calls: 1,
+          total_billsec: 20,
+          totals: exampleTotals,
+          complete: true,
+          records: [exampleRecord],
+        }),
         text('text/csv', 'call_uuid,caller_id_number\r\n'),
         text('application/x-ndjson', '{"call_uuid":"0b4c1c1e"}\n'),
       ),
@@ -456,14 +566,20 @@ const listCallRecordsRoute = ({ store, reports }: ReportRoutesDeps) =>
     validate('query', reportQuery),
     async (c) => {
       const query = c.req.valid('query')
-      const { tenantId } = c.var.principal
-      const { disposition, order, customer_id: customerId, time_zone: asked } = query
+      const format = query.format ?? formatOf(c.req.header('accept'))
+      const sort = sortOf(query)
+      refuseMixed(query, format, sort)
+      const tenantId = await tenantOf(store, query.tenant, requestScope(c.var.principal, now))
+      const { customer_id: customers, time_zone: asked } = query
+      const customerId = customers?.length === 1 ? customers[0] : undefined
       const zone = await zoneOfReport(store, { asked, customerId, tenantId })
       const { from, before } = periodIn(zone, boundsOf(query))
       refuseBackwards(from, before)
-      const format = query.format ?? formatOf(c.req.header('accept'))
-      const filter = { tenantId, from, before, disposition, match: matchOf(query), order }
-      const body = await bodyOf(reports, { filter, format, page: pageOf(query), zone: asked })
+      const filter = { tenantId, from, before, match: matchOf(query) }
+      const page = pageOf(query, sort)
+      const withTotals = query.totals !== 'false'
+      const request = { filter, format, sort, page, withTotals, zone: asked }
+      const body = await bodyOf(reports, request)
       return c.body(body, 200, headersOf(format))
     },
   )
@@ -472,6 +588,25 @@ const boundsOf = ({ start_date: from, end_date: before }: z.output<typeof sumsQu
   from,
   before,
 })
+type ReportQuery = z.output<typeof reportQuery>
+
+const sortOf = ({ order, sort }: ReportQuery): RecordSort => {
+  if (sort === undefined) return { by: 'start', isDescending: order === 'newest' }
+  const isDescending = sort.startsWith('-')
+  const by = sortKeys.find((key) => key === (isDescending ? sort.slice(1) : sort)) ?? 'start'
+  return { by, isDescending }
+}
+
+function refuseMixed({ order, sort, cursor, page }: ReportQuery, format: Format, by: RecordSort) {
+  const refuse = (path: string, message: string) => {
+    throw badRequest('The query is invalid', [{ path, message }])
+  }
+  if (order !== undefined && sort !== undefined) refuse('sort', 'must not be given with order')
+  if (cursor !== undefined && page !== undefined) refuse('cursor', 'must not be given with page')
+  if (format === 'json') return
+  if (by.by !== 'start') refuse('sort', `must be start or -start with format ${format}`)
+  if (cursor !== undefined) refuse('cursor', `must not be given with format ${format}`)
+}
 
 function refuseBackwards(from: number, before: number): void {
   if (before < from)
@@ -514,10 +649,18 @@ const headersOf = (format: Format) => ({
   ...(format !== 'json' && { 'Content-Disposition': `attachment; filename="cdrs.${format}"` }),
 })
 
-/** Either parameter requests paging. */
-function pageOf({ page, limit }: { page?: number | undefined; limit?: number | undefined }) {
-  if (page === undefined && limit === undefined) return undefined
-  return { page: page ?? 1, limit: limit ?? 50 }
+/** Each of these parameters requests paging. */
+function pageOf(query: ReportQuery, sort: RecordSort): PageRequest | undefined {
+  const { page, limit = DEFAULT_LIMIT, cursor } = query
+  if (cursor !== undefined) {
+    const after = readCursor(cursor, sort)
+    if (after !== undefined) return { after, limit }
+    throw badRequest('The query is invalid', [
+      { path: 'cursor', message: 'must be the next_cursor of an answer with the same sort' },
+    ])
+  }
+  if (page === undefined && query.sort === undefined && query.limit === undefined) return undefined
+  return { page: page ?? 1, limit }
 }
 
 /** Pieces buffered for the reader; a slow reader delays the report instead of filling memory. */

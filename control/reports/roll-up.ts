@@ -28,6 +28,8 @@ import {
   startOfDay,
 } from './call-filters.ts'
 import { markedCurrency } from './own-prices.ts'
+import { buildBlocks, markChanged } from './columns/block-builder.ts'
+import { empty, type Gap, uuidOf, type Watermark, watermarkOf } from './roll-up-state.ts'
 import {
   addMargins,
   createMarginPart,
@@ -64,15 +66,6 @@ export interface RollUpResult {
   readonly behind: number
 }
 
-/** The sums have the records up to `upTo`, but for those in `gaps`. */
-export interface Watermark {
-  readonly upTo: number
-  readonly lastUuid: string
-  readonly changesUpTo: number
-  readonly gapsAfter: number
-  readonly gaps: readonly Gap[]
-}
-
 /** Changes of costs in a page. */
 const MAX_CHANGES = 5_000
 /** Slices of one request: then the thread can be stopped, and progress is logged. */
@@ -104,6 +97,7 @@ export async function* rollUp(
     yield
   }
   await forgetOld(sources, request)
+  yield* buildBlocks(sources, request)
   return { added, behind: await behind(sources) }
 }
 
@@ -129,6 +123,7 @@ async function* addSlice(
     if (isBounded) await run(sums, boundGroups)
     await run(sums, isBounded ? addFolded : addGroups)
     await run(sums, addMargins)
+    await markChanged(sources, slice.changedIds)
     if (!inFile) {
       await keepGaps(sums, known, slice, now)
       if (slice.changeIds.length > 0)
@@ -175,6 +170,8 @@ interface Slice {
   readonly changesUpTo: number
   readonly ids: readonly number[]
   readonly changeIds: readonly number[]
+  /** Records whose cost has changed. */
+  readonly changedIds: readonly number[]
 }
 
 /** Groups new records in `call_part`. Yields between statements. */
@@ -184,7 +181,7 @@ async function* groupSlice(
   { page, pages }: SliceSize,
 ): AsyncGenerator<void, Slice, undefined> {
   const { sums } = sources
-  const [ids, changeIds]: [number[], number[]] = [[], []]
+  const [ids, changeIds, changedIds]: [number[], number[], number[]] = [[], [], []]
   let { upTo, changesUpTo } = since
   await dropTables(sums)
   for (const table of createTables) await run(sums, table)
@@ -197,7 +194,10 @@ async function* groupSlice(
     await copy(sums, counted)
     for (const [changeId, id] of rows)
       if (changeId === 0) ids.push(id)
-      else changeIds.push(changeId)
+      else {
+        changeIds.push(changeId)
+        changedIds.push(id)
+      }
     upTo = ids.reduce((most, id) => Math.max(most, id), upTo)
     changesUpTo = changeIds.reduce((most, id) => Math.max(most, id), changesUpTo)
     yield
@@ -207,7 +207,7 @@ async function* groupSlice(
     await run(sums, group)
     yield
   }
-  return { since, count, upTo, changesUpTo, ids, changeIds }
+  return { since, count, upTo, changesUpTo, ids, changeIds, changedIds }
 }
 
 const run = ({ statements }: CallSources['sums'], text: string): Promise<number> =>
@@ -432,12 +432,6 @@ const addFolded = adding(
   `${groupColumns.join(', ')}, ${foldedFigures} FROM call_part GROUP BY 1, 2, 3, 4, 5, 6`,
 )
 
-interface Gap {
-  readonly firstId: number
-  readonly lastId: number
-  readonly noticedAt: number
-}
-
 /**
  * Keeps the missing ids that are still missing, and adds those that are missing among the new ones.
  */
@@ -465,43 +459,6 @@ function missingIn({ firstId, lastId, noticedAt }: Gap, ids: readonly number[]):
     next = id + 1
   }
   return gaps
-}
-
-export async function watermarkOf(sources: CallSources): Promise<Watermark> {
-  const { sums } = sources
-  const state = await first(sums, sums.db.selectFrom('call_sum_state').selectAll())
-  if (state === undefined) return empty
-  if (!(await isOfThisDatabase(sources, state.records_up_to, state.last_uuid))) return empty
-  const gaps = await all(
-    sums,
-    sums.db
-      .selectFrom('call_sum_gap')
-      .select(['first_id as firstId', 'last_id as lastId', 'noticed_at as noticedAt'])
-      .orderBy('first_id'),
-  )
-  return {
-    upTo: state.records_up_to,
-    lastUuid: state.last_uuid,
-    gaps,
-    changesUpTo: state.changes_up_to,
-    gapsAfter: state.gaps_after,
-  }
-}
-
-const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
-
-/**
- * A file of sums may lie beside a database that was restored: the ids of its records are of other
- * calls.
- */
-async function isOfThisDatabase(sources: CallSources, id: number, uuid: string): Promise<boolean> {
-  if (!isInFile(sources) || id === 0) return true
-  return (await uuidOf(sources.store, id)) === uuid
-}
-
-async function uuidOf(store: CallSources['store'], id: number): Promise<string | undefined> {
-  const query = store.db.selectFrom('cdr').select('call_uuid').where('id', '=', id)
-  return (await first(store, query))?.call_uuid
 }
 
 /** Totals of another database are deleted first. */
@@ -556,16 +513,6 @@ async function waiting(sources: CallSources): Promise<number> {
   const since = Math.max(state?.changes_up_to ?? 0, (oldest ?? 1) - 1)
   return (await behind(sources)) + Math.max(0, (newest ?? 0) - since)
 }
-
-/** Records that the sums do not have yet. */
-export const newRecords = ({ upTo, gaps }: Watermark): RawBuilder<SqlBool> =>
-  sql`(${sql.join(
-    [
-      sql`cdr.id > ${upTo}`,
-      ...gaps.map(({ firstId, lastId }) => sql`cdr.id BETWEEN ${firstId} AND ${lastId}`),
-    ],
-    sql` OR `,
-  )})`
 
 /** About: ids of deleted records count, too. */
 export async function behind(sources: CallSources): Promise<number> {

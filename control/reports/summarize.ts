@@ -41,7 +41,8 @@ import {
 } from './figures.ts'
 import { matchingTimes } from './matching-times.ts'
 import { isMarked, markedCurrency, unmarked } from './own-prices.ts'
-import { behind, inOneTurn, MAX_TAIL, newRecords, type Watermark, watermarkOf } from './roll-up.ts'
+import { behind, inOneTurn, MAX_TAIL } from './roll-up.ts'
+import { newRecords, type Watermark, watermarkOf } from './roll-up-state.ts'
 
 export const summaryOrders = ['cost', 'count', 'asr'] as const
 

@@ -236,7 +236,7 @@ export const reportZoneText =
   "IANA name. Absent: that of the customer that is asked for, else of the credential's tenant, " +
   'else UTC. A date without a time is its first moment there.'
 
-const queryReference = wanted.transform((value): Reference =>
+export const queryReference = wanted.transform((value): Reference =>
   /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value,
 )
 

@@ -20,6 +20,7 @@ import { senderOf } from '../../schema/rules/gateways.ts'
 import { dialledCall, callRecord, openCall } from './cdr/cdr.ts'
 import { type End, fault } from './cdr/end-reason.ts'
 import type { CallHooks } from './hooks/call-hooks.ts'
+import { sentNumbers } from './dialing/sent-numbers.ts'
 import {
   type DialFacts,
   inviteFor,
@@ -367,6 +368,7 @@ export class CallRunner {
     this.#begin(callUuidOf(legId))
     this.#noteRules(command, outgoing.ruledBy)
     const { uri, nextHop, headers, credentials } = outgoing
+    this.dispatch({ type: 'numbered', legId, numbers: sentNumbers(uri, headers['From'] ?? '') })
     const { body } = invite
     const facts = { sdpOwner, callee: candidate }
     const sent = { uri, nextHop, headers, body, credentials }

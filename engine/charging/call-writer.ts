@@ -324,7 +324,8 @@ export class CallWriter {
   async #insertRecords(calls: readonly BatchCall[]): Promise<readonly BatchCall[]> {
     const rows = calls.map(({ call: { record, charge } }) => {
       const currency = charge.tariff?.currency ?? record.currency
-      return toColumns(record, { costMicros: charge.costMicros, currency })
+      const { costMicros, tariff } = charge
+      return toColumns(record, { costMicros, currency, tariff })
     })
     const sorted = rows.toSorted((a, b) => (a.call_uuid < b.call_uuid ? -1 : 1))
     const inserted = await this.#statements.insertRecords(sorted)

@@ -2,7 +2,7 @@
 import type { Attestation, PresentedIdentity } from './caller-identity.ts'
 import type { CallQuality, Direction, Disposition, HangupParty } from './field-values.ts'
 import type { Verification, Verstat } from './stir.ts'
-import type { BoughtPrice, CarrierCost } from './tariff.ts'
+import type { BoughtPrice, CarrierCost, Tariff } from './tariff.ts'
 
 /**
  * One destination that was tried. Times in milliseconds UTC; status 0 when there was no response.
@@ -13,8 +13,17 @@ export interface Attempt {
   readonly reason: string
   /** The caller as it was shown; absent: no rules said anything. */
   readonly presented?: PresentedCaller | undefined
+  /** Both numbers as they were sent; absent: an earlier version tried it, or nothing was sent. */
+  readonly sent?: SentNumbers | undefined
   readonly startedAt: number
   readonly endedAt: number
+}
+
+/** The user parts of the Request-URI and of From. */
+export interface SentNumbers {
+  readonly called: string
+  /** Empty: it was anonymous. */
+  readonly caller: string
 }
 
 /** A part of the decision about the caller of an attempt (`PresentedIdentity`). */
@@ -42,6 +51,8 @@ export interface CallRecord {
   readonly callerNumber: string
   readonly callerName: string | null
   readonly calledNumber: string
+  /** The called number as it came; absent: the call began here, or an earlier version had it. */
+  readonly dialledNumber?: string | undefined
   readonly startedAt: number
   readonly answeredAt: number | null
   readonly endedAt: number
@@ -104,6 +115,8 @@ export const billedSeconds = (talkedMs: number): number => Math.max(1, Math.ceil
 export interface CallCost {
   readonly costMicros: number
   readonly currency: string | null
+  /** The price by which it was rated; absent: nobody paid here. */
+  readonly tariff?: Tariff | null | undefined
 }
 
 /** The fields of a call record that are known at the answer. */

@@ -21,9 +21,11 @@ import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
 import * as profit from './profit.ts'
+import * as recordColumns from './record-columns.ts'
 import * as reratings from './reratings.ts'
 import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
+import * as savedViews from './saved-views.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
 import * as times from './times.ts'
@@ -124,6 +126,13 @@ export const migrations: readonly Migration[] = [
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
   { version: 18, name: 'customer-zones', sql: customerZones.sql },
   { version: 19, name: 'call-search', sql: callSearch.sql },
+  {
+    version: 20,
+    name: 'record-columns',
+    sql: recordColumns.sql,
+    forServer: serverWords(recordColumns.blockTables) + recordColumns.blocksForServer,
+  },
+  { version: 21, name: 'saved-views', sql: savedViews.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -3,11 +3,13 @@ import { toFlag } from '../columns.ts'
 import type { CallQuality, MosSource, StreamQuality } from '../contracts/field-values.ts'
 import type { CdrTable } from '../tables/calls.ts'
 import type { CallRecord, CallCost } from '../contracts/call-record.ts'
+import { ratedText } from './rated-by.ts'
 
 /** Columns whose values are known when the call ends. */
-type CdrColumns = Omit<CdrTable, 'id' | 'recording_error' | Flags>
+type CdrColumns = Omit<CdrTable, 'id' | 'recording_error' | Flags | Evidence>
 type Flags = 'is_recovered' | 'is_unauthorized_by_ocs'
-type CdrValues = CdrColumns & Record<Flags, 0 | 1>
+type Evidence = 'rated' | 'number_dialled'
+type CdrValues = CdrColumns & Record<Flags, 0 | 1> & Record<Evidence, string | null>
 
 export const cdrColumns = [
   'call_uuid',
@@ -57,6 +59,8 @@ export const cdrColumns = [
   'carrier_currency',
   'carrier_tenant_id',
   'carrier_number',
+  'rated',
+  'number_dialled',
 ] as const satisfies readonly (keyof CdrValues)[]
 
 /** The row of a record. */
@@ -112,6 +116,8 @@ export function toColumns(record: CallRecord, cost: CallCost): CdrValues {
     carrier_currency: record.carrierCost?.currency ?? null,
     carrier_tenant_id: record.carrierCost?.tenantId ?? null,
     carrier_number: record.carrierCost?.number ?? null,
+    rated: cost.tariff ? ratedText(cost.tariff) : null,
+    number_dialled: record.dialledNumber ?? null,
   }
 }
 

@@ -7,6 +7,7 @@ export interface AccessTables {
   application_key_minute: ApplicationKeyMinuteTable
   application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
+  saved_view: SavedViewTable
   jwt_denylist: JwtDenylistTable
   idempotent_answer: IdempotentAnswerTable
   idempotent_claim: IdempotentClaimTable
@@ -50,6 +51,16 @@ export interface UserTable {
   tenant_id: number | null
   is_active: Defaulted<Flag>
   created_at: number
+  updated_at: number
+}
+
+/** Views of a screen of the console that a user keeps by a name. */
+interface SavedViewTable {
+  user_id: number
+  screen: 'calls'
+  name: string
+  /** Query of the address, without `?`. */
+  query: string
   updated_at: number
 }
 

@@ -19,6 +19,8 @@ export interface CallTables {
   call_sum_state: CallSumStateTable
   call_sum_gap: CallSumGapTable
   cdr_cost_change: CdrCostChangeTable
+  record_block: RecordBlockTable
+  record_column: RecordColumnTable
 }
 
 /** One row for every INVITE, refused and cancelled ones included. */
@@ -46,7 +48,7 @@ export interface CdrTable {
   set_id: number | null
   node: string | null
   carrier: string | null
-  /** JSON array of `{destination, status, reason, startedAt, endedAt}`, in order. */
+  /** JSON array of `{destination, status, reason, sent, startedAt, endedAt}`, in order. */
   attempts: string
   tenant_id: number | null
   customer_id: number | null
@@ -96,6 +98,40 @@ export interface CdrTable {
   carrier_tenant_id: number | null
   /** The number by which the carrier charges; null: the called number. */
   carrier_number: string | null
+  /** JSON of a `RatedBy`; null: nobody paid here, or an earlier version recorded it. */
+  rated: Defaulted<string | null>
+  /** The called number as it came; null: the call began here, or it is not known. */
+  number_dialled: Defaulted<string | null>
+}
+
+/** Some thousand records by columns, as searches read them (`control/reports/columns`). */
+interface RecordBlockTable {
+  first_id: number
+  last_id: number
+  /** The uuid of the last record: it shows whether a file of blocks belongs to this database. */
+  last_uuid: string
+  /** The first and the last start of its calls. */
+  first_start: number
+  last_start: number
+  calls: number
+  /** Grows when it is made again. */
+  version: number
+  /** 1: a record has changed since. */
+  is_stale: Flag
+  /** JSON of pairs: the first and the last id that was missing when it was made. */
+  gaps: string
+  built_at: number
+  checked_at: number
+  /** JSON of a `BlockHead`. */
+  head: string
+}
+
+interface RecordColumnTable {
+  first_id: number
+  name: string
+  /** That of its block. */
+  version: number
+  data: Buffer
 }
 
 /** Totals of the calls of one group of one day. */

@@ -71,10 +71,12 @@ test('costs tick without asking for the list; a transfer that fails and a refuse
 
 test('a call that has ended is found by either number, and its files are downloaded', async () => {
   await page.goto('/console/history')
-  await page.getByLabel('is', { exact: true }).fill('+12025550100')
-  await page.getByRole('button', { name: 'Search' }).click()
+  await page.getByRole('button', { name: 'Add a filter' }).click()
+  await page.getByRole('combobox', { name: 'Filter', exact: true }).selectOption('number')
+  await page.getByRole('textbox', { name: 'Number' }).fill('+12025550100')
+  await page.getByRole('button', { name: 'Apply' }).click()
   await row('18005551212').waitFor()
-  await page.waitForURL(/by=number&for=%2B12025550100/)
+  await page.waitForURL(/number=%2B12025550100/)
   const csv = await download('Export CSV')
   expect(csv.toString()).toContain(',12025550100,18005551212,')
   await row('18005551212').getByText('answered').waitFor()

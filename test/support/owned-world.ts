@@ -60,7 +60,11 @@ function leavesOf(schema: Json, path: string, document: Json): [path: string, sc
  * platform's. Each of them has a number and a block.
  */
 export const ownPath = (path: string, ownKey: string): string =>
-  path.replace('{nodeId}', '3').replace('{uuid}', ownKey).replace('{id}', idOf(path))
+  path
+    .replace('{nodeId}', '3')
+    .replace('{screen}', 'calls')
+    .replace('{uuid}', ownKey)
+    .replace('{id}', idOf(path))
 
 function idOf(path: string): string {
   if (path.includes('/numbers/')) return '5'

@@ -443,6 +443,8 @@ export const operations: Readonly<Record<string, Operations>> = {
     body: {},
     rules: plains('old_password', 'new_password'),
   },
+  // A key has none.
+  '/saved-views/{screen}': { body: {}, rules: plains('query') },
   '/telephony/test-call': {
     body: { from: '101', to: '1555' },
     rules: {

@@ -95,6 +95,7 @@ function eventView(event: EngineEvent, ocs: PriceSource | undefined) {
       return {
         at,
         call_uuid: record.callUuid,
+        start_stamp: timeToText(record.startedAt),
         caller_id_number: record.callerNumber,
         destination_number: record.calledNumber,
         direction: record.direction,

@@ -319,10 +319,12 @@ function record(call: Call, { purpose, attempts }: Dialing): void {
 
 /** An attempt as the call's record has it. */
 export const recordOf = (attempt: InviteAttempt) => {
-  const { destination, status, reason, startedAt, endedAt, presented } = attempt
-  if (presented === undefined) return { destination, status, reason, startedAt, endedAt }
+  const { destination, status, reason, startedAt, endedAt, presented, sent } = attempt
+  const tried = { destination, status, reason, ...(presented && { presented: shownOf(presented) }) }
   // The times come last (`control/reports/cdr-text.ts`).
-  return { destination, status, reason, presented: shownOf(presented), startedAt, endedAt }
+  return sent === undefined
+    ? { ...tried, startedAt, endedAt }
+    : { ...tried, sent, startedAt, endedAt }
 }
 
 const shownOf = ({ number, asserted, attestation, why }: PresentedIdentity) => ({

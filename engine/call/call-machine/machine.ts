@@ -134,6 +134,7 @@ function onEvent(ctx: StepContext, event: MachineEvent): void {
       return beginAttended(ctx, event)
     case 'withheld':
     case 'presented':
+    case 'numbered':
     case 'probed':
     case 'holderLost':
     case 'applicationLost':
@@ -349,7 +350,7 @@ function onAttemptEvent(
     MachineEvent,
     {
       readonly type:
-        | ('withheld' | 'presented' | 'probed' | 'holderLost')
+        | ('withheld' | 'presented' | 'numbered' | 'probed' | 'holderLost')
         | ('applicationLost' | 'forwardDecided')
     }
   >,
@@ -361,6 +362,7 @@ function onAttemptEvent(
   if (event.type === 'forwardDecided') return forwardDecided(ctx, call, legId, event.forward)
   if (!attempt) return undefined
   if (event.type === 'presented') return presented(ctx, attempt, event.identity)
+  if (event.type === 'numbered') return void (attempt.sent = event.numbers)
   if (event.type === 'probed') return probed(ctx, attempt, event.isThere)
   if (event.type === 'holderLost') return lostHolder(ctx, call, attempt)
   if (event.type === 'applicationLost') return lostApplication(ctx, call, attempt)

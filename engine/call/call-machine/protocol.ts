@@ -6,7 +6,7 @@ import type { SdpOwner, Headers, LegCommand, LegEventData } from '../signalling.
 import type { PresentedIdentity } from '../../../schema/contracts/caller-identity.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
 import type { Attestation } from '../../../schema/contracts/caller-identity.ts'
-import type { CallTags } from '../../../schema/contracts/call-record.ts'
+import type { CallTags, SentNumbers } from '../../../schema/contracts/call-record.ts'
 import type { Account } from '../../../schema/contracts/charging.ts'
 import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { IncomingInvite } from '../inbound/incoming-invite.ts'
@@ -72,6 +72,8 @@ export type MachineEvent =
     }
   /** The decision about the caller, for this destination. */
   | { readonly type: 'presented'; readonly legId: string; readonly identity: PresentedIdentity }
+  /** The INVITE is about to be sent. */
+  | { readonly type: 'numbered'; readonly legId: string; readonly numbers: SentNumbers }
   /** The OPTIONS to a silent node is answered, or not. */
   | { readonly type: 'probed'; readonly legId: string; readonly isThere: boolean }
   /**

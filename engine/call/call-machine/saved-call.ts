@@ -290,6 +290,7 @@ export function restoreCall(
       callerName: opened.callerName,
       sourceAddress: opened.sourceAddress,
       startedAt: opened.startedAt - stampOffsetMs,
+      ...(opened.dialledNumber !== undefined && { asDialled: opened.dialledNumber }),
       ...(isOurs && { isOurs }),
       ...(isRecordedElsewhere && { isRecordedElsewhere }),
       ...(isPrivate && { isPrivate }),

@@ -7,6 +7,7 @@ import type {
   Attempt as AttemptRecord,
   CallRecord,
   CallTags,
+  SentNumbers,
 } from '../../../schema/contracts/call-record.ts'
 import type { BoughtPrice } from '../../../schema/contracts/tariff.ts'
 import type { CallState, CallTransfer } from '../../../schema/contracts/calls.ts'
@@ -195,6 +196,8 @@ export interface InviteAttempt {
   result?: AttemptResult | undefined
   /** The caller as the destination is shown it; absent: no rules say anything. */
   presented?: PresentedIdentity | undefined
+  /** Both numbers as they were sent; absent: nothing was sent. */
+  sent?: SentNumbers | undefined
   /** The instance to which the INVITE goes. */
   readonly holder?: string | undefined
   /** The run of that instance which has the call; absent: it is not known. */

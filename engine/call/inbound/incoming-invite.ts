@@ -29,6 +29,8 @@ export interface CallStart {
   readonly calledNumber: string
   /** The number that was dialled, where a hook has chosen another one. */
   readonly dialledNumber?: string
+  /** The called number as it came; absent: the call began here. */
+  readonly asDialled?: string | undefined
   /** `address:port` of the sender, or which part of Tollgate began the call. */
   readonly sourceAddress: string
   /** The call began here: no INVITE was received. */
@@ -49,6 +51,8 @@ export interface CallStart {
 export interface IncomingInvite extends OutgoingCall, RouteQuestion {
   readonly callerNumber: string
   readonly callerName: string | null
+  /** The called number as it came. */
+  readonly asDialled?: string | undefined
   /** Why the called party is not a number. Undefined: it is a number, or empty. */
   readonly irregular?: Irregular | undefined
   /** Header rules of its carrier have changed it. */
@@ -111,6 +115,7 @@ export function readInvite(
     callerName: (origin.kind === 'extension' ? origin.displayName : caller.name) || null,
     calledNumber: called.number,
     calledUser: called.user,
+    asDialled: (ruled ? calledOf(received.uri) : dialled).user,
     irregular: called.irregular,
     domain: called.host.replace(/:[^:\]]*$/, ''),
     isSecure: /^sips:/i.test(request.uri),
@@ -196,11 +201,17 @@ export function startOf(
     callerNumber: detachString(invite.callerNumber),
     callerName: callerName && detachString(callerName),
     calledNumber: detachString(invite.calledNumber),
+    ...(invite.asDialled !== undefined && {
+      asDialled: detachString(invite.asDialled.slice(0, MAX_DIALLED)),
+    }),
     sourceAddress,
     startedAt,
     ...(wantsPrivacy(invite) && { isPrivate: true as const }),
   }
 }
+
+/** A longer called number is cut in the record. */
+const MAX_DIALLED = 128
 
 /** The Max-Forwards for the next hop. Below 0: the request must not be forwarded. */
 export function hopsLeftOf(headers: Headers): number {

@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import { expect, test } from 'vitest'
 import { CdrStore, recordingOfCall } from '../../../control/reports/cdr-store.ts'
 import { CdrText, csvHeader } from '../../../control/reports/cdr-text.ts'
@@ -26,6 +27,7 @@ const plain: CallRecord = {
   carrier: null,
   attempts: [],
   currency: null,
+  customerId: 7,
 }
 
 const heard = {
@@ -45,6 +47,17 @@ const attempt = (reason: string, startedAt: number) => ({
   startedAt,
   endedAt: startedAt + 1_007,
 })
+
+const tariff = {
+  prefix: '1',
+  currency: 'EUR',
+  connectFeeMicros: 20_000,
+  firstIncrementSeconds: 30,
+  firstRatePerMinuteMicros: 1_500_000,
+  incrementSeconds: 6,
+  ratePerMinuteMicros: 641_700,
+  decimals: 4,
+}
 
 const recorded = '019ab0c4-1e7f-7a37-9d1f-0f6a5f5e9c11'
 
@@ -67,7 +80,11 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
       isRecovered: true,
       isUnauthorizedByOcs: true,
       carrierCost: { costMicros: 700_001, prefix: '+44', currency: 'EUR', tenantId: null },
-      attempts: [attempt('OK', startOfTime), attempt('Busy', startOfTime + 999)],
+      dialledNumber: '+49 30 1',
+      attempts: [
+        { ...attempt('OK', startOfTime), sent: { called: '1', caller: '' } },
+        { ...attempt('Busy', startOfTime + 999), sent: { called: '+4930', caller: '=2' } },
+      ],
     },
     641_700,
   ],
@@ -82,7 +99,12 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
       hangupCause: odd,
       denialCode: odd,
       callUuid: '","cost":0,"\\',
-      attempts: [attempt(odd, startOfTime), attempt('},"endedAt":2}', startOfTime)],
+      dialledNumber: odd,
+      attempts: [
+        attempt('"sent":{"called":"1","caller":"2"}', startOfTime),
+        { ...attempt('},"endedAt":2}', startOfTime), sent: { called: odd, caller: odd } },
+        attempt(odd, startOfTime),
+      ],
     },
     1,
   ],
@@ -96,28 +118,32 @@ const records: readonly [string, Partial<CallRecord>, number][] = [
   ['with a recording', { callUuid: recorded }, 0],
 ]
 
+/** Each is paid by customer 7. */
+const names = new Map([[7, 'Acme, Ltd.']])
+
 /** The record as it is read for a report, and its view. */
 async function stored(change: Partial<CallRecord>, costMicros: number) {
   const { store, tenant } = await openControl()
   await tenant('acme')
-  const cost = { costMicros, currency: change.currency ?? null }
+  const currency = change.currency ?? null
+  const cost = { costMicros, currency, tariff: currency === null ? null : tariff }
   await storeCall(store, { ...plain, ...change }, cost)
   const file = { call_uuid: recorded, tenant_id: 1, started_at: startOfTime, duration_ms: 1_600 }
   await execute(
     store,
     store.db.insertInto('recording').values({ ...file, bytes: 44, sha256: 'ab' }),
   )
-  const filter = { tenantId: null, from: 0, before: startOfTime + 1, disposition: undefined }
-  const cdrs = new CdrStore(store, filter)
-  const [row] = await cdrs.rows({ start: cdrs.beginning, end: undefined }, 1)
+  const cdrs = new CdrStore(store, null)
+  const [row] = await cdrs.rows([1])
   const query = store.db
     .selectFrom('cdr')
     .leftJoin('tenant', 'tenant.id', 'cdr.tenant_id')
     .selectAll('cdr')
     .select(['tenant.slug as tenant_slug', recordingOfCall])
+    .select(sql<string>`'Acme, Ltd.'`.as('customer_name'))
   const whole = await first(store, query)
   if (row === undefined || whole === undefined) throw new Error('no record')
-  return { row, text: new CdrText(await cdrs.slugs()), view: viewOf(whole) }
+  return { row, text: new CdrText(await cdrs.slugs(), names), view: viewOf(whole) }
 }
 
 test.each(records)(

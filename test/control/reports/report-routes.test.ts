@@ -343,9 +343,15 @@ test('for any filter and order, pages show what a filter over all records shows,
   )
 })
 
-const filter = { tenantId: null, from: 0, before: startOfTime, disposition: undefined }
+const filter = { tenantId: null, from: 0, before: startOfTime }
 
-const request: ReportRequest = { filter, format: 'json', page: undefined }
+const request: ReportRequest = {
+  filter,
+  format: 'json',
+  sort: { by: 'start', isDescending: false },
+  page: undefined,
+  withTotals: true,
+}
 
 async function openBounded() {
   let now = 0

@@ -40,14 +40,20 @@ parentPort.on('message', ({ report, request, isOver }) => {
 })
 `
 
+const whole = {
+  sort: { by: 'start', isDescending: false },
+  page: undefined,
+  withTotals: true,
+} as const
+
 function open() {
   const file = join(temporaryFolder(), 'stub.mjs')
   writeFileSync(file, stub)
   const thread = new ReportThread(pathToFileURL(file), { path: 'a path' }, () => undefined)
   onTestFinished(() => thread.stop())
   const begin = (format: ReportRequest['format'], page?: RequestedPage) => {
-    const filter = { tenantId: null, from: 0, before: 1, disposition: undefined }
-    return thread.open({ filter, format, page })
+    const filter = { tenantId: null, from: 0, before: 1 }
+    return thread.open({ ...whole, filter, format, page })
   }
   const read = async (format: ReportRequest['format']): Promise<string> => {
     let text = ''
@@ -96,8 +102,8 @@ function reader(place: ReportDatabase) {
   onTestFinished(() => thread.stop())
   return async (): Promise<string[]> => {
     let text = ''
-    const filter = { tenantId: null, from: 0, before: 10_000, disposition: undefined }
-    for await (const bytes of thread.open({ filter, format: 'ndjson', page: undefined }))
+    const filter = { tenantId: null, from: 0, before: 10_000 }
+    for await (const bytes of thread.open({ ...whole, filter, format: 'ndjson' }))
       text += new TextDecoder().decode(bytes)
     return text.trim().split('\n')
   }

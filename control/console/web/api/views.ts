@@ -61,6 +61,7 @@ export type {
 } from '../../../resources/reratings/rerating-routes.ts'
 export type { ReratingView as Rerating } from '../../../resources/reratings/rerating-view.ts'
 export type { TenantView as Tenant } from '../../../resources/tenants.ts'
+export type { SavedView } from '../../../resources/saved-view-store.ts'
 export type { SpendingCapView as SpendingCap } from '../../../resources/spending-cap-view.ts'
 export type { PriceExplanation as Price } from '../../../resources/rate-routes.ts'
 export type { RatePlanView as RatePlan } from '../../../resources/rate-plans.ts'
@@ -74,10 +75,25 @@ export type TraceMessageView = Extract<TraceEntryView, { kind: 'message' }>
 export type TraceDecision = Extract<TraceEntryView, { kind: 'decision' }>
 export type CallRecordView = CdrView
 
+/** Sums of all calls that match; amounts by currency. */
+export interface MatchedCalls {
+  readonly calls: number
+  readonly answered: number
+  readonly billsec: number
+  readonly asr_percent: number | null
+  readonly acd_seconds: number | null
+  readonly cost: Readonly<Record<string, string>>
+  readonly carrier_cost: Readonly<Record<string, string>>
+  readonly margin: Readonly<Record<string, string>>
+}
+
 export interface CallReport {
-  readonly total_calls: number
-  readonly total_billsec: number
-  readonly records: readonly CdrView[]
+  readonly records: readonly CallRecordView[]
+  readonly totals?: MatchedCalls
+  /** False: time was up before all records were looked at. */
+  readonly complete?: boolean
+  /** For the next page; null: this is the last one. */
+  readonly next_cursor?: string | null
 }
 
 export type UserAccount = ReturnType<typeof userView>

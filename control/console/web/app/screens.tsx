@@ -131,7 +131,7 @@ const screens: readonly Screen[] = [
   },
   {
     name: 'history',
-    title: 'Recent calls',
+    title: 'Calls',
     group: 'Calls',
     scope: 'cdrs:read',
     all: () => <HistoryScreen />,

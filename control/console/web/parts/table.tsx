@@ -45,11 +45,27 @@ export interface TableProps<Row> {
   readonly isSearched?: boolean
   /** A part of a page: no search and no order, and as high as its rows, which are few. */
   readonly isPart?: boolean
+  /** Cells make two lines of their own. */
+  readonly isTall?: boolean
+  /** The server has ordered and searched the rows. Absent: the table does, by the address. */
+  readonly order?: ServerOrder
+}
+
+/** How the server has ordered the rows of a table, and how another order is asked for. */
+export interface ServerOrder {
+  readonly sortBy: string
+  readonly isDescending: boolean
+  /** Columns by which it can order. */
+  readonly names: ReadonlySet<string>
+  readonly onSort: (column: string) => void
+  /** How many of how many rows are shown. */
+  readonly count: string
 }
 
 /** These equal `--row` of `style.css`: rows of one line, and of two. */
 const ROW_HEIGHT = 40
 const TWO_LINES_HEIGHT = 56
+const TALL_ROW_HEIGHT = 50
 /** Rows are made for so much at a time; fewer than the margin beyond those in sight. */
 const STEP_ROWS = 4
 
@@ -57,19 +73,20 @@ const none: readonly never[] = []
 const unordered: TableState = { search: '', sortBy: undefined, isDescending: false }
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows = none, columns, keyOf, empty, filters } = props
-  const { isWrapped = false, isSearched = false, isPart = false } = props
+  const { label, rows = none, columns, keyOf, empty, filters, order } = props
+  const { isWrapped = false, isSearched = false, isPart = false, isTall = false } = props
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
   const state = isPart ? unordered : readTableState(address.value.query)
   const { search, sortBy, isDescending } = state
+  const isArranged = order !== undefined
   // This would be too slow for each frame of scrolling.
   const shown = useMemo(
-    () => arranged(rows, columns, { search, sortBy, isDescending }),
-    [rows, columns.length, search, sortBy, isDescending],
+    () => (isArranged ? rows : arranged(rows, columns, { search, sortBy, isDescending })),
+    [isArranged, rows, columns.length, search, sortBy, isDescending],
   )
   const isTwoLines = columns.some(({ second }) => second !== undefined)
-  const rowHeight = isTwoLines ? TWO_LINES_HEIGHT : ROW_HEIGHT
+  const rowHeight = isTall ? TALL_ROW_HEIGHT : isTwoLines ? TWO_LINES_HEIGHT : ROW_HEIGHT
   const measure = () => {
     const { scrollTop = 0, clientHeight = 0 } = box.current ?? {}
     const step = STEP_ROWS * rowHeight
@@ -83,7 +100,12 @@ export function Table<Row>(props: TableProps<Row>) {
     isWrapped || isPart
       ? { from: 0, to: shown.length }
       : inSight(shown.length, rowHeight, sight.value.top, sight.value.height)
-  const kinds = [isWrapped && 'wrapped', isPart && 'part', isTwoLines && 'two-lines']
+  const kinds = [
+    isWrapped && 'wrapped',
+    isPart && 'part',
+    isTwoLines && 'two-lines',
+    isTall && 'tall',
+  ]
   return (
     <section
       class={['table', ...kinds.filter((kind) => kind !== false)].join(' ')}
@@ -92,7 +114,7 @@ export function Table<Row>(props: TableProps<Row>) {
     >
       {!(isPart && filters === undefined) && (
         <div class="tools">
-          {!isPart && !isSearched && (
+          {!isPart && !isSearched && !isArranged && (
             <input
               type="search"
               aria-label="Search"
@@ -105,7 +127,7 @@ export function Table<Row>(props: TableProps<Row>) {
           {filters}
           {!isSearched && (
             <span class="count" role="status">
-              {props.rows !== undefined && countText(shown.length, rows.length)}
+              {order?.count ?? (props.rows !== undefined && countText(shown.length, rows.length))}
             </span>
           )}
         </div>
@@ -125,9 +147,8 @@ export function Table<Row>(props: TableProps<Row>) {
           to={to}
           columns={columns}
           keyOf={keyOf}
-          state={state}
+          order={isPart ? undefined : (order ?? orderBy(state))}
           rowHeight={rowHeight}
-          isPart={isPart}
         />
         {shown.length === 0 && (
           <p class="empty">
@@ -148,13 +169,25 @@ interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
   readonly shown: readonly Row[]
   readonly from: number
   readonly to: number
-  readonly state: TableState
+  /** Undefined: the rows have the order in which they came. */
+  readonly order: ShownOrder | undefined
   readonly rowHeight: number
-  readonly isPart: boolean
 }
 
+interface ShownOrder extends Pick<ServerOrder, 'isDescending' | 'onSort'> {
+  readonly sortBy: string | undefined
+  /** Absent: all. */
+  readonly names?: ServerOrder['names']
+}
+
+const orderBy = (state: TableState): ShownOrder => ({
+  sortBy: state.sortBy,
+  isDescending: state.isDescending,
+  onSort: (column) => setQuery({ sort: nextSort(state, column) }),
+})
+
 function Grid<Row>(props: GridProps<Row>) {
-  const { shown, from, to, columns, keyOf, state, rowHeight, isPart } = props
+  const { shown, from, to, columns, keyOf, order, rowHeight } = props
   const decimals = useMemo(
     () => columns.map(({ exact }) => (exact === undefined ? 0 : mostDecimals(shown, exact))),
     [shown, columns.length],
@@ -164,7 +197,7 @@ function Grid<Row>(props: GridProps<Row>) {
       <thead>
         <tr aria-rowindex={1}>
           {columns.map((column) => (
-            <Heading key={column.name} column={column} state={isPart ? undefined : state} />
+            <Heading key={column.name} column={column} order={order} />
           ))}
         </tr>
       </thead>
@@ -205,26 +238,26 @@ const classOf = <Row,>({ isFigure, isMinor, isActions }: ShownColumn<Row>): stri
     .filter(Boolean)
     .join(' ')
 
-/** `state` undefined: the table has the order of its rows. */
 interface HeadingProps<Row> {
   readonly column: ShownColumn<Row>
-  readonly state: TableState | undefined
+  readonly order: ShownOrder | undefined
 }
 
-function Heading<Row>({ column, state }: HeadingProps<Row>) {
-  if (column.isActions === true || state === undefined)
+function Heading<Row>({ column, order }: HeadingProps<Row>) {
+  const { name } = column
+  if (column.isActions === true || order === undefined || order.names?.has(name) === false)
     return (
       <th scope="col" class={classOf(column)}>
         {column.title}
       </th>
     )
-  const isSorted = state.sortBy === column.name
-  const order = state.isDescending ? 'descending' : 'ascending'
+  const isSorted = order.sortBy === name
+  const direction = order.isDescending ? 'descending' : 'ascending'
   return (
-    <th scope="col" class={classOf(column)} aria-sort={isSorted ? order : 'none'}>
-      <button type="button" onClick={() => setQuery({ sort: nextSort(state, column.name) })}>
+    <th scope="col" class={classOf(column)} aria-sort={isSorted ? direction : 'none'}>
+      <button type="button" onClick={() => order.onSort(name)}>
         {column.title}
-        <span aria-hidden="true">{isSorted ? (state.isDescending ? ' ↓' : ' ↑') : ''}</span>
+        <span aria-hidden="true">{isSorted ? (order.isDescending ? ' ↓' : ' ↑') : ''}</span>
       </button>
     </th>
   )

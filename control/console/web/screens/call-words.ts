@@ -40,6 +40,9 @@ const causes: Readonly<Partial<Record<string, string>>> = {
   MEDIA_TIMEOUT: 'No sound was received any more',
 }
 
+/** Causes that are proposed where calls are searched. */
+export const hangupCauses: readonly string[] = Object.keys(causes)
+
 /** Why a call was not answered, or did not end as usual; empty: nothing is to be told. */
 export function causeText(call: Ended): string {
   const { denial_code: code, denial_text: denial, hangup_cause: cause, disposition } = call

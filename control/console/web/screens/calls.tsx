@@ -14,6 +14,7 @@ import { useResource } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Badge, Short, Text } from '../parts/text.tsx'
 import { hangUp, listen, transfer } from './call-actions.tsx'
+import { CallTabs } from './call-tabs.tsx'
 import { LiveCalls, type CallNow } from './live-calls.ts'
 import { nameOfNode, useNodeNames, type NodeName } from './names.ts'
 
@@ -118,18 +119,21 @@ export function CallsScreen() {
     [nodes, hasSeveral, hasTags],
   )
   return (
-    <List
-      label="Live calls"
-      rows={rows}
-      columns={columns}
-      keyOf={({ call }) => call.call_uuid}
-      empty="No call is in progress."
-      problem={problem}
-      reload={reload}
-      isWritable={may('calls:control') || may('calls:spy')}
-      nameOf={({ call }) => call.caller_id_number}
-      actions={({ call }) => actionsOf(call)}
-    />
+    <>
+      <CallTabs current="calls" />
+      <List
+        label="Live calls"
+        rows={rows}
+        columns={columns}
+        keyOf={({ call }) => call.call_uuid}
+        empty="No call is in progress."
+        problem={problem}
+        reload={reload}
+        isWritable={may('calls:control') || may('calls:spy')}
+        nameOf={({ call }) => call.caller_id_number}
+        actions={({ call }) => actionsOf(call)}
+      />
+    </>
   )
 }
 

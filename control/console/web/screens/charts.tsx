@@ -216,10 +216,11 @@ function Groups({ path, by, hours }: GroupsProps) {
   )
 }
 
-/** Recent calls has no search by first digits. */
+/** The calls of a group. */
 function callsOf(by: string, group: string, hours: number): string | undefined {
   const days = hours > 24 ? '7' : '1'
   const search = { carrier: 'carrier', customer: 'customer_id', node: 'node' }[by]
+  if (by === 'callee_prefix') return pathOf('history', undefined, { days, called: `${group}*` })
   if (search === undefined) return undefined
   return pathOf('history', undefined, {
     days,

@@ -4,7 +4,7 @@ import { useEffect } from 'preact/hooks'
 import { get, getAll } from '../api/api.ts'
 import { now } from '../api/browser.ts'
 import { may, session } from '../api/session.ts'
-import type { Customer, DispatcherSet } from '../api/views.ts'
+import type { Carrier, Customer, DispatcherSet } from '../api/views.ts'
 import { shortAddress } from '../parts/format.ts'
 
 /** Names change rarely, and screens are opened often. */
@@ -42,6 +42,14 @@ export const useCustomerNames = namesBy('customers:read', async () => {
   const answer = await getAll<Customer>('/customers')
   return answer.kind === 'ok'
     ? new Map(answer.data.rows.map(({ id, name }) => [id, name]))
+    : undefined
+})
+
+/** Ids by name: call records name carriers. */
+export const useCarrierIds = namesBy('carriers:read', async () => {
+  const answer = await getAll<Carrier>('/routing/carriers')
+  return answer.kind === 'ok'
+    ? new Map(answer.data.rows.map(({ id, name }) => [name, id]))
     : undefined
 })
 

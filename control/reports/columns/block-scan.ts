@@ -1,0 +1,218 @@
+/**
+ * The records that match, block by block: of the newest blocks first, then those that no block
+ * has. A block is read by the columns that its tests need, and then, where some record matches, by
+ * those that its reader wants.
+ */
+import { all } from '../../../schema/sql/query.ts'
+import type { CallSources } from '../call-filters.ts'
+import {
+  columnsOf,
+  type RecordParts,
+  readBlock,
+  type StoredBlock,
+  TOGETHER,
+} from './block-store.ts'
+import { type BlockColumn, BlockNumbers, type RecordBlock } from './record-block.ts'
+import {
+  type BlockTest,
+  type RecordScope,
+  type TestGroup,
+  testsOf,
+  testsOfBlock,
+} from './record-tests.ts'
+import { type PriceReader, SeenPrices } from './seen-prices.ts'
+
+/** Matching rows of the block that `numbers` and `prices` show until the next one. */
+export interface BlockMatches {
+  readonly block: RecordBlock
+  readonly rows: Int32Array
+  readonly numbers: BlockNumbers
+  readonly prices: SeenPrices
+}
+
+export interface ScanRequest {
+  readonly scope: RecordScope
+  readonly parts: RecordParts
+  readonly reader: PriceReader
+  /** Columns of the matching records. */
+  readonly wanted: readonly BlockColumn[]
+  /** False: the block is passed over. It is asked shortly before a block is read. */
+  readonly isWanted?: (block: StoredBlock) => boolean
+}
+
+/** Undefined: nothing yet, so that other work may run. */
+export async function* scan(
+  sources: CallSources,
+  request: ScanRequest,
+): AsyncGenerator<BlockMatches | undefined, void, undefined> {
+  const { parts, scope, isWanted = () => true } = request
+  const groups = testsOf(scope)
+  const newestFirst = parts.blocks
+    .filter((block) => block.lastStart >= scope.from && block.firstStart < scope.before)
+    .toSorted((one, other) => other.lastStart - one.lastStart)
+  const work = new BlockWork(request.reader)
+  for (let from = 0; from < newestFirst.length; from += TOGETHER) {
+    const some = newestFirst.slice(from, from + TOGETHER).filter(isWanted)
+    yield* scanStored(sources, request, { blocks: some, groups, work })
+    yield undefined
+  }
+  for (const range of parts.ranges) {
+    const work2 = readBlock(sources, range, scope)
+    let step = await work2.next()
+    for (; step.done !== true; step = await work2.next()) yield undefined
+    yield* work.matches(step.value, groups)
+  }
+}
+
+interface Batch {
+  readonly blocks: readonly StoredBlock[]
+  readonly groups: readonly TestGroup[]
+  readonly work: BlockWork
+}
+
+async function* scanStored(
+  sources: CallSources,
+  { wanted, scope }: ScanRequest,
+  { blocks, groups, work }: Batch,
+): AsyncGenerator<BlockMatches | undefined, void, undefined> {
+  const planned = blocks.flatMap((block) => {
+    const tests = planOf(groups, block.head)
+    return tests === undefined ? [] : [{ block, tests }]
+  })
+  const tested = new Set(
+    planned.flatMap(({ tests }) => tests.flat().flatMap(({ columns }) => columns)),
+  )
+  const read = await columnsOf(
+    sources,
+    planned.map(({ block }) => block),
+    [...tested],
+  )
+  const matching: { readonly block: StoredBlock; readonly rows: Int32Array }[] = []
+  for (const { block, tests } of planned) {
+    const bytes = read.get(block.first)
+    if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
+    else {
+      const rows = work.rowsOf({ head: block.head, bytes }, tests)
+      if (rows.length > 0) matching.push({ block, rows })
+    }
+  }
+  const more = wanted.filter((name) => !tested.has(name))
+  const rest = await columnsOf(
+    sources,
+    matching.map(({ block }) => block),
+    more,
+  )
+  for (const { block, rows } of matching) {
+    const bytes = rest.get(block.first)
+    if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
+    else {
+      const both = new Map([...(read.get(block.first) ?? []), ...bytes])
+      yield work.shown({ head: block.head, bytes: both }, rows)
+    }
+  }
+}
+
+/** The block was made again meanwhile: its records are read as they are. */
+async function* readAgain(
+  sources: CallSources,
+  scope: RecordScope,
+  { first, last }: StoredBlock,
+  groups: readonly TestGroup[],
+  work: BlockWork,
+): AsyncGenerator<BlockMatches | undefined, void, undefined> {
+  const reading = readBlock(sources, { first, last }, scope)
+  let step = await reading.next()
+  for (; step.done !== true; step = await reading.next()) yield undefined
+  yield* work.matches(step.value, groups)
+}
+
+/** The tests that some record may fail; undefined: none passes all. */
+function planOf(
+  groups: readonly TestGroup[],
+  head: RecordBlock['head'],
+): readonly (readonly BlockTest[])[] | undefined {
+  const plan: (readonly BlockTest[])[] = []
+  for (const group of groups) {
+    const tests = testsOfBlock(group, head)
+    if (tests === 'all') continue
+    if (tests.length === 0) return undefined
+    plan.push(tests)
+  }
+  return plan
+}
+
+class BlockWork {
+  readonly #numbers = new BlockNumbers()
+  readonly #prices: SeenPrices
+
+  constructor(reader: PriceReader) {
+    this.#prices = new SeenPrices(reader, this.#numbers)
+  }
+
+  shown(block: RecordBlock, rows: Int32Array): BlockMatches {
+    this.#numbers.show(block)
+    this.#prices.show(block.head)
+    return { block, rows, numbers: this.#numbers, prices: this.#prices }
+  }
+
+  *matches(block: RecordBlock, groups: readonly TestGroup[]): Generator<BlockMatches, void> {
+    const plan = planOf(groups, block.head)
+    if (plan === undefined) return
+    const rows = this.rowsOf(block, plan)
+    if (rows.length > 0) yield this.shown(block, rows)
+  }
+
+  rowsOf(block: RecordBlock, plan: readonly (readonly BlockTest[])[]): Int32Array {
+    this.#numbers.show(block)
+    this.#prices.show(block.head)
+    const { count } = block.head
+    const rows = Int32Array.from({ length: count }, (_, row) => row)
+    let left = count
+    for (const group of plan) {
+      const passes = group.map((test) => this.#passing(test))
+      const [only] = passes
+      const passed =
+        passes.length === 1 && only !== undefined
+          ? only
+          : (row: number) => passes.some((isPassed) => isPassed(row))
+      let kept = 0
+      for (let index = 0; index < left; index += 1) {
+        const row = rows[index] ?? 0
+        if (passed(row)) rows[kept++] = row
+      }
+      left = kept
+      if (left === 0) break
+    }
+    return rows.subarray(0, left)
+  }
+
+  #passing({ columns, price, tag, isPassed }: BlockTest): (row: number) => boolean {
+    if (tag !== undefined) return this.#tagged(tag)
+    const [column] = columns
+    const values =
+      price !== undefined
+        ? this.#prices.of(price)
+        : column === undefined
+          ? new Float64Array(0)
+          : this.#numbers.of(column)
+    return (row) => isPassed(values, row)
+  }
+
+  #tagged(wanted: number): (row: number) => boolean {
+    const [rows, hashes] = [this.#numbers.of('tag_row'), this.#numbers.of('tag_hash')]
+    const tagged = new Set(rows.filter((_, index) => hashes[index] === wanted))
+    return (row) => tagged.has(row)
+  }
+}
+
+/** The record of a uuid is found without a search. */
+export async function idsOfUuid(
+  { store }: Pick<CallSources, 'store'>,
+  uuid: string,
+): Promise<readonly number[]> {
+  const query = store.db
+    .selectFrom('cdr')
+    .select('id')
+    .where('call_uuid', 'in', [...new Set([uuid, uuid.toLowerCase()])])
+  return (await all(store, query)).map(({ id }) => id)
+}

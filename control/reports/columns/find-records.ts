@@ -1,0 +1,189 @@
+/** A page of the records that match a filter, in an order, and what all of them come to. */
+import { first } from '../../../schema/sql/query.ts'
+import type { CallSources } from '../call-filters.ts'
+import { BestRows, rowOrder, type RowPosition } from './best-rows.ts'
+import { type BlockMatches, idsOfUuid, scan } from './block-scan.ts'
+import { recordParts, type RecordParts, type StoredBlock } from './block-store.ts'
+import type { BlockColumn } from './record-block.ts'
+import { priceColumns, type RecordScope } from './record-tests.ts'
+import { type CallTotals, RecordTotals, totalColumns } from './record-totals.ts'
+import { priceReader } from './seen-prices.ts'
+
+export const sortKeys = [
+  'start',
+  'end',
+  'duration',
+  'billsec',
+  'cost',
+  'mos',
+  'pdd',
+  'margin',
+  'code',
+] as const
+export type SortKey = (typeof sortKeys)[number]
+
+export interface RecordSort {
+  readonly by: SortKey
+  readonly isDescending: boolean
+}
+
+/** Plain data: it is sent to the thread of reports. */
+export interface FindRequest {
+  readonly scope: RecordScope
+  readonly sort: RecordSort
+  /** Records before the first one. */
+  readonly offset: number
+  readonly limit: number
+  /** The last record of the page before. */
+  readonly after?: RowPosition | undefined
+  readonly withTotals: boolean
+}
+
+export interface FoundRecords {
+  /** In their order. */
+  readonly rows: readonly RowPosition[]
+  readonly hasMore: boolean
+  /** Undefined: they were not asked for. */
+  readonly totals: CallTotals | undefined
+  /** False: time was up. */
+  readonly isComplete: boolean
+}
+
+/** A search ends then with what it has. */
+const MAX_MS = 10_000
+
+/** With more records before a page, they are passed over in steps of so many. */
+const MAX_KEPT = 100_000
+
+/** Yields between statements. */
+export async function* findRecords(
+  sources: CallSources,
+  request: FindRequest,
+): AsyncGenerator<void, FoundRecords, undefined> {
+  const until = sources.steadyNow() + MAX_MS
+  const place = await placeOf(sources, request.scope)
+  let { offset, after } = request
+  while (offset + request.limit > MAX_KEPT) {
+    const step = { ...request, offset: 0, limit: Math.min(MAX_KEPT, offset), after }
+    const passed = yield* findFrom(sources, { ...step, withTotals: false }, place, until)
+    offset -= passed.rows.length
+    after = passed.rows.at(-1)
+    if (!passed.hasMore || after === undefined) break
+  }
+  return yield* findFrom(sources, { ...request, offset, after }, place, until)
+}
+
+interface Place {
+  readonly scope: RecordScope
+  readonly parts: RecordParts
+}
+
+/** Records that are past their retention are gone, while their blocks are not. */
+export async function placeOf(sources: CallSources, scope: RecordScope): Promise<Place> {
+  const { store } = sources
+  const uuid = scope.match?.call_uuid
+  if (uuid !== undefined) {
+    const ranges = (await idsOfUuid(sources, uuid)).map((id) => ({ first: id, last: id }))
+    return { scope, parts: { blocks: [], ranges } }
+  }
+  const oldest = store.db.selectFrom('cdr').select('start_stamp').orderBy('start_stamp').limit(1)
+  const from = Math.max(scope.from, (await first(store, oldest))?.start_stamp ?? scope.from)
+  return { scope: { ...scope, from }, parts: await recordParts(sources) }
+}
+
+const columnsOfSort: Readonly<Record<SortKey, readonly BlockColumn[]>> = {
+  start: [],
+  end: ['end_stamp'],
+  duration: ['duration'],
+  billsec: ['billsec'],
+  cost: priceColumns.cost,
+  mos: ['mos_score'],
+  pdd: ['post_dial_delay_ms'],
+  margin: priceColumns.margin,
+  code: ['sip_code'],
+}
+
+async function* findFrom(
+  sources: CallSources,
+  { sort, offset, limit, after, withTotals }: FindRequest,
+  { scope, parts }: Place,
+  until: number,
+): AsyncGenerator<void, FoundRecords, undefined> {
+  const order = rowOrder(sort.isDescending)
+  const best = new BestRows(order, offset + limit + 1)
+  const totals = withTotals ? new RecordTotals() : undefined
+  const ofPage: BlockColumn[] = ['id', 'start_stamp', ...columnsOfSort[sort.by]]
+  const work = scan(sources, {
+    scope,
+    parts,
+    reader: await priceReader(sources, scope.tenantId),
+    wanted: [...new Set([...ofPage, ...(withTotals ? totalColumns : [])])],
+    ...(!withTotals && sort.by === 'start' && { isWanted: mayBeBetter(best, sort, after) }),
+  })
+  let isComplete = true
+  for await (const found of work) {
+    if (found === undefined) {
+      yield
+      if (sources.steadyNow() < until) continue
+      isComplete = false
+      break
+    }
+    totals?.add(found.block.head, found.rows, found.numbers, found.prices)
+    addRows(best, found, sort, after === undefined ? undefined : (row) => order(row, after) > 0)
+  }
+  const rows = best.rows
+  return {
+    rows: rows.slice(offset, offset + limit),
+    hasMore: rows.length > offset + limit,
+    totals: totals?.totals,
+    isComplete,
+  }
+}
+
+/** Whether a block may have a record of the page. */
+const mayBeBetter =
+  (best: BestRows, { isDescending }: RecordSort, after: RowPosition | undefined) =>
+  ({ firstStart, lastStart }: StoredBlock): boolean => {
+    const { worst } = best
+    return isDescending
+      ? (after === undefined || firstStart <= after.start) &&
+          (worst === undefined || lastStart >= worst.start)
+      : (after === undefined || lastStart >= after.start) &&
+          (worst === undefined || firstStart <= worst.start)
+  }
+
+function addRows(
+  best: BestRows,
+  { rows, numbers, prices }: BlockMatches,
+  { by, isDescending }: RecordSort,
+  isBehind: ((row: RowPosition) => boolean) | undefined,
+): void {
+  const [ids, starts] = [numbers.of('id'), numbers.of('start_stamp')]
+  const keys = by === 'cost' || by === 'margin' ? prices.of(by) : numbers.of(columnOf[by])
+  let { worst } = best
+  for (const at of rows) {
+    const value = keys[at] ?? NaN
+    // Most rows are worse by their key alone.
+    if (
+      worst !== undefined &&
+      worst.key !== null &&
+      (isDescending ? !(value >= worst.key) : !(value <= worst.key))
+    )
+      continue
+    const key = Number.isNaN(value) ? null : value
+    const row = { key, start: starts[at] ?? 0, id: ids[at] ?? 0 }
+    if (isBehind !== undefined && !isBehind(row)) continue
+    best.add(row)
+    worst = best.worst
+  }
+}
+
+const columnOf = {
+  start: 'start_stamp',
+  end: 'end_stamp',
+  duration: 'duration',
+  billsec: 'billsec',
+  mos: 'mos_score',
+  pdd: 'post_dial_delay_ms',
+  code: 'sip_code',
+} as const satisfies Partial<Record<SortKey, BlockColumn>>

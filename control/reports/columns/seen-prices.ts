@@ -1,0 +1,96 @@
+/** The prices of the records of a block, as a reader may see them; NaN: no price. */
+import { sql } from 'kysely'
+import { all } from '../../../schema/sql/query.ts'
+import type { CallSources } from '../call-filters.ts'
+import type { BlockHead, BlockNumbers } from './record-block.ts'
+import type { SeenPrice } from './record-tests.ts'
+
+/** What a reader of one tenant does not see. */
+export interface PriceReader {
+  /** Null: sees all. */
+  readonly tenantId: number | null
+  /** Customers of others. */
+  readonly others: ReadonlySet<number>
+}
+
+export async function priceReader(
+  { store }: Pick<CallSources, 'store'>,
+  tenantId: number | null,
+): Promise<PriceReader> {
+  if (tenantId === null) return { tenantId, others: new Set() }
+  // Calls of a customer that another system has are priced there.
+  const query = store.db
+    .selectFrom('customer')
+    .select('id')
+    .where(sql<boolean>`(tenant_id IS NULL OR tenant_id <> ${tenantId})`)
+  return { tenantId, others: new Set((await all(store, query)).map(({ id }) => id)) }
+}
+
+export class SeenPrices {
+  readonly #reader: PriceReader
+  readonly #numbers: BlockNumbers
+  readonly #known = new Set<string>()
+  readonly #arrays = new Map<string, Float64Array>()
+  #head: BlockHead | undefined
+
+  constructor(reader: PriceReader, numbers: BlockNumbers) {
+    this.#reader = reader
+    this.#numbers = numbers
+  }
+
+  /** `numbers` shows the block. */
+  show(head: BlockHead): void {
+    this.#head = head
+    this.#known.clear()
+  }
+
+  of(name: SeenPrice | 'carrier_cost'): Float64Array {
+    const { count = 0 } = this.#head ?? {}
+    let array = this.#arrays.get(name)
+    if (array === undefined || array.length < count) {
+      array = new Float64Array(count)
+      this.#arrays.set(name, array)
+      this.#known.delete(name)
+    }
+    if (this.#known.has(name)) return array
+    this.#known.add(name)
+    if (name === 'cost') this.#fillCosts(array, count)
+    else if (name === 'carrier_cost') this.#fillCarrierCosts(array, count)
+    else this.#fillMargins(array, count)
+    return array
+  }
+
+  #fillCosts(array: Float64Array, count: number): void {
+    const costs = this.#numbers.of('cost_micros')
+    const { tenantId, others } = this.#reader
+    if (tenantId === null || others.size === 0) return void array.set(costs.subarray(0, count))
+    const customers = this.#numbers.of('customer_id')
+    for (let row = 0; row < count; row += 1)
+      array[row] = others.has(customers[row] ?? NaN) ? NaN : (costs[row] ?? NaN)
+  }
+
+  #fillCarrierCosts(array: Float64Array, count: number): void {
+    const costs = this.#numbers.of('carrier_cost_micros')
+    const { tenantId } = this.#reader
+    if (tenantId === null) return void array.set(costs.subarray(0, count))
+    const owners = this.#numbers.of('carrier_tenant_id')
+    for (let row = 0; row < count; row += 1)
+      array[row] = owners[row] === tenantId ? (costs[row] ?? NaN) : NaN
+  }
+
+  /** As `marginMicros` says. */
+  #fillMargins(array: Float64Array, count: number): void {
+    const [sold, bought] = [this.of('cost'), this.of('carrier_cost')]
+    const { currency = [], carrier_currency: boughtIn = [] } = this.#head?.words ?? {}
+    const same = currency.map((word) => boughtIn.indexOf(word))
+    const [currencies, others] = [
+      this.#numbers.of('currency'),
+      this.#numbers.of('carrier_currency'),
+    ]
+    for (let row = 0; row < count; row += 1) {
+      const other = same[currencies[row] ?? NaN]
+      const isSame = other !== undefined && other === others[row]
+      array[row] = isSame ? (sold[row] ?? NaN) - (bought[row] ?? NaN) : NaN
+    }
+  }
+}
