@@ -9,6 +9,7 @@ import * as money from './first/money.ts'
 import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
+import * as alerts from './alerts.ts'
 import * as callTags from './call-tags.ts'
 import * as callerIdentity from './caller-identity.ts'
 import * as headerRules from './header-rules.ts'
@@ -120,6 +121,7 @@ export const migrations: readonly Migration[] = [
   { version: 16, name: 'times', sql: times.sql },
   // The sums of SQLite are in a file of their own, which is made again.
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
+  { version: 18, name: 'alerts', sql: alerts.sql, forServer: alerts.forServer },
 ]
 
 export const newestVersion = migrations.length

@@ -19,6 +19,7 @@ import type {
   TelemetryView,
   TenantTelemetryView,
 } from './telemetry-view.ts'
+import type { Alerts } from '../../alerts/alerts.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import { RecentLoad } from './recent-load.ts'
 import { History, type Measurement, SAMPLE_SECONDS } from './history.ts'
@@ -27,7 +28,7 @@ import { ApiRequests } from './api-requests.ts'
 type TelemetryDeps = Pick<
   Platform,
   'store' | 'engine' | 'instances' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay'
-> & { readonly webhooks: Webhooks }
+> & { readonly webhooks: Webhooks; readonly alerts: Pick<Alerts, 'backlog'> }
 
 /** Names of the engine's figures that have their own place in the view. */
 const dispositions = {
@@ -280,22 +281,28 @@ const noOutbox: TelemetryView['outbox'] = {
   call_reports: 0,
   webhook_deliveries: 0,
   webhook_oldest_seconds: null,
+  alerts: 0,
+  alerts_failed: 0,
 }
 const noDatabase: TelemetryView['database'] = { bytes: 0, free_bytes: null }
 
 function outboxOf({
   store,
   webhooks,
-}: Pick<TelemetryDeps, 'store' | 'webhooks'>): () => Promise<TelemetryView['outbox']> {
+  alerts,
+}: Pick<TelemetryDeps, 'store' | 'webhooks' | 'alerts'>): () => Promise<TelemetryView['outbox']> {
   const reports = prepare<Record<string, never>, { n: number }>(store, (db) =>
     db.selectFrom('cdr_outbox').select((row) => row.fn.countAll<number>().as('n')),
   )
   return async () => {
     const { pending, oldestMs } = await webhooks.backlog()
+    const { waiting, failed } = await alerts.backlog()
     return {
       call_reports: (await reports.get({}))?.n ?? 0,
       webhook_deliveries: pending,
       webhook_oldest_seconds: oldestMs === null ? null : oldestMs / 1_000,
+      alerts: waiting,
+      alerts_failed: failed,
     }
   }
 }
