@@ -18,6 +18,7 @@ import { openRateImports, type RateImports } from '../control/resources/rate-imp
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/recent-load.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
+import { openAlertSender } from '../control/alerts/alert-sender.ts'
 import { Alerts } from '../control/alerts/alerts.ts'
 import type { DiskSpace } from '../control/alerts/alert-watch.ts'
 import type { CallJournal } from '../schema/journal/call-journal.ts'
@@ -449,11 +450,14 @@ async function openAlerts(
   const alerts = new Alerts({
     ...deps,
     store,
-    allowPrivate: config.webhookPrivateTargets === 'allow',
     instance: instance.identity,
-    resolve: (host) => lookup(host, { all: true }),
-    publicUrl: config.publicUrl,
-    mail: server === undefined || sender === undefined ? undefined : { server, sender },
+    sender: openAlertSender({
+      ...deps,
+      allowPrivate: config.webhookPrivateTargets === 'allow',
+      resolve: (host) => lookup(host, { all: true }),
+      publicUrl: config.publicUrl,
+      installation: server === undefined || sender === undefined ? undefined : { server, sender },
+    }),
     disks: async () => [await spaceOf(dirname(config.databasePath))],
   })
   const topics = ['alert_channel', 'alert_rule', 'alert_rule_channel', 'carrier'] as const

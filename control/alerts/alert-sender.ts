@@ -2,29 +2,28 @@
 import type { Clocks } from '../../schema/clock.ts'
 import { signatures } from '../../schema/secrets/webhook-signature.ts'
 import type { ChannelKind } from '../../schema/rules/alert-kinds.ts'
-import type { Send, SendResult } from '../webhooks/sender.ts'
+import { type Send, type SendResult, WebhookSender } from '../webhooks/sender.ts'
 import type { ChannelInForce } from './alert-rule-set.ts'
 import { subjectOf, textOf, type AlertMessage } from './alert-message.ts'
-import type { MailSender } from './mail-sender.ts'
+import { MailSender, type MailSenderDeps } from './mail-sender.ts'
+import type { SendOutcome } from './send-outcome.ts'
 import { pagerDutyEvent, slackBody, webhookBody } from './alert-bodies.ts'
-
-export type SendOutcome =
-  | { readonly kind: 'sent' }
-  | {
-      readonly kind: 'failed'
-      /** One line for people, without secrets. */
-      readonly reason: string
-      /** The receiver will never take it. */
-      readonly isFinal: boolean
-      /** The delay that the receiver asks for; 0: none. */
-      readonly retryAfterMs: number
-    }
 
 export interface AlertSenderDeps extends Clocks {
   readonly post: Send
+  readonly close: () => void
   readonly mail: Pick<MailSender, 'send'>
   /** Where people reach the console; undefined: messages have no links. */
   readonly publicUrl: string | undefined
+}
+
+/** A sender with connections of its own. */
+export function openAlertSender(
+  deps: Clocks & MailSenderDeps & Pick<AlertSenderDeps, 'publicUrl'>,
+): AlertSender {
+  const http = new WebhookSender(deps)
+  const mail = new MailSender(deps)
+  return new AlertSender({ ...deps, post: http.send, close: () => http.close(), mail })
 }
 
 /** The Events API v2 of PagerDuty. */
@@ -35,6 +34,11 @@ export class AlertSender {
 
   constructor(deps: AlertSenderDeps) {
     this.#deps = deps
+  }
+
+  /** Closes every connection. */
+  close(): void {
+    this.#deps.close()
   }
 
   /** @param key the same in each attempt. */

@@ -8,21 +8,19 @@ import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
 import type { EventSink } from '../../schema/contracts/engine.ts'
 import type { InstanceIdentity } from '../../schema/contracts/instances.ts'
 import type { Log } from '../../schema/contracts/log.ts'
-import type { Resolve } from '../../schema/net/http-target.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
 import { lockedTransaction, onOneInstance } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
-import { WebhookSender } from '../webhooks/sender.ts'
 import { AlertBook } from './alert-book.ts'
 import { testMessage } from './alert-message.ts'
 import { AlertOutbox } from './alert-outbox.ts'
-import { type AlertRuleSet, loadRuleSet, type MailServer } from './alert-rule-set.ts'
-import { AlertSender, type SendOutcome } from './alert-sender.ts'
+import { type AlertRuleSet, loadRuleSet } from './alert-rule-set.ts'
+import type { AlertSender } from './alert-sender.ts'
+import type { SendOutcome } from './send-outcome.ts'
 import { AlertWatch, type DiskSpace } from './alert-watch.ts'
 import { Gatherer } from './gatherer.ts'
-import { MailSender } from './mail-sender.ts'
 import { type AlertBacklog, MessageStore } from './message-store.ts'
 import { Messenger } from './messenger.ts'
 
@@ -34,13 +32,7 @@ export interface AlertsDeps extends Clocks {
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
   readonly schedule: Schedule
-  readonly resolve: Resolve
-  /** Allows receivers in private networks. */
-  readonly allowPrivate: boolean
-  /** The mail server of the installation; undefined: channels need their own. */
-  readonly mail?: { readonly server: MailServer; readonly sender: string } | undefined
-  /** Where people reach the console; undefined: messages have no links. */
-  readonly publicUrl?: string | undefined
+  readonly sender: Pick<AlertSender, 'send' | 'close'>
   readonly disks: () => Promise<readonly DiskSpace[]>
   readonly log: Log
 }
@@ -64,8 +56,6 @@ export class Alerts {
   readonly #outbox: AlertOutbox
   readonly #writes: WriteQueue
   readonly #messages: MessageStore
-  readonly #http: WebhookSender
-  readonly #sender: AlertSender
   readonly #messenger: Messenger
   readonly #book: AlertBook
   readonly #gatherer: Gatherer
@@ -96,20 +86,11 @@ export class Alerts {
         log('error', 'alert: results of deliveries cannot be stored', { error, waiting }),
     })
     this.#messages = new MessageStore(store)
-    this.#http = new WebhookSender(deps)
-    const mail = new MailSender({ ...deps, installation: deps.mail })
-    this.#sender = new AlertSender({
-      ...deps,
-      post: this.#http.send,
-      mail,
-      publicUrl: deps.publicUrl,
-    })
     this.#messenger = new Messenger({
       ...deps,
       instance: instance.name,
       messages: this.#messages,
       writes: this.#writes,
-      sender: this.#sender,
       onEnd: () => this.#soon(pauseMs),
     })
     this.#book = new AlertBook({ ...deps, newKey })
@@ -158,7 +139,7 @@ export class Alerts {
     this.#cancelTurn?.()
     this.#cancelMinute?.()
     this.#messenger.stop()
-    this.#http.close()
+    this.#deps.sender.close()
     for (const work of [this.#turns, this.#minutes]) await work.between(nothing)
     // Else other instances take them when the claims end.
     if (await this.#writes.flush()) await this.#messages.release(this.#deps.instance.name)
@@ -182,11 +163,11 @@ export class Alerts {
     try {
       const key = `test-${this.#deps.randomBytes(15).toString('hex')}`
       const message = testMessage(channel.name, this.#deps.now())
-      const outcome = await this.#sender.send(channel, key, message)
+      const outcome = await this.#deps.sender.send(channel, key, message)
       // The incident of a test is over at once.
       const [item] = message.items
       if (channel.kind === 'pagerduty' && outcome.kind === 'sent' && item !== undefined)
-        await this.#sender.send(channel, key, {
+        await this.#deps.sender.send(channel, key, {
           ...message,
           items: [{ ...item, kind: 'recovered' }],
         })

@@ -7,7 +7,7 @@ import { createTransport } from 'nodemailer'
 import type { Schedule } from '../../schema/clock.ts'
 import { guardedLookup, isTargetAllowed, type Resolve } from '../../schema/net/http-target.ts'
 import type { ChannelInForce, MailServer } from './alert-rule-set.ts'
-import type { SendOutcome } from './alert-sender.ts'
+import type { SendOutcome } from './send-outcome.ts'
 
 export interface MailSenderDeps {
   readonly resolve: Resolve

@@ -7,7 +7,8 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 import type { AlertMessage } from './alert-message.ts'
 import type { ChannelInForce } from './alert-rule-set.ts'
-import type { AlertSender, SendOutcome } from './alert-sender.ts'
+import type { AlertSender } from './alert-sender.ts'
+import type { SendOutcome } from './send-outcome.ts'
 import type { DueMessage, MessageAttempt, MessageStore } from './message-store.ts'
 
 export interface MessengerDeps extends Clocks {

@@ -141,8 +141,7 @@ export async function openControl({
     randomBytes: seededBytes('alerts'),
     schedule: () => () => undefined,
     log: () => undefined,
-    resolve: () => Promise.resolve([]),
-    allowPrivate: false,
+    sender: { send: async () => ({ kind: 'sent' }), close: () => undefined },
     instance: { name: 'a' },
     disks: () => Promise.resolve([]),
   })
