@@ -190,6 +190,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'money',
     'calls',
     'webhooks',
+    'alerts',
     'observe',
     'agents',
     'console',

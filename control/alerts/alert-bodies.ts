@@ -1,4 +1,4 @@
-/** What Slack, PagerDuty and webhooks are sent: JSON texts. Pure. */
+/** JSON texts for Slack, PagerDuty and webhooks. Pure. */
 import { timeToText } from '../../schema/columns.ts'
 import type { AlertItem, AlertMessage } from './alert-message.ts'
 

@@ -1,5 +1,5 @@
-/** What an event means for alerts: its subject, its words, and whom it concerns. Pure. */
-import { kindFacts } from '../../schema/rules/alert-kinds.ts'
+/** Reads from an event its subject, its words, and whom it concerns. Pure. */
+import { kindFacts } from '../../schema/contracts/alert-kinds.ts'
 import { cleanText } from '../http/clean-text.ts'
 import type { RuleInForce } from './alert-rule-set.ts'
 
@@ -103,7 +103,7 @@ function registrationTold(
   }
 }
 
-/** What happens once is a subject of its own each time. */
+/** Each payment is a subject of its own. */
 function paymentTold(data: EventData, why: string) {
   const id = numberIn(data, 'id') ?? textIn(data, 'event_id') ?? '?'
   const amount = textIn(data, 'amount_exact') ?? numberIn(data, 'amount')
@@ -152,7 +152,7 @@ const textIn = (data: EventData, name: string): string | null => {
 
 const ranks: readonly string[] = ['low', 'medium', 'high', 'critical']
 
-/** What an event does to the alerts of a rule; undefined: it does not concern the rule. */
+/** Says how an event changes the alerts of a rule; undefined: it does not concern the rule. */
 export function effectOn(
   rule: RuleInForce,
   type: string,

@@ -1,5 +1,5 @@
 /** Whether a measured value opens an alert, or closes it. Pure. */
-import type { Measured } from '../../schema/rules/alert-kinds.ts'
+import type { Measured } from '../../schema/contracts/alert-kinds.ts'
 
 /**
  * `between`: what is, stays. Without this band, a value that trembles at the threshold would open

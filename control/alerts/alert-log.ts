@@ -1,7 +1,7 @@
 /** The log of alerts: what was told to whom, and what became of it. */
 import type { Selectable } from 'kysely'
 import { z } from 'zod'
-import { alertKinds, alertSeverities } from '../../schema/rules/alert-kinds.ts'
+import { alertKinds, alertSeverities } from '../../schema/contracts/alert-kinds.ts'
 import { all, first } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { AlertTable } from '../../schema/tables/alerts.ts'
@@ -76,7 +76,7 @@ export const alertFields = field.table(
   { schemaId: 'Alert' },
 )
 
-export type AlertView = z.output<typeof alertFields.view>
+export type LoggedAlert = z.output<typeof alertFields.view>
 
 export interface AlertQuery {
   readonly state?: AlertTable['state'] | undefined
@@ -90,7 +90,7 @@ export async function listAlerts(
   store: Store,
   { tenantId }: Pick<RequestScope, 'tenantId'>,
   { state, rule_id: rule, limit, offset }: AlertQuery,
-): Promise<Rows<AlertView>> {
+): Promise<Rows<LoggedAlert>> {
   const visible = store.db
     .selectFrom('alert')
     .$if(tenantId !== null, (query) => query.where('alert.tenant_id', '=', tenantId))
@@ -112,7 +112,7 @@ export async function findAlert(
   store: Store,
   { tenantId }: Pick<RequestScope, 'tenantId'>,
   id: number,
-): Promise<AlertView | undefined> {
+): Promise<LoggedAlert | undefined> {
   const query = store.db
     .selectFrom('alert')
     .leftJoin('tenant', 'tenant.id', 'alert.tenant_id')
@@ -126,7 +126,10 @@ export async function findAlert(
 
 type JoinedAlert = Selectable<AlertTable> & { readonly slug: string | null }
 
-async function withDeliveries(store: Store, alerts: readonly JoinedAlert[]): Promise<AlertView[]> {
+async function withDeliveries(
+  store: Store,
+  alerts: readonly JoinedAlert[],
+): Promise<LoggedAlert[]> {
   if (alerts.length === 0) return []
   const query = store.db
     .selectFrom('alert_notice')

@@ -1,6 +1,6 @@
 /** A message about alerts, as it is stored, and as a person reads it. Pure. */
 import { timeToText } from '../../schema/columns.ts'
-import type { AlertSeverity } from '../../schema/rules/alert-kinds.ts'
+import type { AlertSeverity } from '../../schema/contracts/alert-kinds.ts'
 import { cleanText } from '../http/clean-text.ts'
 
 export interface AlertItem {

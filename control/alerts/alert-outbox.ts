@@ -3,7 +3,7 @@
  * and only those that a rule looks at: what follows from them is found out later, apart from calls.
  */
 import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/engine.ts'
-import { typesOfKinds } from '../../schema/rules/alert-kinds.ts'
+import { typesOfKinds } from '../../schema/contracts/alert-kinds.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { RuleInForce } from './alert-rule-set.ts'
 

@@ -1,7 +1,11 @@
 /** Rules and channels as they are in force: read from the database, with opened secrets. */
 import type { Selectable } from 'kysely'
 import { fromFlag } from '../../schema/columns.ts'
-import type { AlertKind, AlertSeverity, ChannelKind } from '../../schema/rules/alert-kinds.ts'
+import type {
+  AlertRuleKind,
+  AlertSeverity,
+  ChannelKind,
+} from '../../schema/contracts/alert-kinds.ts'
 import type { QuietHours } from '../../schema/rules/quiet-hours.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -14,7 +18,7 @@ export interface RuleInForce {
   readonly name: string
   /** Null: it sees what happens to all tenants. */
   readonly tenantId: number | null
-  readonly kind: AlertKind
+  readonly kind: AlertRuleKind
   readonly severity: AlertSeverity
   readonly threshold: number | null
   readonly windowMs: number

@@ -1,8 +1,8 @@
-/** What rules with a threshold look at, read from the database. Every list is bounded. */
+/** Reads from the database the values of rules with a threshold. Every list is bounded. */
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { MINUTE_MS } from '../../schema/clock.ts'
 import { exactSum } from '../../schema/columns.ts'
-import type { AlertKind } from '../../schema/rules/alert-kinds.ts'
+import type { AlertRuleKind } from '../../schema/contracts/alert-kinds.ts'
 import { all } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { cleanText } from '../http/clean-text.ts'
@@ -19,7 +19,7 @@ export interface AlertSample extends AlertFacts {
 export type MeasuringRule = RuleInForce & { readonly threshold: number }
 
 export type SharedKind = Extract<
-  AlertKind,
+  AlertRuleKind,
   | ('asr_below' | 'mos_below' | 'spend_above')
   | ('balance_below' | 'webhook_failing' | 'replication_lag')
 >

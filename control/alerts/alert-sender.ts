@@ -1,7 +1,7 @@
 /** Sends a message by its channel, once: whoever calls it decides what follows from the outcome. */
 import type { Clocks } from '../../schema/clock.ts'
 import { signatures } from '../../schema/secrets/webhook-signature.ts'
-import type { ChannelKind } from '../../schema/rules/alert-kinds.ts'
+import type { ChannelKind } from '../../schema/contracts/alert-kinds.ts'
 import { type Send, type SendResult, WebhookSender } from '../webhooks/sender.ts'
 import type { ChannelInForce } from './alert-rule-set.ts'
 import { subjectOf, textOf, type AlertMessage } from './alert-message.ts'

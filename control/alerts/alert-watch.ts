@@ -5,7 +5,7 @@
 import { sql } from 'kysely'
 import { DAY_MS, type Schedule } from '../../schema/clock.ts'
 import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
-import { kindFacts } from '../../schema/rules/alert-kinds.ts'
+import { kindFacts } from '../../schema/contracts/alert-kinds.ts'
 import { all, lockedTransaction, onOneInstance, readApart } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { AlertBook } from './alert-book.ts'
@@ -74,7 +74,7 @@ export class AlertWatch {
     return rows.length > 0
   }
 
-  /** What is bad opens, what is good or gone closes. */
+  /** A bad value opens an alert; a good one, or none, closes it. */
   async #settle(rule: MeasuringRule, samples: readonly AlertSample[]): Promise<void> {
     const { store, book, now } = this.#deps
     const { measured } = kindFacts[rule.kind]
@@ -98,7 +98,7 @@ export class AlertWatch {
     }
   }
 
-  /** Of disks and certificates of other instances it knows nothing. */
+  /** An instance knows nothing of disks and certificates of other ones. */
   #isSeenHere(subject: string, isOfInstance: boolean | undefined): boolean {
     return isOfInstance !== true || subject.startsWith(`${this.#deps.instance} `)
   }

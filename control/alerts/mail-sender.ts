@@ -84,11 +84,7 @@ export class MailSender {
 
 function connected(socket: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
-    socket.setTimeout(STEP_MS, () => socket.destroy(new Error('the connection took too long')))
-    socket.once('connect', () => {
-      socket.setTimeout(0)
-      resolve()
-    })
+    socket.once('connect', resolve)
     socket.once('error', reject)
     socket.once('close', () => reject(new Error('the connection was closed')))
   })

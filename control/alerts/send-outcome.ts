@@ -1,4 +1,4 @@
-/** What became of an attempt to send a message. */
+/** The end of an attempt to send a message. */
 export type SendOutcome =
   | { readonly kind: 'sent' }
   | {

@@ -55,6 +55,8 @@ export interface Platform extends Clocks {
 export interface AlertsPort {
   /** Reads rules and channels again. Resolves when they apply. */
   reload(): Promise<void>
+  /** Counts what channels are to be told, and messages that were given up. */
+  backlog(): Promise<{ readonly waiting: number; readonly failed: number }>
 }
 
 interface ControlSettings {

@@ -1,7 +1,7 @@
 /** Alert channels: ways to people (e-mail, Slack, PagerDuty, a webhook of their own). */
 import { z } from 'zod'
 import { problemOfUrl } from '../../schema/net/http-target.ts'
-import { channelKinds } from '../../schema/rules/alert-kinds.ts'
+import { channelKinds } from '../../schema/contracts/alert-kinds.ts'
 import { isPublicAddress } from '../../schema/net/ip-address.ts'
 import { isSecret, newSecret } from '../../schema/secrets/webhook-signature.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -96,7 +96,7 @@ export const alertChannels: Definition<typeof fields.body, typeof fields.view> =
   fields,
   hasOwnRoutes: true,
   search: ['alert_channel.name'],
-  order: ['alert_channel.name', 'alert_channel.id'],
+  order: ['alert_channel.name'],
   limits: ['alert_channels'],
   store: (deps) => new AlertChannelStore(alertChannels, deps),
   check: refuseUnusable,

@@ -1,11 +1,11 @@
 /** Alert rules: of what people are told, by which channels, and when they are left alone. */
 import { z } from 'zod'
 import {
-  type AlertFilter,
+  type AlertRuleFilter,
   alertKinds,
   alertSeverities,
   kindFacts,
-} from '../../schema/rules/alert-kinds.ts'
+} from '../../schema/contracts/alert-kinds.ts'
 import { first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { reference, text, timeZone } from '../http/fields.ts'
@@ -110,7 +110,7 @@ export const alertRules: Definition<typeof fields.body, typeof fields.view> = {
   scope: 'webhooks',
   fields,
   search: ['alert_rule.name'],
-  order: ['alert_rule.name', 'alert_rule.id'],
+  order: ['alert_rule.name'],
   limits: ['alert_rules'],
   children: {
     channels: {
@@ -131,7 +131,7 @@ export const alertRules: Definition<typeof fields.body, typeof fields.view> = {
   },
 }
 
-const filters: readonly AlertFilter[] = ['customer', 'carrier', 'node', 'least_severity']
+const filters: readonly AlertRuleFilter[] = ['customer', 'carrier', 'node', 'least_severity']
 
 /** It refuses what the kind does not look at: nothing is accepted and then ignored. */
 async function refuseUnusable({ body, columns, tenantId, deps }: RuleWriting) {

@@ -21,7 +21,9 @@ CREATE TABLE alert_channel (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX alert_channel_name ON alert_channel (coalesce(tenant_id, 0), name);
+CREATE UNIQUE INDEX alert_channel_name ON alert_channel (name, coalesce(tenant_id, 0));
+CREATE INDEX alert_channel_order ON alert_channel (name);
+CREATE INDEX alert_channel_tenant ON alert_channel (tenant_id, name);
 
 CREATE TABLE alert_rule (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -43,7 +45,9 @@ CREATE TABLE alert_rule (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX alert_rule_name ON alert_rule (coalesce(tenant_id, 0), name);
+CREATE UNIQUE INDEX alert_rule_name ON alert_rule (name, coalesce(tenant_id, 0));
+CREATE INDEX alert_rule_order ON alert_rule (name);
+CREATE INDEX alert_rule_tenant ON alert_rule (tenant_id, name);
 CREATE INDEX alert_rule_customer ON alert_rule (customer_id) WHERE customer_id IS NOT NULL;
 CREATE INDEX alert_rule_carrier ON alert_rule (carrier_id) WHERE carrier_id IS NOT NULL;
 

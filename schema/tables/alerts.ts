@@ -1,6 +1,6 @@
 /** Alerts: channels, rules, what is being alerted of, and the messages about it. */
 import type { Defaulted, Flag, Id } from '../columns.ts'
-import type { AlertKind, AlertSeverity, ChannelKind } from '../rules/alert-kinds.ts'
+import type { AlertRuleKind, AlertSeverity, ChannelKind } from '../contracts/alert-kinds.ts'
 
 export interface AlertTables {
   alert_channel: AlertChannelTable
@@ -39,7 +39,7 @@ export interface AlertRuleTable {
   name: string
   /** Null: it sees what happens to all tenants. */
   tenant_id: number | null
-  kind: AlertKind
+  kind: AlertRuleKind
   severity: AlertSeverity
   threshold: number | null
   window_seconds: number
@@ -80,7 +80,7 @@ export interface AlertTable {
   /** The name of the rule when it opened. */
   rule: string
   tenant_id: number | null
-  kind: AlertKind
+  kind: AlertRuleKind
   /** Names what it is about among the alerts of its rule. */
   subject: string
   severity: AlertSeverity

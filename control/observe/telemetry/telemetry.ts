@@ -19,7 +19,6 @@ import type {
   TelemetryView,
   TenantTelemetryView,
 } from './telemetry-view.ts'
-import type { Alerts } from '../../alerts/alerts.ts'
 import type { Webhooks } from '../../webhooks/webhooks.ts'
 import { RecentLoad } from './recent-load.ts'
 import { History, type Measurement, SAMPLE_SECONDS } from './history.ts'
@@ -27,8 +26,8 @@ import { ApiRequests } from './api-requests.ts'
 
 type TelemetryDeps = Pick<
   Platform,
-  'store' | 'engine' | 'instances' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay'
-> & { readonly webhooks: Webhooks; readonly alerts: Pick<Alerts, 'backlog'> }
+  'store' | 'engine' | 'instances' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay' | 'alerts'
+> & { readonly webhooks: Webhooks }
 
 /** Names of the engine's figures that have their own place in the view. */
 const dispositions = {
@@ -296,7 +295,7 @@ function outboxOf({
   )
   return async () => {
     const { pending, oldestMs } = await webhooks.backlog()
-    const { waiting, failed } = await alerts.backlog()
+    const { waiting, failed } = (await alerts?.backlog()) ?? { waiting: 0, failed: 0 }
     return {
       call_reports: (await reports.get({}))?.n ?? 0,
       webhook_deliveries: pending,

@@ -22,16 +22,16 @@ export const alertKinds = [
   'webhook_failing',
   'finding_opened',
 ] as const
-export type AlertKind = (typeof alertKinds)[number]
+export type AlertRuleKind = (typeof alertKinds)[number]
 
-export type AlertFilter = 'customer' | 'carrier' | 'node' | 'least_severity'
+export type AlertRuleFilter = 'customer' | 'carrier' | 'node' | 'least_severity'
 
 interface KindFacts {
   /** A sentence with the name of the rule before it. */
   readonly title: string
   /** Whoever has a rule of the kind is told what these scopes read. */
   readonly scopes: readonly ReadScope[]
-  readonly filters: readonly AlertFilter[]
+  readonly filters: readonly AlertRuleFilter[]
   /** It concerns the installation: tenants have no such rules. */
   readonly isGlobalOnly?: true
   /** Types of events that open and close its alerts. */
@@ -65,7 +65,7 @@ export interface Measured {
 
 const twentieth = (threshold: number): number => Math.abs(threshold) * 0.05
 
-export const kindFacts: Readonly<Record<AlertKind, KindFacts>> = {
+export const kindFacts: Readonly<Record<AlertRuleKind, KindFacts>> = {
   node_down: {
     title: 'A PBX node is out of service',
     scopes: ['dispatcher:read'],
@@ -193,7 +193,7 @@ export const kindFacts: Readonly<Record<AlertKind, KindFacts>> = {
 }
 
 /** The types of events that any rule of these kinds needs. */
-export const typesOfKinds = (kinds: readonly AlertKind[]): ReadonlySet<string> =>
+export const typesOfKinds = (kinds: readonly AlertRuleKind[]): ReadonlySet<string> =>
   new Set(
     kinds.flatMap((kind) => {
       const { opens = [], closes = [] } = kindFacts[kind].events ?? {}
