@@ -151,8 +151,9 @@ export class Alerts {
   }
 
   /**
-   * Sends a test by a channel now, and resolves with what became of it. Undefined: it is not
-   * there; `busy`: it is being tested.
+   * Sends a test by a channel now, and resolves with what became of it; when it was delivered,
+   * what waits for the channel is sent, too. Undefined: it is not there; `busy`: it is being
+   * tested.
    */
   async test(channelId: number): Promise<SendOutcome | 'busy' | undefined> {
     await this.reload()
@@ -171,6 +172,10 @@ export class Alerts {
           ...message,
           items: [{ ...item, kind: 'recovered' }],
         })
+      if (outcome.kind === 'sent') {
+        await this.#messages.bringChannelForward(channelId, this.#deps.steadyNow())
+        this.#soon(pauseMs)
+      }
       return outcome
     } finally {
       this.#tests.delete(channelId)

@@ -93,6 +93,17 @@ export class MessageStore {
     )
   }
 
+  /** The channel works: what waits for it after failures is due now. */
+  async bringChannelForward(channelId: number, now: number): Promise<void> {
+    const query = this.#store.db
+      .updateTable('alert_message')
+      .set({ next_attempt_at: now })
+      .where('channel_id', '=', channelId)
+      .where('state', '=', 'pending')
+      .where('next_attempt_at', '>', now)
+    await execute(this.#store, query)
+  }
+
   /** Deletes what is over since `before`, at most `limit` of each table. */
   async prune(before: number, limit: number): Promise<void> {
     const { db } = this.#store

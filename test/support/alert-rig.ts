@@ -46,7 +46,11 @@ export function alertRig(
 ) {
   const sent: SentAlert[] = []
   const problems: unknown[] = []
-  const { now, schedule } = time
+  const { now } = time
+  let isDead = false
+  // A process that died does nothing more, and stores nothing.
+  const schedule: ManualTime['schedule'] = (work, delayMs) =>
+    time.schedule(() => isDead || work(), delayMs)
   const alerts = new Alerts({
     store,
     now,
@@ -71,6 +75,8 @@ export function alertRig(
   return {
     alerts,
     sent,
+    /** What it has in its hands stays there. */
+    die: () => void (isDead = true),
     problems,
     async channel(body: Readonly<Record<string, unknown>> = {}, tenantId: number | null = null) {
       const whole = { name: 'noc', kind: 'email', to: ['noc@example.com'], ...body }
