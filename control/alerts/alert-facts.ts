@@ -105,12 +105,15 @@ function registrationTold(
 
 /** Each payment is a subject of its own. */
 function paymentTold(data: EventData, why: string) {
-  const id = numberIn(data, 'id') ?? textIn(data, 'event_id') ?? '?'
+  const event = textIn(data, 'event_id')
+  const id = numberIn(data, 'id') ?? event ?? '?'
   const amount = textIn(data, 'amount_exact') ?? numberIn(data, 'amount')
   const sum = amount === null ? '' : ` of ${amount} ${textIn(data, 'currency') ?? ''}`.trimEnd()
   return {
     subject: `payment ${id}`,
-    text: `A payment${cleanText(sum)} needs a person${why || `: ${textIn(data, 'kind') ?? ''}`}`,
+    text:
+      `A payment${cleanText(sum)} (${cleanText(event ?? `${id}`, 100)}) needs a person` +
+      (why || `: ${cleanText(textIn(data, 'detail') ?? textIn(data, 'kind') ?? '', 200)}`),
     path: '/console/payments',
   }
 }
