@@ -1,4 +1,5 @@
 /** Alert rules: of what people are told, by which channels, and when they are left alone. */
+import { sql } from 'kysely'
 import { z } from 'zod'
 import {
   type AlertRuleFilter,
@@ -9,7 +10,7 @@ import {
 import { first } from '../../schema/sql/query.ts'
 import type { BeyondScope, WrittenRow } from '../auth/requires.ts'
 import { reference, text, timeZone } from '../http/fields.ts'
-import { json } from '../http/field-columns.ts'
+import { type Column, json } from '../http/field-columns.ts'
 import * as field from '../http/field-table.ts'
 import { badReference } from './references.ts'
 import { type Definition, type ViewOf, type Writing } from './resource.ts'
@@ -27,6 +28,23 @@ const quietHours = z
     holds_critical: z.boolean().default(false).describe('Critical alerts wait, too.'),
   })
   .refine(({ from, to }) => from !== to, { path: ['to'], message: 'must differ from `from`' })
+
+/** Names have no line breaks. */
+const channelNames: Column = {
+  read: ({ channel_names: names }) =>
+    typeof names === 'string' ? names.split('\n').toSorted() : [],
+}
+
+const threshold = z.union(
+  [
+    z
+      .string()
+      .regex(/^-?\d{1,10}(?:\.\d{1,6})?$/, 'must be a number')
+      .transform(Number),
+    z.number(),
+  ],
+  { error: 'must be a number' },
+)
 
 const shownQuietHours = z.strictObject({
   from: z.string(),
@@ -51,7 +69,7 @@ const fields = field.table(
       example: 'carrier_down',
     }),
     severity: field.of(field.oneOf(alertSeverities), { default: 'warning' }),
-    threshold: field.optional({ body: z.number(), view: z.number() }),
+    threshold: field.optional({ body: threshold, view: z.number() }),
     window_seconds: field.of(field.integer(300, 86_400), {
       default: 3_600,
       about: 'ASR, MOS and spend: the calls that began in this time.',
@@ -81,9 +99,10 @@ const fields = field.table(
           .min(1)
           .max(MAX_CHANNELS)
           .meta({ description: 'Names or ids of alert channels of the same tenant.' }),
-        view: z.array(z.int()),
+        view: z.array(z.string()),
+        stored: () => channelNames,
       },
-      { isStoredElsewhere: true, example: [1] },
+      { isStoredElsewhere: true, example: ['On call'] },
     ),
     group_seconds: field.of(field.integer(0, 86_400), {
       default: 60,
@@ -112,21 +131,16 @@ export const alertRules: Definition<typeof fields.body, typeof fields.view> = {
   search: ['alert_rule.name'],
   order: ['alert_rule.name'],
   limits: ['alert_rules'],
-  children: {
-    channels: {
-      table: 'alert_rule_channel',
-      parent: 'rule_id',
-      order: 'channel_id',
-      view: ({ channel_id: id }) => id,
-    },
-  },
+  selected: sql`(SELECT string_agg(alert_channel.name, '\n')
+    FROM alert_rule_channel JOIN alert_channel ON alert_channel.id = channel_id
+    WHERE rule_id = alert_rule.id) AS channel_names`,
   check: refuseUnusable,
   written: putChannels,
   beyond: tellsMore,
   follow: async ({ alerts }) => alerts?.reload(),
   described: {
     tag: 'Alerts',
-    body: { name: 'Carriers', on: 'carrier_down', channels: [1] },
+    body: { name: 'Carriers', on: 'carrier_down', channels: ['On call'] },
     patch: { group_seconds: 300 },
   },
 }

@@ -277,7 +277,7 @@ test('a channel stays while a rule uses it; undo takes back a change of a rule',
   const undone = await call('POST', `/changes/${change}/undo`, { reason: 'a mistake' })
   expect(undone.status).toBe(200)
   const [back] = (await call('GET', '/alert-rules')).data<Record<string, unknown>[]>()
-  expect(back).toMatchObject({ severity: 'critical', channels: [id], quiet_hours: null })
+  expect(back).toMatchObject({ severity: 'critical', channels: ['noc'], quiet_hours: null })
   expect((await call('DELETE', `/alert-rules/${made.id}`)).status).toBe(200)
   expect((await call('DELETE', `/alert-channels/${id}`)).status).toBe(200)
 })

@@ -194,7 +194,7 @@ const resources: Readonly<Record<string, Patched>> = {
   '/api/v1/alert-rules': {
     least: { name: 'calls', on: 'asr_below', threshold: 30, channels: [1] },
     other: {
-      ...{ name: 'calls 2', on: 'mos_below', threshold: 3.5, channels: [1, 2] },
+      ...{ name: 'calls 2', on: 'mos_below', threshold: 3.5, channels: ['first', 'second'] },
       ...{ severity: 'critical', window_seconds: 600, least_calls: 5, for_seconds: 60 },
       ...{ customer: 'nova', carrier: 'transit', group_seconds: 0, is_enabled: false },
       ...{ node: 'sip:10.0.0.1:5060', least_severity: 'high' },

@@ -1,6 +1,9 @@
 /** The screens, in the order of the menu. */
 import type { ComponentChildren } from 'preact'
 import { AiAgentsScreen } from '../screens/ai-agents.tsx'
+import { AlertChannelsScreen } from '../screens/alert-channels.tsx'
+import { AlertRulesScreen } from '../screens/alert-rules.tsx'
+import { AlertsScreen } from '../screens/alerts.tsx'
 import { AuditScreen } from '../screens/audit.tsx'
 import { BansScreen } from '../screens/bans.tsx'
 import { CarrierScreen, CarriersScreen } from '../screens/carriers.tsx'
@@ -236,6 +239,27 @@ const screens: readonly Screen[] = [
     all: () => <KeysScreen />,
     oneTitle: 'Key',
     one: (uuid) => <KeyScreen uuid={uuid} />,
+  },
+  {
+    name: 'alerts',
+    title: 'Alerts',
+    group: 'Platform',
+    scope: 'webhooks:read',
+    all: () => <AlertsScreen />,
+  },
+  {
+    name: 'alert-rules',
+    title: 'Alert rules',
+    group: 'Platform',
+    scope: 'webhooks:read',
+    all: () => <AlertRulesScreen />,
+  },
+  {
+    name: 'alert-channels',
+    title: 'Alert channels',
+    group: 'Platform',
+    scope: 'webhooks:read',
+    all: () => <AlertChannelsScreen />,
   },
   {
     name: 'webhooks',
