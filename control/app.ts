@@ -81,6 +81,8 @@ import { type WithOthers, countsOfPeers } from './instances/other-instances.ts'
 import type { Platform } from './http/platform.ts'
 import type { Reports } from './reports/reports.ts'
 import type { Webhooks } from './webhooks/webhooks.ts'
+import { alertNoticeRoutes } from './alerts/alert-routes.ts'
+import type { Alerts } from './alerts/alerts.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
@@ -145,6 +147,7 @@ export function createApi(
   app.route('/api/v1', placedCallRoutes(deps))
   app.route('/api/v1', plainResourceRoutes(changeDeps))
   app.route('/api/v1', webhookRoutes(deps))
+  app.route('/api/v1', alertNoticeRoutes(changeDeps))
   app.route('/api/v1', extensionRoutes(changeDeps))
   app.route('/api/v1', callRoutes(changeDeps))
   app.route('/api/v1', originateRoutes(deps))
@@ -252,6 +255,7 @@ function front(
 /** Dependencies of the API: those of its routes, and the parts that are built with it. */
 export interface ControlDeps extends Platform, WithOthers {
   readonly webhooks: Webhooks
+  readonly alerts: Alerts
   readonly reports: Reports
   readonly rateImports: RateImports
   /** Undefined: it has not been built. */

@@ -68,6 +68,8 @@ export function readConfig(environment: Environment) {
     paymentWebhookSecret: read(settings.paymentWebhookSecret),
     mcpAllowedHosts: read(settings.mcpAllowedHosts) ?? [],
     webhookPrivateTargets: read(settings.webhookPrivateTargets),
+    smtp: read(settings.smtpUrl),
+    smtpFrom: read(settings.smtpFrom),
     stir: readStir(read),
     secretKey: read(settings.secretKey),
     jwtSecret: read(settings.jwtSecret),

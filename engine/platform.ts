@@ -3,6 +3,8 @@
  * what it needs of the outside are arguments.
  */
 import { lookup } from 'node:dns/promises'
+import { statfs } from 'node:fs/promises'
+import { dirname } from 'node:path'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import type { EndRetention } from './charging/kept-ends.ts'
 import { Ocs } from './charging/ocs.ts'
@@ -16,6 +18,9 @@ import { openRateImports, type RateImports } from '../control/resources/rate-imp
 import { type ControlServer, startControl } from '../control/server.ts'
 import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/recent-load.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
+import { openAlertSender } from '../control/alerts/alert-sender.ts'
+import { Alerts } from '../control/alerts/alerts.ts'
+import type { DiskSpace } from '../control/alerts/alert-watch.ts'
 import type { CallJournal } from '../schema/journal/call-journal.ts'
 import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
@@ -151,7 +156,9 @@ async function openServices(stores: Stores, opened: OpenedParts, deps: PlatformD
   const limits = members && limitsOf(limitShares, stores, members, deps)
   const requests = members && limitsOf(requestShares, stores, members, deps)
   opened.closeBy(...lastClosed(stores, [limits, requests]))
-  const webhooks = await openWebhooks(stores, deps)
+  const alerts = await openAlerts(stores, deps)
+  opened.closeBy(() => alerts.stop())
+  const webhooks = await openWebhooks(stores, alerts, deps)
   opened.closeBy(() => webhooks.stop())
   const journal = stores.openJournal()
   opened.closeBy(() => journal.close(opened.hasServed))
@@ -165,7 +172,7 @@ async function openServices(stores: Stores, opened: OpenedParts, deps: PlatformD
     for (const record of unwritten)
       deps.log('error', 'a call record could not be written', { record })
   })
-  return { hooks, limits, requests, webhooks, journal, charging, ocs, previous }
+  return { hooks, limits, requests, alerts, webhooks, journal, charging, ocs, previous }
 }
 
 /** Undefined without `HOOKS`. @throws {HookFileError} */
@@ -213,6 +220,7 @@ async function serve(parts: LoadedParts, deps: PlatformDeps): Promise<OpenedPlat
     stores.serving()
     const http = await openHttp(parts, deps)
     services.webhooks.start()
+    services.alerts.start()
     const apiUrl = instanceUrlOf(deps.config, http.control.api, deps.hostName)
     await stores.instance.become('serving', apiUrl, ...instanceSipPlaceOf(engine, deps))
     const stopDuties = beginDuties(parts, http.backups, deps)
@@ -281,8 +289,12 @@ function beginDuties(
   backups: ScheduledBackups | undefined,
   deps: PlatformDeps,
 ): () => void {
-  const { webhooks } = services
-  const duties = [() => void webhooks.stop(), ...startDuties(stores, engine, webhooks, deps)]
+  const { alerts, webhooks } = services
+  const duties = [
+    () => void webhooks.stop(),
+    () => void alerts.stop(),
+    ...startDuties(stores, engine, webhooks, deps),
+  ]
   if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
   return () => duties.splice(0).forEach((stop) => stop())
 }
@@ -429,8 +441,39 @@ async function announceAdmin(
     )
 }
 
+async function openAlerts(
+  { store, changes, instance }: Pick<Stores, 'store' | 'changes' | 'instance'>,
+  deps: PlatformDeps,
+): Promise<Alerts> {
+  const { config } = deps
+  const { smtp: server, smtpFrom: sender } = config
+  const alerts = new Alerts({
+    ...deps,
+    store,
+    instance: instance.identity,
+    sender: openAlertSender({
+      ...deps,
+      allowPrivate: config.webhookPrivateTargets === 'allow',
+      resolve: (host) => lookup(host, { all: true }),
+      publicUrl: config.publicUrl,
+      installation: server === undefined || sender === undefined ? undefined : { server, sender },
+    }),
+    disks: async () => [await spaceOf(dirname(config.databasePath))],
+  })
+  const topics = ['alert_channel', 'alert_rule', 'alert_rule_channel', 'carrier'] as const
+  changes.follow({ topics, reload: () => alerts.reload() })
+  await alerts.reload()
+  return alerts
+}
+
+async function spaceOf(folder: string): Promise<DiskSpace> {
+  const { bavail, blocks, bsize } = await statfs(folder)
+  return { folder, freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+}
+
 async function openWebhooks(
   { store, changes, instance }: Pick<Stores, 'store' | 'changes' | 'instance'>,
+  { sink: beside }: Pick<Alerts, 'sink'>,
   deps: PlatformDeps,
 ): Promise<Webhooks> {
   const allowPrivate = deps.config.webhookPrivateTargets === 'allow'
@@ -438,6 +481,7 @@ async function openWebhooks(
     ...deps,
     store,
     allowPrivate,
+    beside,
     instance: instance.identity,
     resolve: (host) => lookup(host, { all: true }),
   })
@@ -545,7 +589,7 @@ interface ControlParts {
 
 function openControl(
   stores: Stores,
-  { hooks, ocs, requests, webhooks }: Services,
+  { hooks, ocs, requests, alerts, webhooks }: Services,
   engine: Engine,
   { reports, rateImports, backups, certificates }: ControlParts,
   deps: PlatformDeps,
@@ -554,6 +598,12 @@ function openControl(
   const { config, version, schedule, randomBytes, log } = deps
   // The engine has the steady clock of this process.
   const port = portOf(engine, (time) => time + clocks.now() - deps.steadyNow())
+  const listCertificates = () => [
+    ...certificates.list(),
+    ...(engine.certificate === undefined ? [] : [{ use: 'sip' as const, ...engine.certificate }]),
+    ...engine.stir.ends().map((end) => ({ use: 'stir' as const, ...end })),
+  ]
+  alerts.watchCertificates(listCertificates)
   return startControl(
     {
       ...clocks,
@@ -566,6 +616,7 @@ function openControl(
       ocs,
       requestShares: requests,
       webhooks,
+      alerts,
       reports,
       rateImports,
       schedule,
@@ -585,13 +636,7 @@ function openControl(
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),
-      certificates: () => [
-        ...certificates.list(),
-        ...(engine.certificate === undefined
-          ? []
-          : [{ use: 'sip' as const, ...engine.certificate }]),
-        ...engine.stir.ends().map((end) => ({ use: 'stir' as const, ...end })),
-      ],
+      certificates: listCertificates,
       settings: {
         jwtSecret: config.jwtSecret,
         recordingsPath: config.recording?.folder,

@@ -227,6 +227,53 @@ export const httpUrl: SettingKind<string> = {
   allowed: 'an http:// or https:// address',
 }
 
+export interface SmtpServer extends HostAndPort {
+  readonly tls: 'starttls' | 'tls' | 'none'
+  readonly user: string | undefined
+  readonly password: string | undefined
+}
+
+export const smtpServer: SettingKind<SmtpServer> = {
+  schema: z.string().transform(orIssue(parseSmtpUrl)),
+  allowed:
+    'smtp://user:password@host:port with STARTTLS, smtps://… with TLS from the start, or ' +
+    'smtp://host:port?tls=none without encryption and password',
+}
+
+export const mailAddress: SettingKind<string> = {
+  schema: z.email().max(254),
+  allowed: 'an e-mail address',
+}
+
+function parseSmtpUrl(value: string): SmtpServer | undefined {
+  if (!URL.canParse(value)) return undefined
+  const { protocol, hostname, port, username, password, search, pathname } = new URL(value)
+  if (!['smtp:', 'smtps:'].includes(protocol) || hostname === '') return undefined
+  if (!['', '/'].includes(pathname) || !['', '?tls=none'].includes(search)) return undefined
+  const isPlain = search !== ''
+  if (isPlain && (protocol === 'smtps:' || username !== '')) return undefined
+  if ((username === '') !== (password === '')) return undefined
+  const tls = isPlain ? 'none' : protocol === 'smtps:' ? 'tls' : 'starttls'
+  const usual = { starttls: 587, tls: 465, none: 25 }[tls]
+  const [user, secret] = [username, password].map(decoded)
+  if (user === undefined || secret === undefined) return undefined
+  return {
+    host: withoutBrackets(hostname),
+    port: port === '' ? usual : Number(port),
+    tls,
+    user: user === '' ? undefined : user,
+    password: secret === '' ? undefined : secret,
+  }
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
+}
+
 export const drachtioUrls: SettingKind<readonly DrachtioAddress[]> = {
   schema: z.string().transform(orIssue((value) => listOf(value, parseDrachtioUrl))),
   allowed:

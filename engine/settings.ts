@@ -16,6 +16,7 @@ import {
   hooksFile,
   hostNames,
   httpUrl,
+  mailAddress,
   key32,
   type SettingKind,
   listenAddresses,
@@ -29,6 +30,7 @@ import {
   webOrigins,
   wholeNumber,
   zeroOr,
+  smtpServer,
 } from './setting-kinds.ts'
 
 export interface Setting<T> {
@@ -500,6 +502,20 @@ export const settings = {
     oneOf('deny', 'allow'),
     'deny',
     'Whether webhooks may go to loopback and private addresses.',
+  ),
+  smtpUrl: hidden(
+    unset(
+      'SMTP_URL',
+      smtpServer,
+      'alert channels name their own',
+      'The mail server for alerts by e-mail.',
+    ),
+  ),
+  smtpFrom: unset(
+    'SMTP_FROM',
+    mailAddress,
+    'e-mail needs a channel with its own mail server',
+    'The address of the sender of alerts by SMTP_URL.',
   ),
   secretKey: hidden(
     unset(

@@ -191,6 +191,7 @@ const layers: Readonly<Record<string, readonly string[]>> = {
     'calls',
     'webhooks',
     'search',
+    'alerts',
     'observe',
     'agents',
     'console',

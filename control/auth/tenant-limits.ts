@@ -51,6 +51,16 @@ const limits = {
     most: 50,
     rows: 'routing_webhook',
   },
+  alert_channels: {
+    code: 'too_many_alert_channels',
+    most: 50,
+    rows: 'alert_channel',
+  },
+  alert_rules: {
+    code: 'too_many_alert_rules',
+    most: 100,
+    rows: 'alert_rule',
+  },
   stir_keys: {
     code: 'too_many_stir_keys',
     most: 20,

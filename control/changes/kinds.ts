@@ -12,7 +12,7 @@ export type Json =
 
 export interface ChangeDeps extends Pick<
   Platform,
-  'store' | 'engine' | 'ocs' | 'now' | 'randomBytes'
+  'store' | 'engine' | 'ocs' | 'now' | 'randomBytes' | 'alerts'
 > {
   readonly kinds: Kinds
   readonly keys: KeyStore

@@ -24,6 +24,7 @@ export const tags = {
   Proposals: 'Changes that agents propose and people decide on.',
   'Signed calls': 'Keys and authorities of STIR/SHAKEN.',
   Webhooks: 'Call and billing events, sent to HTTP endpoints.',
+  Alerts: 'Rules by which people are told, by e-mail, Slack, PagerDuty and webhook.',
   'Tools for AI agents': 'The MCP tools over plain HTTP.',
 } as const
 

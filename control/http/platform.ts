@@ -43,10 +43,20 @@ export interface Platform extends Clocks {
   readonly loopDelay: LoopDelay
   /** Certificates of this process; absent: it has none. */
   readonly certificates?: () => readonly CertificateStatus[]
+  /** Keeps rules and channels of alerts in memory; absent: nobody is told. */
+  readonly alerts?: AlertsPort | undefined
   /** Failures of the operator's code; absent: there is none. */
   readonly hookTroubles?: (() => readonly HookTrouble[]) | undefined
   /** Answered calls at a loss, of which loss protection warns; absent: another system charges. */
   readonly lossTroubles?: (() => readonly LossTrouble[]) | undefined
+}
+
+/** Alerts, as those see them who write rules and channels. */
+export interface AlertsPort {
+  /** Reads rules and channels again. Resolves when they apply. */
+  reload(): Promise<void>
+  /** Counts what channels are to be told, and messages that were given up. */
+  backlog(): Promise<{ readonly waiting: number; readonly failed: number }>
 }
 
 interface ControlSettings {

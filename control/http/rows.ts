@@ -95,6 +95,8 @@ const fieldNames: Readonly<Record<string, string>> = {
   "index 'routing_webhook_tenant'": 'tenant',
   "index 'ai_agent_name'": 'name',
   "index 'stir_key_name'": 'name',
+  "index 'alert_channel_name'": 'name',
+  "index 'alert_rule_name'": 'name',
   "index 'dispatcher_set_name'": 'endpoint_name',
 }
 

@@ -1,5 +1,7 @@
 /** Every noun that is one definition. Routes, seed file, undo and console form follow from it. */
 import { aiAgents } from './ai-agents.ts'
+import { alertChannels } from './alert-channels.ts'
+import { alertRules } from './alert-rules.ts'
 import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherSets } from './dispatcher-sets.ts'
@@ -30,4 +32,6 @@ export const nouns = {
   routing_webhooks: routingWebhooks,
   stir_keys: stirKeys,
   stir_authorities: stirAuthorities,
+  alert_channels: alertChannels,
+  alert_rules: alertRules,
 }

@@ -15,6 +15,8 @@ export interface OutboxDeps extends Clocks {
   readonly randomBytes: (size: number) => Buffer
   /** Called after the commit of what was written. */
   readonly onWrite: () => void
+  /** Takes the same events, for others than webhooks. Absent: nobody does. */
+  readonly beside?: EventSink | undefined
 }
 
 export class WebhookOutbox implements EventSink {
@@ -39,11 +41,13 @@ export class WebhookOutbox implements EventSink {
   }
 
   wants(type: EventType, tenantId: number | null): boolean {
+    if (this.#deps.beside?.wants(type, tenantId) === true) return true
     return this.#endpoints.size > 0 && this.#endpointsOf({ type, tenantId }).length > 0
   }
 
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
     await this.#write(events.flatMap((event) => this.#addressed(event)))
+    await this.#deps.beside?.writeAll(events)
   }
 
   /** Endpoints that are told more than others get an event of their own. */

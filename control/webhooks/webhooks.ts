@@ -30,6 +30,8 @@ export interface WebhooksDeps extends Clocks {
   readonly resolve: Resolve
   /** Allows receivers in private networks. */
   readonly allowPrivate: boolean
+  /** Takes the same events, for alerts. Absent: there are none. */
+  readonly beside?: EventSink | undefined
   readonly log: Log
 }
 

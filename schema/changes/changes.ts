@@ -31,6 +31,9 @@ export const topics = [
   'webhook_endpoint',
   'source_ban',
   'spend_guard',
+  'alert_channel',
+  'alert_rule',
+  'alert_rule_channel',
 ] as const
 
 export type Topic = (typeof topics)[number]

@@ -9,6 +9,7 @@ import * as money from './first/money.ts'
 import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
+import * as alerts from './alerts.ts'
 import * as callTags from './call-tags.ts'
 import * as callSearch from './call-search.ts'
 import * as callerIdentity from './caller-identity.ts'
@@ -133,6 +134,7 @@ export const migrations: readonly Migration[] = [
     forServer: serverWords(recordColumns.blockTables) + recordColumns.blocksForServer,
   },
   { version: 21, name: 'saved-views', sql: savedViews.sql },
+  { version: 22, name: 'alerts', sql: alerts.sql, forServer: alerts.forServer },
 ]
 
 export const newestVersion = migrations.length

@@ -22,6 +22,7 @@ const columns = [
   { table: 'webhook_endpoint', column: 'previous_secret', key: 'id' },
   { table: 'routing_webhook', column: 'secret', key: 'id' },
   { table: 'routing_webhook', column: 'previous_secret', key: 'id' },
+  { table: 'alert_channel', column: 'secret', key: 'id' },
   { table: 'stir_key', column: 'private_key', key: 'id' },
   { table: 'setting', column: 'value', key: 'name', only: "name = 'jwt_secret'" },
 ] as const

@@ -196,6 +196,7 @@ const locks = {
   webhooks: 0x70_11_6a_92,
   removedEndpoints: 0x70_11_6a_93,
   callSums: 0x70_11_6a_94,
+  alerts: 0x70_11_6a_9b,
 } as const
 
 export type OneInstancesWork = keyof typeof locks
@@ -259,7 +260,7 @@ export function prepareTake<
   Row extends { readonly [name in K]: unknown } & { readonly next_attempt_at: number },
 >(
   store: Tables,
-  table: 'cdr_outbox' | 'webhook_delivery',
+  table: 'cdr_outbox' | 'webhook_delivery' | 'alert_message',
   key: K,
   due: (db: Kysely<Database>, param: Param<P & RowClaim & { limit: number }>) => DueRows<Row>,
 ): (values: P & RowClaim, limit: number, busy: ReadonlySet<Row[K]>) => Promise<readonly Row[]> {

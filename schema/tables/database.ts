@@ -4,6 +4,7 @@
  * 0 or 1, JSON is text. `migrations/` creates exactly these tables.
  */
 import type { AccessTables } from './access.ts'
+import type { AlertTables } from './alerts.ts'
 import type { CallTables } from './calls.ts'
 import type { ChangeTables } from './changes.ts'
 import type { MoneyTables } from './money.ts'
@@ -15,6 +16,7 @@ import type { SettingTable, InstanceTable, ShareTable, SourceBanTable } from './
 export interface Database
   extends
     AccessTables,
+    AlertTables,
     CallTables,
     ChangeTables,
     MoneyTables,

@@ -16,8 +16,9 @@ async function fill(
   const rows = ['/dispatcher', '/rate-plans', '/rates', '/customers', '/routing/carriers']
   const others = ['/outbound-routes', '/inbound-routes', '/telephony/ai-agents', '/pbx/extensions']
   const more = ['/numbers', '/users', '/tenants', '/webhooks', '/routing-webhooks', '/stir/keys']
+  const alerts = ['/alert-channels', '/alert-rules']
   const ids = new Map<string, readonly (string | number)[]>(
-    [...rows, ...others, ...more].map((path) => [path, first]),
+    [...rows, ...others, ...more, ...alerts].map((path) => [path, first]),
   )
   const asCanary = (path: string, body: object) =>
     control.request(`/api/v1${path}`, { token, headers: { 'X-Tenant-Slug': CANARY }, body })
@@ -46,6 +47,13 @@ async function fill(
       VALUES ('${CANARY}', 1, 'bought', 1, '${CANARY}', 'USD', 0, 1, '', 'done', 0, 0, 0,
       '${CANARY}', 1)`,
   )
+  await runSql(
+    control.store,
+    `INSERT INTO alert (key, rule_id, rule, tenant_id, kind, subject, severity, state, text, figures,
+      path, events, began_at, due_at) VALUES ('${CANARY}', 1, '${CANARY}', 1, 'node_down',
+      '${CANARY}', 'info', 'open', '${CANARY}', '{}', '/', 1, 0, 0)`,
+  )
+  ids.set('/alerts', [1])
   ids.set('/rates/decks', first)
   ids.set('/rates/reratings', first)
   ids.set('/pbx/calls', [CALL])

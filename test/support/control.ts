@@ -23,6 +23,7 @@ import type { EventsPort } from '../../schema/contracts/engine.ts'
 import type { ControlDeps } from '../../control/app.ts'
 import { nowhere, type OwnNetwork } from '../../schema/rules/gateways.ts'
 import { createControl } from '../../control/server.ts'
+import { Alerts } from '../../control/alerts/alerts.ts'
 import { Webhooks } from '../../control/webhooks/webhooks.ts'
 import { execute, insert } from '../../schema/sql/query.ts'
 import { NumberDirectory } from '../../engine/numbers/number-directory.ts'
@@ -132,7 +133,20 @@ export async function openControl({
     ownedNumbers,
     reloadNumbers: (changed?: ChangedNumbers) => ownedNumbers.reload(changed),
   })
+  const alerts = new Alerts({
+    store,
+    now: wallNow,
+    steadyNow,
+    random: () => 0,
+    randomBytes: seededBytes('alerts'),
+    schedule: () => () => undefined,
+    log: () => undefined,
+    sender: { send: async () => ({ kind: 'sent' }), close: () => undefined },
+    instance: { name: 'a' },
+    disks: () => Promise.resolve([]),
+  })
   const webhooks = new Webhooks({
+    beside: alerts.sink,
     store,
     now: wallNow,
     steadyNow,
@@ -161,6 +175,7 @@ export async function openControl({
     store,
     engine,
     webhooks,
+    alerts,
     ocs,
     instances: onlyInstance(steadyNow),
     reports: openReports({ store, now: steadyNow, log: () => undefined }),

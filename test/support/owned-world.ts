@@ -138,6 +138,10 @@ export async function fillOwned({
     const key = { name: name('key'), private_key: rfcKey, x5u: `https://${of.trim()}.example/` }
     await make('/stir/keys', { ...ofTenant, ...key })
     await make('/stir/authorities', { name: name('authority'), certificate: authorityPem })
+    const slack = { kind: 'slack', secret: `https://${slug ?? CANARY}.example/hook` }
+    await make('/alert-channels', { ...ofTenant, ...slack, name: name('channel') })
+    const rule = { name: name('alert rule'), on: 'node_down', channels: [name('channel')] }
+    await make('/alert-rules', { ...ofTenant, ...rule })
     if (slug === null) continue
     await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
     for (const extension of slug === 'own' ? ['101'] : ['199'])
@@ -176,7 +180,7 @@ const tables = [
   ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'phone_number'],
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
-  ...['stir_key', 'stir_authority'],
+  ...['stir_key', 'stir_authority', 'alert_channel', 'alert_rule', 'alert_rule_channel'],
 ]
 
 /** All that tenants own, by its table. */

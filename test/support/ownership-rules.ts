@@ -331,6 +331,32 @@ export const operations: Readonly<Record<string, Operations>> = {
       is_active: foreign('is_active', false),
     },
   },
+  '/alert-channels': {
+    body: { name: 'mine', kind: 'email', to: ['a@example.com'] },
+    rules: {
+      ...tenant,
+      ...plains('name', 'kind', 'to', 'from', 'is_enabled'),
+      ...plains('smtp_host', 'smtp_port', 'smtp_tls', 'smtp_user', 'url', 'secret'),
+    },
+  },
+  '/alert-rules': {
+    body: { name: 'mine', on: 'asr_below', threshold: 50, channels: ['own channel'] },
+    rules: {
+      ...tenant,
+      ...named('customer', 'customer'),
+      ...named('carrier', 'carrier'),
+      channels: foreign(
+        'channels',
+        [`${CANARY} channel`],
+        [`${CANARY} channel of the platform`],
+        [1],
+      ),
+      ...plains('name', 'on', 'severity', 'threshold', 'window_seconds', 'least_calls'),
+      ...plains('for_seconds', 'node', 'least_severity', 'group_seconds', 'quiet_hours'),
+      ...plains('is_enabled'),
+    },
+  },
+  '/alert-channels/{id}/test': { body: {}, rules: {} },
   '/routing-webhooks/{id}/rotate': { body: {}, rules: plains('overlap_seconds') },
   '/routing-webhooks/{id}/test': { body: { from: '1', to: '2' }, rules: plains('from', 'to') },
   '/proposals/{uuid}/approve': { body: { revision: 1 }, rules: plains('revision', 'note') },

@@ -292,6 +292,16 @@ export const metrics: readonly Metric[] = [
     'Age of the oldest waiting webhook delivery; 0 when none is waiting.',
     ({ outbox }) => outbox.webhook_oldest_seconds ?? 0,
   ),
+  gauge(
+    'tollgate_outbox_alerts',
+    'What alert channels are to be told, counted up to 10,000.',
+    ({ outbox }) => outbox.alerts,
+  ),
+  gauge(
+    'tollgate_outbox_alerts_failed',
+    'Messages of alert channels that were given up, counted up to 10,000.',
+    ({ outbox }) => outbox.alerts_failed,
+  ),
   metric('summary')(
     'tollgate_event_loop_lag_seconds',
     'Event-loop delay over the last ten seconds.',

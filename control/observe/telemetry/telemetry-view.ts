@@ -146,6 +146,8 @@ export const telemetryView = z.strictObject({
         .min(0)
         .nullable()
         .describe('Age of the oldest waiting event. Null when none is waiting.'),
+      alerts: count.describe('What alert channels are to be told, counted up to 10,000.'),
+      alerts_failed: count.describe('Messages of alert channels that were given up.'),
     })
     .describe('Data waiting to be delivered to its receivers.'),
   event_loop: z

@@ -26,7 +26,7 @@ import { ApiRequests } from './api-requests.ts'
 
 type TelemetryDeps = Pick<
   Platform,
-  'store' | 'engine' | 'instances' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay'
+  'store' | 'engine' | 'instances' | 'ocs' | 'now' | 'steadyNow' | 'loopDelay' | 'alerts'
 > & { readonly webhooks: Webhooks }
 
 /** Names of the engine's figures that have their own place in the view. */
@@ -280,22 +280,28 @@ const noOutbox: TelemetryView['outbox'] = {
   call_reports: 0,
   webhook_deliveries: 0,
   webhook_oldest_seconds: null,
+  alerts: 0,
+  alerts_failed: 0,
 }
 const noDatabase: TelemetryView['database'] = { bytes: 0, free_bytes: null }
 
 function outboxOf({
   store,
   webhooks,
-}: Pick<TelemetryDeps, 'store' | 'webhooks'>): () => Promise<TelemetryView['outbox']> {
+  alerts,
+}: Pick<TelemetryDeps, 'store' | 'webhooks' | 'alerts'>): () => Promise<TelemetryView['outbox']> {
   const reports = prepare<Record<string, never>, { n: number }>(store, (db) =>
     db.selectFrom('cdr_outbox').select((row) => row.fn.countAll<number>().as('n')),
   )
   return async () => {
     const { pending, oldestMs } = await webhooks.backlog()
+    const { waiting, failed } = (await alerts?.backlog()) ?? { waiting: 0, failed: 0 }
     return {
       call_reports: (await reports.get({}))?.n ?? 0,
       webhook_deliveries: pending,
       webhook_oldest_seconds: oldestMs === null ? null : oldestMs / 1_000,
+      alerts: waiting,
+      alerts_failed: failed,
     }
   }
 }

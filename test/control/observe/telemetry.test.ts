@@ -190,6 +190,8 @@ test('what waits for receivers of webhooks is measured', async () => {
     call_reports: 0,
     webhook_deliveries: 0,
     webhook_oldest_seconds: null,
+    alerts: 0,
+    alerts_failed: 0,
   })
   const body = { url: 'https://hooks.example/x' }
   await control.request('/api/v1/webhooks', { token, body })

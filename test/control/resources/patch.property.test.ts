@@ -182,6 +182,27 @@ const resources: Readonly<Record<string, Patched>> = {
     },
     secret: { table: 'routing_webhook', column: 'secret' },
   },
+  '/api/v1/alert-channels': {
+    least: { name: 'noc', kind: 'email', to: ['noc@example.com'] },
+    other: {
+      ...{ name: 'noc 2', to: ['a@example.com', 'b@example.com'], from: 'pbx@example.com' },
+      ...{ smtp_host: 'mail.example.com', smtp_port: 2525, smtp_tls: 'tls', smtp_user: 'pbx' },
+      ...{ url, is_enabled: false, secret: 'hunter-two' },
+    },
+    secret: { table: 'alert_channel', column: 'secret' },
+  },
+  '/api/v1/alert-rules': {
+    least: { name: 'calls', on: 'asr_below', threshold: 30, channels: [1] },
+    other: {
+      ...{ name: 'calls 2', on: 'mos_below', threshold: 3.5, channels: ['first', 'second'] },
+      ...{ severity: 'critical', window_seconds: 600, least_calls: 5, for_seconds: 60 },
+      ...{ customer: 'nova', carrier: 'transit', group_seconds: 0, is_enabled: false },
+      ...{ node: 'sip:10.0.0.1:5060', least_severity: 'high' },
+      quiet_hours: {
+        ...{ from: '22:00', to: '07:00', time_zone: 'Asia/Tokyo', holds_critical: true },
+      },
+    },
+  },
   '/api/v1/stir/keys': {
     least: { name: 'shaken', private_key: rfcKey, x5u: 'https://certificates.example/a.pem' },
     other: {
@@ -268,6 +289,8 @@ beforeAll(async () => {
   const nodes = [{ host: '10.9.0.1' }]
   await make('/dispatcher', { endpoint_name: 'base', algorithm: 8, set_id: 900, nodes })
   await make('/routing/carriers', { name: 'transit', gateways: [{ host: '192.0.2.99' }] })
+  for (const name of ['first', 'second'])
+    await make('/alert-channels', { name, kind: 'slack', secret: url })
   await make('/telephony/ai-agents', { name: 'bot', extension: '799', sip_uri: 'sip:b@192.0.2.98' })
 })
 

@@ -8,6 +8,13 @@ import { isIncomplete } from '../screens/setup.ts'
 const AiAgentsScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.AiAgentsScreen),
 )
+const AlertChannelsScreen = later(() =>
+  import('./rooms/alerts.ts').then((loaded) => loaded.AlertChannelsScreen),
+)
+const AlertRulesScreen = later(() =>
+  import('./rooms/alerts.ts').then((loaded) => loaded.AlertRulesScreen),
+)
+const AlertsScreen = later(() => import('./rooms/alerts.ts').then((loaded) => loaded.AlertsScreen))
 const AuditScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AuditScreen))
 const BansScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.BansScreen))
 const CarrierScreen = later(() =>
@@ -296,6 +303,27 @@ const screens: readonly Screen[] = [
     all: () => <KeysScreen />,
     oneTitle: 'Key',
     one: (uuid) => <KeyScreen uuid={uuid} />,
+  },
+  {
+    name: 'alerts',
+    title: 'Alerts',
+    group: 'Platform',
+    scope: 'webhooks:read',
+    all: () => <AlertsScreen />,
+  },
+  {
+    name: 'alert-rules',
+    title: 'Alert rules',
+    group: 'Platform',
+    scope: 'webhooks:read',
+    all: () => <AlertRulesScreen />,
+  },
+  {
+    name: 'alert-channels',
+    title: 'Alert channels',
+    group: 'Platform',
+    scope: 'webhooks:read',
+    all: () => <AlertChannelsScreen />,
   },
   {
     name: 'webhooks',

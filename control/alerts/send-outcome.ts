@@ -1,0 +1,12 @@
+/** The end of an attempt to send a message. */
+export type SendOutcome =
+  | { readonly kind: 'sent' }
+  | {
+      readonly kind: 'failed'
+      /** One line for people, without secrets. */
+      readonly reason: string
+      /** The receiver will never take it. */
+      readonly isFinal: boolean
+      /** The delay that the receiver asks for; 0: none. */
+      readonly retryAfterMs: number
+    }

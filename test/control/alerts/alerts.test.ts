@@ -1,0 +1,292 @@
+/** Alerts as people get them, in virtual time, on the database of the project. */
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { alertRig, deadServer, nodeEvent, textsOf } from '../../support/alert-rig.ts'
+import { start } from '../../support/books.ts'
+import { ManualTime } from '../../support/manual-time.ts'
+import { readRows, runSql } from '../../support/stored.ts'
+import { openTestStore, type TestStore } from '../../support/test-store.ts'
+
+const minute = 60_000
+const hour = 60 * minute
+
+let store: TestStore
+let time: ManualTime
+
+beforeEach(async () => {
+  time = new ManualTime(start)
+  store = await openTestStore(start)
+})
+
+afterEach(() => store.close())
+
+/** Time passes in steps, and what it has begun ends before the next one. */
+async function pass(ms: number, stepMs = Math.max(1_000, ms / 400)): Promise<void> {
+  for (let passed = 0; passed < ms; passed += stepMs) {
+    time.advance(stepMs)
+    await store.settled()
+  }
+}
+
+const down = 'Node sip:1 of dispatcher set 1 is out of service: no answer'
+
+describe('events', () => {
+  test('what happens within the time of a group is one message, and its end is another', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 60 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'), nodeEvent(2, 'down'))
+    await pass(30_000)
+    expect(rig.sent).toEqual([])
+    await rig.write(nodeEvent(3, 'down'))
+    await pass(40_000)
+    expect(textsOf(rig.sent)).toEqual([[1, 2, 3].map((node) => down.replace('1', `${node}`))])
+    await rig.write(nodeEvent(2, 'up'))
+    await pass(70_000)
+    expect(textsOf(rig.sent).at(1)).toEqual([`over: ${down.replace('1', '2')}`])
+    await pass(hour)
+    expect(rig.sent).toHaveLength(2)
+    expect(rig.problems).toEqual([])
+  })
+
+  test('a node of which several instances tell is told of once', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    for (let instance = 0; instance < 3; instance += 1) {
+      await rig.write(nodeEvent(1, 'down'))
+      await pass(5_000)
+    }
+    expect(textsOf(rig.sent)).toEqual([[down]])
+    expect(await readRows(store, 'SELECT state, events FROM alert')).toEqual([
+      { state: 'open', events: 3 },
+    ])
+  })
+
+  test('what is over before it has lasted long enough is told to nobody', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.rule({ on: 'node_down', for_seconds: 120, group_seconds: 0 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(100_000)
+    await rig.write(nodeEvent(1, 'up'))
+    await pass(hour)
+    expect(rig.sent).toEqual([])
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(130_000)
+    expect(textsOf(rig.sent)).toEqual([[down]])
+  })
+
+  test('in quiet hours messages wait, but for critical ones', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    const at = (ms: number) => new Date(start + ms).toISOString().slice(11, 16)
+    const quiet_hours = { from: at(0), to: at(8 * hour), time_zone: 'UTC' }
+    const rule = { on: 'node_down', group_seconds: 0, quiet_hours }
+    await rig.rule({ ...rule, name: 'warning' })
+    await rig.rule({ ...rule, name: 'critical', severity: 'critical' })
+    rig.alerts.start()
+    await pass(minute)
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(7 * hour)
+    expect(rig.sent.map(({ message }) => message.rule)).toEqual(['critical'])
+    await pass(1.1 * hour)
+    expect(rig.sent.map(({ message }) => message.rule)).toEqual(['critical', 'warning'])
+  })
+
+  test('a dead mail server delays what is told, and loses and doubles nothing', async () => {
+    let isDead = true
+    const rig = alertRig(store, time, {
+      answer: async () => (isDead ? deadServer : { kind: 'sent' }),
+    })
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 10 })
+    rig.alerts.start()
+    for (let node = 0; node < 100; node += 1) {
+      await rig.write(nodeEvent(node, 'down'))
+      await pass(1_000)
+    }
+    await pass(hour)
+    const failures = rig.sent.length
+    expect(failures).toBeGreaterThan(20)
+    isDead = false
+    await pass(4 * hour)
+    const arrived = rig.sent.slice(failures)
+    const told = textsOf(arrived).flat()
+    expect(told).toHaveLength(100)
+    expect(new Set(told).size).toBe(100)
+    // A message keeps its id.
+    expect(new Set(rig.sent.map(({ key }) => key)).size).toBe(arrived.length)
+    await pass(80 * hour)
+    expect(rig.sent.length).toBe(failures + arrived.length)
+  })
+
+  test('a receiver that stays dead gets ten attempts within four days', async () => {
+    const rig = alertRig(store, time, { answer: async () => deadServer })
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(96 * hour, 5 * minute)
+    expect(rig.sent).toHaveLength(10)
+    expect(await readRows(store, 'SELECT state, last_error FROM alert_message')).toEqual([
+      { state: 'failed', last_error: 'connect ECONNREFUSED' },
+    ])
+    expect(await rig.alerts.backlog()).toEqual({ waiting: 0, failed: 1 })
+  })
+
+  test('PagerDuty gets an event for each alert, and its end never before its beginning', async () => {
+    let isDead = true
+    const rig = alertRig(store, time, {
+      answer: async () => (isDead ? deadServer : { kind: 'sent' }),
+    })
+    const pagerDuty = { name: 'pd', kind: 'pagerduty', to: undefined }
+    await rig.channel({ ...pagerDuty, secret: '0123456789abcdef0123456789abcdef' })
+    await rig.rule({ on: 'node_down', group_seconds: 0, channels: ['pd'] })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'), nodeEvent(2, 'down'))
+    await pass(10_000)
+    await rig.write(nodeEvent(1, 'up'))
+    await pass(10_000)
+    isDead = false
+    rig.sent.length = 0
+    await pass(hour)
+    const items = rig.sent.flatMap(({ message }) => message.items)
+    const ofFirst = items.filter(({ text }) => text === down)
+    expect(ofFirst.map(({ kind }) => kind)).toEqual(['opened', 'recovered'])
+    expect(new Set(ofFirst.map(({ key }) => key)).size).toBe(1)
+    expect(items).toHaveLength(3)
+  })
+
+  test('what was written before a crash is told after the next start, once', async () => {
+    const first = alertRig(store, time)
+    await first.channel()
+    await first.rule({ on: 'node_down', group_seconds: 0 })
+    // It dies before it has looked at the event.
+    await first.write(nodeEvent(1, 'down'))
+    const second = alertRig(store, time, { instance: 'b' })
+    await second.alerts.reload()
+    second.alerts.start()
+    await pass(minute)
+    expect(textsOf(second.sent)).toEqual([[down]])
+    const third = alertRig(store, time, { instance: 'c' })
+    await third.alerts.reload()
+    third.alerts.start()
+    await pass(minute)
+    expect(third.sent).toEqual([])
+  })
+
+  test('an event that is rolled back is told to nobody', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    const { transaction } = await import('../../../schema/sql/query.ts')
+    await transaction(store, async () => {
+      await rig.alerts.sink.writeAll([nodeEvent(1, 'down')])
+      throw new Error('rolled back')
+    }).catch(() => undefined)
+    await pass(minute)
+    expect(rig.sent).toEqual([])
+  })
+
+  test('a rule of a tenant is told of its own nodes alone, one of the platform of all', async () => {
+    await runSql(
+      store,
+      `INSERT INTO tenant (id, name, slug, created_at)
+      VALUES (1, 'acme', 'acme', 0), (2, 'beta', 'beta', 0)`,
+    )
+    await runSql(
+      store,
+      `INSERT INTO dispatcher_set
+      (set_id, endpoint_name, algorithm, tenant_id, created_at, updated_at)
+      VALUES (1, 'of acme', 8, 1, 0, 0)`,
+    )
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.channel({ name: 'acme' }, 1)
+    await rig.channel({ name: 'beta' }, 2)
+    const rule = { on: 'node_down', group_seconds: 0 }
+    await rig.rule(rule)
+    await rig.rule({ ...rule, channels: ['acme'] }, 1)
+    await rig.rule({ ...rule, channels: ['beta'] }, 2)
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(minute)
+    expect(rig.sent.map(({ channel }) => channel).toSorted()).toEqual(['acme', 'noc'])
+  })
+
+  test('a rule that is switched off ends its alerts without a word', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(minute)
+    await runSql(store, 'UPDATE alert_rule SET is_enabled = 0')
+    await rig.alerts.reload()
+    await pass(2 * minute)
+    await rig.write(nodeEvent(1, 'up'))
+    await pass(minute)
+    expect(rig.sent).toHaveLength(1)
+    expect(await readRows(store, 'SELECT state, closed_by FROM alert')).toEqual([
+      { state: 'closed', closed_by: 'rule' },
+    ])
+  })
+})
+
+describe('thresholds', () => {
+  test('a disk opens one alert while it trembles at its threshold', async () => {
+    let freeBytes = 30
+    const disks = () => [{ folder: '/data', freeBytes, totalBytes: 100 }]
+    const rig = alertRig(store, time, { disks })
+    await rig.channel()
+    await rig.rule({ on: 'disk_low', threshold: 10, group_seconds: 0 })
+    rig.alerts.start()
+    await pass(3 * minute)
+    expect(rig.sent).toEqual([])
+    for (const free of [9.9, 10.2, 9.8, 10.5, 9, 10.9]) {
+      freeBytes = free
+      await pass(2 * minute)
+    }
+    expect(textsOf(rig.sent)).toEqual([
+      ['The disk of /data at instance a has 9.9 % left (limit: 10 %)'],
+    ])
+    freeBytes = 11
+    await pass(2 * minute)
+    expect(textsOf(rig.sent).at(1)?.[0]).toMatch(/^over: The disk of \/data/)
+  })
+
+  test('a balance below its limit is told, and its end when it is clearly above', async () => {
+    await runSql(
+      store,
+      `INSERT INTO rate_plan (id, name, currency, created_at)
+      VALUES (1, 'plan', 'EUR', 0)`,
+    )
+    await runSql(
+      store,
+      `INSERT INTO customer (id, name, rate_plan_id, created_at, updated_at)
+      VALUES (1, 'nova', 1, 0, 0), (2, 'luna', 1, 0, 0)`,
+    )
+    await runSql(
+      store,
+      `INSERT INTO wallet (customer_id, currency, balance_micros, updated_at)
+      VALUES (1, 'EUR', 4990000, 0), (2, 'EUR', 50000000, 0)`,
+    )
+    const rig = alertRig(store, time)
+    await rig.channel()
+    await rig.rule({ on: 'balance_below', threshold: 5, group_seconds: 0 })
+    rig.alerts.start()
+    await pass(2 * minute)
+    expect(textsOf(rig.sent)).toEqual([['Customer nova has 4.99 EUR left (limit: 5)']])
+    await runSql(store, 'UPDATE wallet SET balance_micros = 5100000 WHERE customer_id = 1')
+    await pass(2 * minute)
+    expect(rig.sent).toHaveLength(1)
+    await runSql(store, 'UPDATE wallet SET balance_micros = 9000000 WHERE customer_id = 1')
+    await pass(2 * minute)
+    expect(rig.sent).toHaveLength(2)
+    expect(rig.problems).toEqual([])
+  })
+})
