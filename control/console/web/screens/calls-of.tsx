@@ -81,9 +81,9 @@ function Latest({ by, text, children }: CallsOfProps) {
   const { data, problem } = useResource(`calls of ${by} ${text}`, load, { everyMs: REFRESH_MS })
   return (
     <>
-      <section aria-labelledby="calls">
+      <section>
         <div class="part-head">
-          <h2 id="calls">Latest calls</h2>
+          <h2>Latest calls</h2>
           <a href={callsPath(by, text)}>All its calls</a>
         </div>
         <Problem message={problem.value} />
