@@ -1,5 +1,5 @@
 /** The pages of single things: their state and what to do, their day, and what was done, undone. */
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { formsOf, postFrom, row } from '../support/console-browser.ts'
 import { ofTenant, placeCall, shareConsole } from '../support/console-rig.ts'
 import { openPeer } from '../support/scripted-node.ts'
@@ -62,8 +62,7 @@ test('a change is said with its undoing, which gives the page back what it had',
 })
 
 test('a node shows the calls of its day, its probe, and who has drained it', async () => {
-  const caller = await placeCall(rig())
-  onTestFinished(() => caller.close())
+  await placeCall(rig())
   const { page, complaints } = await signedIn()
   const [node] = rig().nodes
   await page.getByRole('link', { name: 'PBX nodes' }).click()

@@ -21,7 +21,7 @@ const REFRESH_MS = 15_000
 /** The search of the list of calls that finds those of one thing. */
 export type CallSearch = 'carrier' | 'node' | 'number' | 'customer_id'
 
-export const callsPath = (by: CallSearch, text: string, days: '1' | '7' | '30' = '7'): string =>
+const callsPath = (by: CallSearch, text: string, days: '1' | '7' | '30' = '7'): string =>
   pathOf('history', undefined, { days, by, for: text })
 
 const columnsFor = (
