@@ -14,7 +14,7 @@ beforeAll(() => {
 const openPlan = async (name: string): Promise<void> => {
   await page.getByRole('link', { name: 'Rate plans', exact: true }).click()
   await page.getByRole('link', { name, exact: true }).click()
-  await page.getByRole('heading', { level: 2, name }).waitFor()
+  await page.getByRole('heading', { level: 1, name }).waitFor()
 }
 
 test('periods, holidays and loss protection of a plan are set in its form, and a rate takes one', async () => {

@@ -1,23 +1,24 @@
 /**
- * `npm run screenshots [-- <seconds of calls first>]`: pictures of every screen of the menu, light
- * and dark, wide and as narrow as a phone, into `folder`, which is not in git; and those of the
- * README into `readmeFolder`. The demo runs, its user signs in as the demo prints it, and Chromium
- * (Debian: chromium) takes them.
+ * `npm run screenshots [-- <folder> [<seconds of calls first>]]`: pictures of every screen of the
+ * menu and of the first thing of each list, light and dark, wide and as narrow as a phone, into the
+ * folder; and those of the README into `readmeFolder`. The demo runs, its user signs in as the demo
+ * prints it, and Chromium (Debian: chromium) takes them.
  */
 import { spawn } from 'node:child_process'
-import { mkdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Browser, Page } from 'playwright-core'
 import { chooseScreen, hrefs, openBrowser } from './console-browser.ts'
 
-const folder = 'dist/screenshots'
+/** Not in git where it is not given. */
+const folder = process.argv[2] ?? 'dist/screenshots'
 const readmeFolder = 'control/console/screenshots'
 /** The most bytes of one picture of the README. */
 const MAX_BYTES = 150_000
 /** The demo places a call a second: charts with one minute of it show something. */
-const CALLS_SECONDS = Number(process.argv[2] ?? 75)
+const CALLS_SECONDS = Number(process.argv[3] ?? 75)
 /** The data of a screen, and its charts. */
 const SETTLED_MS = 1_200
 
@@ -46,7 +47,7 @@ const readmePictures: Readonly<
     path: '/console/customers',
     prepare: async (page) => {
       await firstRow(page).click()
-      await page.getByRole('row').nth(2).waitFor()
+      await page.getByRole('heading', { name: 'Latest calls' }).waitFor()
     },
   },
 }
@@ -65,7 +66,6 @@ try {
   process.stdout.write(`the demo is at ${address}; ${CALLS_SECONDS} s of calls first\n`)
   await sleep(CALLS_SECONDS * 1_000)
   const browser = await openBrowser()
-  rmSync(folder, { recursive: true, force: true })
   for (const colorScheme of ['light', 'dark'] as const)
     for (const width of [1_280, 390]) {
       const page = await newPage(browser, address, colorScheme, width)

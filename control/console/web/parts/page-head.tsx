@@ -65,7 +65,9 @@ export function Head({ page, name, state, about, children }: PageHeadProps & { p
     <header class="page-head">
       {back !== undefined && (
         <p class="crumb">
-          <a href={back.href}>{back.title}</a>
+          <a href={back.href} aria-label={`Back to ${back.title}`}>
+            ← {back.title}
+          </a>
         </p>
       )}
       <div class="page-name">

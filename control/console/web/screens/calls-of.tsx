@@ -21,7 +21,7 @@ const REFRESH_MS = 15_000
 /** The search of the list of calls that finds those of one thing. */
 export type CallSearch = 'carrier' | 'node' | 'number' | 'customer_id'
 
-export const callsPath = (by: CallSearch, text: string, days: '1' | '7' | '30' = '7'): string =>
+const callsPath = (by: CallSearch, text: string, days: '1' | '7' | '30' = '7'): string =>
   pathOf('history', undefined, { days, by, for: text })
 
 const columnsFor = (
@@ -81,9 +81,9 @@ function Latest({ by, text, children }: CallsOfProps) {
   const { data, problem } = useResource(`calls of ${by} ${text}`, load, { everyMs: REFRESH_MS })
   return (
     <>
-      <section aria-labelledby="calls">
+      <section>
         <div class="part-head">
-          <h2 id="calls">Latest calls</h2>
+          <h2>Latest calls</h2>
           <a href={callsPath(by, text)}>All its calls</a>
         </div>
         <Problem message={problem.value} />

@@ -68,7 +68,7 @@ function registrationFailed({ status: { registration } }: Known): ThingState {
 }
 
 /** Status 0: no answer has come. */
-export function registrarAdvice(status: number): string {
+function registrarAdvice(status: number): string {
   switch (status) {
     case 0:
       return (

@@ -149,8 +149,8 @@ function RoutesOf({ carrier: { id }, children }: RoutesProps) {
   return (
     <>
       {may('routes:read') && (
-        <section aria-labelledby="routes">
-          <h2 id="routes">Outbound routes</h2>
+        <section>
+          <h2>Outbound routes</h2>
           <Problem message={problem.value} />
           <Table
             label="Outbound routes"

@@ -37,9 +37,9 @@ function Latest({ kind, id }: ChangesOfProps) {
     everyMs: REFRESH_MS,
   })
   return (
-    <section aria-labelledby="changes">
+    <section>
       <div class="part-head">
-        <h2 id="changes">Changes</h2>
+        <h2>Changes</h2>
         <a href={pathOf('changes')}>All changes</a>
       </div>
       <Problem message={problem.value} />

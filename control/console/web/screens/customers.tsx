@@ -29,14 +29,7 @@ const columns: readonly ShownColumn<Customer>[] = [
   moneyColumn('balance', 'Balance', ({ balance, currency }) => ({ amount: balance, currency })),
   textColumn('plan', 'Rate plan', (customer) => customer.rate_plan, {
     isMinor: true,
-    show: ({ rate_plan: plan, rate_plan_id: id }) =>
-      id !== null && may('rates:read') ? (
-        <a href={pathOf('rate-plans', `${id}`)}>
-          <Text value={plan} max={60} />
-        </a>
-      ) : (
-        <Text value={plan ?? 'none: no call has a price'} max={60} />
-      ),
+    show: ({ rate_plan: plan }) => <Text value={plan ?? 'none: no call has a price'} max={60} />,
   }),
   textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true, max: 64 }),
 ]

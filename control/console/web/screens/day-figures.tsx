@@ -48,8 +48,8 @@ function Figures({ of, margin }: DayFiguresProps) {
   const { calls, asr } = hourly(data.value, before, HOURS)
   const seconds = totals === undefined ? null : meanSeconds(totals)
   return (
-    <section aria-labelledby="day">
-      <h2 id="day">The last 24 hours</h2>
+    <section>
+      <h2>The last 24 hours</h2>
       <Problem message={problem.value} />
       <Facts
         isBig

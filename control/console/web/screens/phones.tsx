@@ -45,7 +45,7 @@ export function phoneState({ status, contacts, customer_id: payer }: ExtensionDe
   if (status !== 'registered')
     return {
       tone: 'plain',
-      text: 'not registered',
+      text: 'unregistered',
       advice:
         'No phone is registered: it cannot be called. “Set up” has what to enter in the phone; ' +
         'a wrong password is counted under Bans.',

@@ -81,10 +81,7 @@ export function ProposalScreen({ uuid }: { uuid: string }) {
     <Loaded of={proposal}>
       {(shown) => (
         <>
-          <PageHead
-            name={`Proposal of ${proposerOf(shown)}`}
-            state={[stateTones[shown.state], shown.state]}
-          >
+          <PageHead state={[stateTones[shown.state], shown.state]}>
             {shown.state === 'open' && may('proposals:write') && (
               <>
                 <button type="button" onClick={() => (asked.value = 'refuse')}>

@@ -27,6 +27,7 @@ const columns: readonly ShownColumn<ShownSetting>[] = [
     second: ({ meaning, allowed }) => <span title={`Allowed: ${allowed}`}>{meaning}</span>,
   }),
   textColumn('source', 'From', ({ source }) => sources[source], {
+    isMinor: true,
     tone: ({ source }) => (source === 'default' ? 'plain' : 'good'),
   }),
 ]
