@@ -31,10 +31,9 @@ export const rerateCalls = defineChange({
   name: 'rerate_calls',
   title: 'Price past calls anew',
   description:
-    'Prices past calls anew by a corrected rate plan. Calls that were sold by it also move the ' +
-    'difference in wallets; bought: what its carriers take. A dry run says how many calls and how ' +
-    'much. It is a job: list_reratings shows how far it is, undo_change takes it back once it is ' +
-    'done.',
+    'Prices past calls anew by a corrected rate plan. Of what was sold, wallets get or pay the ' +
+    'difference; bought is what its carriers take. A dry run says how many calls and how much. ' +
+    'It is a job: list_reratings shows how far it is; once it is done, undo_change takes it back.',
   effect: 'changes',
   reason: 'required',
   scopes: ['rates:write', 'wallets:write'],
