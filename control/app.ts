@@ -135,7 +135,7 @@ export function createApi(
   app.route('/api/v1', savedViewRoutes({ store, now }))
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
-  const changeDeps = { ...deps, kinds, keys, usage, tenants }
+  const changeDeps = { ...deps, kinds, keys, usage, tenants, reratings }
   app.route('/api/v1', keyRoutes(changeDeps))
   app.route('/api/v1', changeRoutes(changeDeps))
   app.route('/api/v1', settingsRoutes(deps))

@@ -17,12 +17,15 @@ import { mcpRoutes, type Revalidator } from './agents/mcp/mcp-routes.ts'
 import { McpSessions } from './agents/mcp/sessions.ts'
 import type { McpSubscriptions } from './agents/mcp/subscriptions.ts'
 import { toolRoutes } from './agents/tool-routes.ts'
+import type { Reratings } from './resources/reratings/reratings.ts'
 import { Proposals } from './agents/proposals/proposals.ts'
 import { Toolbox } from './agents/toolbox.ts'
 
 /** The tools, and the proposals to use them. */
 export function openTools(
-  deps: Platform & WithOthers & WithReports & { readonly webhooks: Webhooks },
+  deps: Platform &
+    WithOthers &
+    WithReports & { readonly webhooks: Webhooks; readonly reratings: Reratings | undefined },
   access: Pick<OpenedAccess, 'keys' | 'usage' | 'users' | 'tenants'>,
   telemetry: Telemetry,
   audit: AuditLog,

@@ -98,9 +98,9 @@ export function createControl(
     }
     return { app, server: httpServer(app, limits, watch, certificate) }
   }
-  const tools = openTools(deps, access, telemetry, access.audit)
   const { ocs } = deps
   const reratings = ocs && new Reratings({ ...deps, ocs })
+  const tools = openTools({ ...deps, reratings }, access, telemetry, access.audit)
   deps.webhooks.completeWith((endpoint, body) => access.links.complete(endpoint, body))
   const api = serve(
     createApi(deps, access, telemetry, { hub, feed, subscriptions, reratings, ...tools }),
@@ -111,6 +111,7 @@ export function createControl(
   const now = () => earliest(deps)
   const changes = new ChangeDuties({
     ...deps,
+    reratings,
     kinds,
     now,
     keys,

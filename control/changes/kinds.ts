@@ -17,6 +17,8 @@ export interface ChangeDeps extends Pick<
   readonly kinds: Kinds
   readonly keys: KeyStore
   readonly tenants: Pick<TenantScope, 'clear'>
+  /** Jobs that a change has begun, or its undoing; absent: another OCS has the prices. */
+  readonly reratings?: { readonly wake: () => void } | undefined
   readonly settings: Pick<
     Platform['settings'],
     | 'reservedNetworks'

@@ -19,6 +19,7 @@ import { dispatcherNodeKind } from './node-plan.ts'
 import { spendingCapKind } from './spending-cap-plan.ts'
 import { isLossByTenant, lossTables, setLossByTenant } from './loss-fields.ts'
 import { nouns } from './nouns.ts'
+import { reratingKind } from './reratings/rerating-plan.ts'
 import { rateName, rates } from './rates.ts'
 import {
   type AnyDefinition,
@@ -56,6 +57,7 @@ export const kinds: Kinds = {
   dispatcher_sets: irreversible,
   live_call: irreversible,
   sip_ban: sipBanKind,
+  rerating: reratingKind,
   spend_guard: spendingCapKind,
 }
 

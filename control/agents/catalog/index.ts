@@ -33,6 +33,7 @@ import {
 } from './dispatcher.ts'
 import { listTrunks, setTrunkState } from './trunks.ts'
 import { banAddress, listBans, listSpendGuards, removeSpendGuard, setSpendGuard } from './guards.ts'
+import { listReratings, rerateCalls } from './reratings.ts'
 import { explainCall, getCall, searchCdrs, summarizeCalls, summarizeMargins } from './records.ts'
 
 export const allTools: readonly Tool[] = [
@@ -82,5 +83,7 @@ export const allTools: readonly Tool[] = [
   listBans,
   addRate,
   addNumber,
+  rerateCalls,
+  listReratings,
   ...Object.values<AnyDefinition>(nouns).flatMap(generalTools),
 ]

@@ -27,6 +27,7 @@ import type { PeerRequests } from '../../instances/other-instances.ts'
 import type { Telemetry } from '../../observe/telemetry/telemetry.ts'
 import type { Pause } from '../../reports/cdr-store.ts'
 import type { WithReports } from '../../reports/reports.ts'
+import type { Reratings } from '../../resources/reratings/reratings.ts'
 import type { Proposals } from '../proposals/proposals.ts'
 import type { KeyStore } from '../../auth/key-store.ts'
 import type { KeyUsage } from '../../auth/key-usage.ts'
@@ -42,6 +43,8 @@ export interface ToolDeps
   readonly kinds: Kinds
   readonly keys: KeyStore
   readonly tenants: Pick<TenantScope, 'clear'>
+  /** Undefined: another OCS has prices and wallets. */
+  readonly reratings: Reratings | undefined
   readonly usage: Pick<KeyUsage, 'ofLastHour'>
   readonly audit: Pick<AuditLog, 'list'>
   readonly proposals: Pick<Proposals, 'tool' | 'toolNames' | 'propose' | 'list'>

@@ -75,7 +75,7 @@ function serveTools(server: Handlers, host: ToolHost): void {
   let listed: readonly ToolListing[] | undefined
   server.setRequestHandler('tools/list', async () => {
     listed = await host.list()
-    return { tools: listed.map((tool) => toolOf(briefListing(tool), isStructured())) }
+    return { tools: listed.map(briefListing) }
   })
   server.setRequestHandler('tools/call', async ({ params: { name, arguments: given = {} } }) => {
     const { [AS_TEXT]: asText, ...meant } = given
@@ -96,11 +96,6 @@ const unknownTool = (name: string, tools: readonly ToolListing[]): string =>
     name,
     tools.map((tool) => tool.name),
   )}`
-
-/** A tool with an output schema must answer with structured content. */
-function toolOf({ outputSchema, ...tool }: BriefListing, isStructured: boolean) {
-  return isStructured ? { ...tool, outputSchema } : tool
-}
 
 function serveResources(server: Handlers, host: ToolHost): void {
   server.setRequestHandler('resources/list', () => ({
@@ -259,7 +254,6 @@ export interface BriefListing {
   readonly name: string
   readonly description: string
   readonly inputSchema: JsonSchema
-  readonly outputSchema: JsonSchema
   readonly annotations: Readonly<Record<string, boolean>>
 }
 
@@ -275,8 +269,6 @@ const shortened = ({ name, description, inputSchema, annotations }: ToolListing)
   name,
   description: firstSentences(description),
   inputSchema: { type: 'object', ...argumentsOf(inputSchema) },
-  // A result holds to the full schema, and so to this.
-  outputSchema: { type: 'object' },
   // Omitted members are the same for all tools, or have the protocol's default.
   annotations: annotations.readOnlyHint
     ? { readOnlyHint: true }

@@ -8,16 +8,15 @@ import type { ReratingKind } from '../../../schema/tables/reratings.ts'
 import { fieldsWhere, refuseBeyondScope, requires } from '../../auth/requires.ts'
 import { requestScope } from '../../auth/tenants.ts'
 import type { ChangeDeps } from '../../changes/kinds.ts'
-import { ApiError } from '../../http/api-error.ts'
 import type { ControlEnv } from '../../http/control-env.ts'
 import { created, ok, offsetOf, pageMeta, pageQuery, queryId } from '../../http/envelope.ts'
-import { FairTurns } from '../../http/fair-turns.ts'
 import { prefix, reference, time } from '../../http/fields.ts'
 import { data, list } from '../../http/operation.ts'
 import { describeRoute, validate } from '../../http/validate.ts'
 import { count, decimal, moment } from '../../http/view-fields.ts'
 import { either } from '../references.ts'
-import { MAX_DIFFERENCES, previewRerating, type ReratingPreview } from './rerating-preview.ts'
+import { recordsIn } from './rerated-calls.ts'
+import { MAX_DIFFERENCES, type ReratingPreview } from './rerating-preview.ts'
 import {
   beginRerating,
   beginUndo,
@@ -121,11 +120,7 @@ const previewView = z
 
 export type ReratingPreviewView = z.output<typeof previewView>
 
-/** Previews that wait of one tenant: each reads for seconds. */
-const MAX_WAITING = 3
-
-function previewRoute({ store, now, ocs }: ReratingDeps) {
-  const turns = new FairTurns<number | null>(1, MAX_WAITING, tooManyPreviews)
+function previewRoute({ store, now, reratings }: ReratingDeps) {
   return new Hono<ControlEnv>().post(
     '/rates/reratings/preview',
     describeRoute({
@@ -147,7 +142,7 @@ function previewRoute({ store, now, ocs }: ReratingDeps) {
     async (c) => {
       const scope = requestScope(c.var.principal, now)
       const meant = await meantBy(store, orderOf(c.req.valid('json')), scope)
-      const preview = await turns.run(scope.tenantId, () => previewRerating(store, meant, ocs))
+      const preview = await reratings.preview(scope.tenantId, meant)
       const { scopes } = c.var.principal
       const shown = scopes.has('customers:read') ? preview.customers : []
       const names = await namesOfCustomers(
@@ -167,11 +162,6 @@ function previewRoute({ store, now, ocs }: ReratingDeps) {
     },
   )
 }
-
-const tooManyPreviews = (): ApiError =>
-  new ApiError(429, 'too_many_previews', `${MAX_WAITING} previews are waiting already`, {
-    headers: { 'Retry-After': '10' },
-  })
 
 const previewOf = ({ currency }: Meant, { counts, sums, isComplete }: ReratingPreview) => {
   const { looked, ...others } = counts
@@ -218,7 +208,9 @@ function beginRoute({ store, now, randomBytes, reratings }: ReratingDeps) {
       const scope = requestScope(c.var.principal, now)
       const meant = await meantBy(store, orderOf(body), scope)
       const ref = randomBytes(16).toString('hex')
-      const id = await beginRerating(store, meant, { ref, scope, claim: reratings.claim() })
+      const total = await recordsIn(store, meant)
+      const claim = reratings.claim()
+      const id = await beginRerating(store, meant, { ref, scope, claim, total })
       const job = jobOf(await findRerating(store, id, scope))
       reratings.wake()
       c.set('change', { before: null, after: job })

@@ -63,7 +63,7 @@ export class ReratingSteps {
   }
 
   /**
-   * What a new job of this process has: another one may not have heard yet of the prices that were
+   * A new job of this process has it: another one may not have heard yet of the prices that were
    * corrected just before.
    */
   claim(): ReratingClaim {

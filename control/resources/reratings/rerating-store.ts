@@ -10,7 +10,7 @@ import type { Reference } from '../../http/fields.ts'
 import { pageOf, same } from '../../http/rows.ts'
 import { badReference, resolve } from '../references.ts'
 import { MAX_DIFFERENCES } from './rerating-preview.ts'
-import { type ReratedCalls, recordsIn } from './rerated-calls.ts'
+import type { ReratedCalls } from './rerated-calls.ts'
 
 export interface ReratingOrder {
   readonly kind: ReratingKind
@@ -96,15 +96,16 @@ interface NewRerating {
   readonly ref: string
   readonly scope: RequestScope
   readonly claim: ReratingClaim
+  /** Records of the period: `recordsIn`. */
+  readonly total: number
 }
 
 /** Resolves with the id of the job. One at a time of each owner. */
 export async function beginRerating(
   store: Tables,
   meant: Meant,
-  { ref, scope, claim }: NewRerating,
+  { ref, scope, claim, total }: NewRerating,
 ): Promise<number> {
-  const total = await recordsIn(store, meant)
   return transaction(store, async () => {
     await refuseSecond(store, meant.tenant_id)
     const values = {

@@ -6,11 +6,23 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isUnstored } from '../../../schema/storage/storage.ts'
 import { ReratingSteps, type StepDeps } from './rerating-steps.ts'
+import { ApiError } from '../../http/api-error.ts'
+import { FairTurns } from '../../http/fair-turns.ts'
+import type { ReratedCalls } from './rerated-calls.ts'
+import { previewRerating, type ReratingPreview } from './rerating-preview.ts'
 import type { ReratingClaim } from './rerating-store.ts'
 
 export type ReratingsDeps = Omit<StepDeps, 'process'> & {
   readonly randomBytes: (size: number) => Buffer
 }
+
+/** Previews that wait of one tenant. */
+const MAX_WAITING = 3
+
+const tooManyPreviews = (): ApiError =>
+  new ApiError(429, 'too_many_previews', `${MAX_WAITING} previews are waiting already`, {
+    headers: { 'Retry-After': '10' },
+  })
 
 /** Calls get half of the event loop while jobs run. */
 const REST_MS = 5
@@ -20,6 +32,7 @@ export class Reratings {
   readonly #deps: ReratingsDeps
   /** Steps run outside the request that has begun a job. */
   readonly #outside = AsyncLocalStorage.snapshot()
+  readonly #previews = new FairTurns<number | null>(1, MAX_WAITING, tooManyPreviews)
   #running: Promise<void> | undefined
   #isAskedAgain = false
   #isStopped = false
@@ -27,6 +40,12 @@ export class Reratings {
   constructor(deps: ReratingsDeps) {
     this.#deps = deps
     this.#steps = new ReratingSteps({ ...deps, process: deps.randomBytes(8).toString('hex') })
+  }
+
+  /** Says what a job would change. A few of a tenant wait: each reads for seconds. */
+  preview(tenantId: number | null, calls: ReratedCalls): Promise<ReratingPreview> {
+    const { store, ocs } = this.#deps
+    return this.#previews.run(tenantId, () => previewRerating(store, calls, ocs))
   }
 
   /** For a job that this process begins. */

@@ -158,7 +158,8 @@ export function roomTaken(ctx: StepContext, call: Call, isTaken: boolean): void 
   if (!isTaken) {
     const { last } = dialing
     const isFirst = last.kind === 'refused' && last.code === noCandidate.code
-    if (isFirst) dialing.last = fullEnd(current, ctx.timing.retryAfterSeconds)
+    if (isFirst || last === dialing.ledOn)
+      dialing.last = fullEnd(current, ctx.timing.retryAfterSeconds)
     return tryNext(ctx, call)
   }
   moveTo(ctx, call, { ...calledFrom(call), ...locationOf(current) })
@@ -537,6 +538,7 @@ function resultOf(ctx: StepContext, call: Call, result: AttemptResult, isRedirec
   const rules = current?.kind === 'gateway' ? current.hunting : undefined
   const { last, isLast } = afterResult(result, dialing.last, { rules, isEmergency })
   dialing.last = last
+  if (isRedirected) dialing.ledOn = last
   const mayGoOn = isRedirected || !isLast || isUnknownThere(current, result)
   const goesOn = mayGoOn && !isHuntedOut(ctx, dialing)
   if (ctx.asksAttempts === true && !isEmergency && current !== undefined && !isOurOwn(current))

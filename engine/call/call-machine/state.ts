@@ -259,6 +259,8 @@ export interface Dialing {
   attempts: InviteAttempt[]
   /** The end that the caller gets when no other destination is left. */
   last: End
+  /** The `last` of a 3xx that has led on: the caller gets it only if no target says more. */
+  ledOn?: End | undefined
   /** The best result of an extension's phones, while its voicemail is tried. */
   beforeVoicemail?: AttemptResult | undefined
   /** The phones are looked for again, as an instance is lost through which one was called. */

@@ -130,6 +130,7 @@ test('no tool makes, widens or wakes a key, and each that changes something need
     'propose_change',
     'reload_dispatchers',
     'remove_spend_guard',
+    'rerate_calls',
     'resume_api_key',
     'revoke_sbc_api_key',
     'set_customer_limits',

@@ -342,6 +342,29 @@ test.each<[string, (at: (index: number) => SipPeer) => string, string]>([
   expect(await noteOf()).toEqual([{ carrier: 'carrier 1', gateways: [], passedOver }])
 })
 
+test('a redirection to a carrier at its limit ends as a call to that carrier: 503', async () => {
+  const { caller, first, at, invite } = await start({ rules: [{ redirects: 'follow' }, undefined] })
+  rig.answers.admitsCarrier = false
+  redirect(first, invite, [contactOf(at(1))])
+  const refused = await refusal(caller)
+  expect([refused.status, refused.get('retry-after')]).toEqual([503, expect.any(String)])
+  const record = await rig.record()
+  expect(record).toMatchObject({ sipCode: 503, denialCode: 'carrier_limit' })
+  expect(record.attempts.map(({ status }) => status)).toEqual([302])
+})
+
+test('what a target of a redirection has said goes before the limit of the next carrier', async () => {
+  const { caller, first, at, invite } = await start({
+    rules: [{ redirects: 'follow' }, { nextOn: ['404'] }, undefined],
+  })
+  redirect(first, invite, [contactOf(at(1))])
+  const next = await at(1).next('INVITE')
+  rig.answers.admitsCarrier = false
+  at(1).reply(next, 404, { tag: 'b' })
+  expect((await refusal(caller)).status).toBe(404)
+  expect(await rig.record()).toMatchObject({ sipCode: 404, denialCode: null })
+})
+
 test('a redirection that leads nowhere is stopped by stop_on', async () => {
   const { caller, first, at, invite } = await start({
     rules: [{ redirects: 'follow', stopOn: ['302'] }, undefined],

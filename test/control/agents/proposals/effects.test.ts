@@ -93,6 +93,20 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
       },
     },
   ],
+  rerate_calls: [
+    {
+      fields: {
+        kind: ['sold', 'as they are sold'],
+        rate_plan: ['acme plan', 'by the rate plan "acme plan"'],
+        from: ['2025-12-01', 'from 2025-12-01T00:00:00.000Z'],
+        to: ['2026-01-02T01:00:00+01:00', 'until before 2026-01-02T00:00:00.000Z'],
+        customer: ['acme customer', 'of the customer "acme customer"'],
+        carrier: [undefined, null],
+        prefix: ['49', 'numbers that begin with 49'],
+        prices: ['now', 'at the prices that it has now'],
+      },
+    },
+  ],
   set_spend_guard: [
     {
       fields: {

@@ -69,6 +69,15 @@ const cases: readonly Case[] = [
     swap: swapped('rate_plan', 'name', 'one', 'two'),
   },
   {
+    tool: 'rerate_calls',
+    about: 'rate_plan',
+    given: async (rig) => {
+      await make(rig, '/rate-plans', { name: 'two', tenant: 'acme' })
+      return { kind: 'sold', rate_plan: 'acme plan', from: '2025-12-01', to: '2026-01-02' }
+    },
+    swap: swapped('rate_plan', 'name', 'acme plan', 'two'),
+  },
+  {
     tool: 'add_number',
     about: 'customer',
     given: async (rig) => {

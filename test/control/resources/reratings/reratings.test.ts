@@ -283,7 +283,7 @@ test('a job is for the process that has begun it: another one may know the old p
   await rig.talk()
   const { scope, meant } = await retailOf(rig)
   const [one, other] = [rig.steps('one'), rig.steps('other')]
-  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim: one.claim() })
+  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim: one.claim(), total: 1 })
   const seenBy = async (steps: typeof one) => (await steps.open()).map((job) => job.id)
   // A database in a file has one process, which takes the jobs of those that have died at once.
   const { isShared } = rig.store.statements
@@ -305,7 +305,7 @@ test('a job that is killed anywhere goes on, and changes each call and each wall
   await rig.correct()
   const { scope, meant } = await retailOf(rig)
   const claim = rig.steps('a').claim()
-  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim })
+  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim, total: 250 })
   const kills = await workWithKills(rig, random)
   expect(kills, `seed ${seed}`).toBeGreaterThan(2)
   expect(await rig.job(id)).toMatchObject({ state: 'done', calls: 250, changed: 250, done: 250 })
