@@ -10,6 +10,7 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as callTags from './call-tags.ts'
+import * as auditEffects from './audit-effects.ts'
 import * as callSearch from './call-search.ts'
 import * as callerIdentity from './caller-identity.ts'
 import * as headerRules from './header-rules.ts'
@@ -122,6 +123,7 @@ export const migrations: readonly Migration[] = [
   // The sums of SQLite are in a file of their own, which is made again.
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
   { version: 18, name: 'call-search', sql: callSearch.sql },
+  { version: 19, name: 'audit-effects', sql: auditEffects.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -59,7 +59,9 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
       made.setSize({ width: current.clientWidth, height: HEIGHT }),
     )
     watch.observe(current)
+    const stopThemes = onTheme(() => made.redraw(false))
     return () => {
+      stopThemes()
       watch.disconnect()
       made.destroy()
       plot.current = undefined
@@ -78,6 +80,18 @@ export function Chart({ title, times, values, highest, hours, total }: ChartProp
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
   )
+}
+
+/** Does `work` when the colours of the page change, until the returned function is called. */
+function onTheme(work: () => void): () => void {
+  const dark = matchMedia('(prefers-color-scheme: dark)')
+  const watch = new MutationObserver(work)
+  watch.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+  dark.addEventListener('change', work)
+  return () => {
+    watch.disconnect()
+    dark.removeEventListener('change', work)
+  }
 }
 
 /** The value under the pointer, or between which values the line is. */
