@@ -289,7 +289,7 @@ interface AuditedAction extends Pick<
   readonly correlationId: string
   readonly changeId?: string | null | undefined
   readonly reason?: string | null | undefined
-  /** Of what has no entry among the changes. */
+  /** A sentence about a deed that has no entry among the changes. */
   readonly effect?: string | undefined
 }
 

@@ -80,7 +80,7 @@ export interface Change {
   /** Id of its entry in `control/changes`, which can be undone. */
   readonly changeId?: string | null
   readonly reason?: string | null
-  /** What was done, in a sentence, where it has no entry in `control/changes`. */
+  /** A sentence about a deed that has no entry in `control/changes`. */
   readonly effect?: string
 }
 

@@ -215,7 +215,8 @@ const adjustWalletRoute = ({ now, randomBytes, ocs }: CustomerRoutesDeps, stored
       )
       const after = walletView(found(await stored.find(scope, id), noun), ocs)
       const moved = `${moneyToDecimal(Math.abs(amount))} ${customer.currency}`
-      const effect = `The wallet of ${JSON.stringify(customer.name)} ${amount < 0 ? 'lost' : 'got'} ${moved} (${kind}).`
+      const verb = amount < 0 ? 'lost' : 'got'
+      const effect = `The wallet of ${JSON.stringify(customer.name)} ${verb} ${moved} (${kind}).`
       c.set('change', { before, after, reason, effect })
       return ok(c, {
         ...after,

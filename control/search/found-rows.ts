@@ -27,7 +27,7 @@ export interface RowSearch {
   readonly limit: number
 }
 
-/** Of a larger table, older rows are found by their beginnings alone. */
+/** Older rows of a larger table are found by their beginnings alone. */
 const MAX_SCANNED = 20_000
 /** Candidates of one statement: the best of them are shown. */
 const MAX_CANDIDATES = 50
@@ -67,9 +67,9 @@ function scanned(found: FoundTable, search: RowSearch): RawBuilder<Record<string
   const words = search.text.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   const holds = words.map((word) => anyOf(columns, (name) => like(name, word, likePattern)))
   const byId = /^#?\d{1,15}$/.test(search.text) && isKnownById === true
-  const matching = byId
-    ? sql<boolean>`((${sql.join(holds, sql` AND `)}) OR id = ${Number(search.text.replace('#', ''))})`
-    : sql<boolean>`(${sql.join(holds, sql` AND `)})`
+  const named = sql<boolean>`(${sql.join(holds, sql` AND `)})`
+  const wantedId = Number(search.text.replace('#', ''))
+  const matching = byId ? sql<boolean>`(${named} OR id = ${wantedId})` : named
   // The best are among the candidates, however many match.
   const begins = like('title', search.text, startPattern)
   return sql`SELECT * FROM (${selected(found)} WHERE ${sql.join(visible(found, search), sql` AND `)}

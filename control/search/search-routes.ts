@@ -1,4 +1,4 @@
-/** `GET /search`: whatever has this name, number, Call-ID or uuid, of all that the asker may read. */
+/** `GET /search`: finds what has this name, number, Call-ID or uuid, and the asker may read. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { readApart } from '../../schema/sql/query.ts'

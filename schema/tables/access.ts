@@ -147,6 +147,6 @@ export interface AuditEntryTable {
   change_id: string | null
   /** Reason as given with the change. */
   reason: string | null
-  /** What was done, in a sentence; null: `change_id` names the entry that has it, or nothing. */
+  /** A sentence about the deed; null: the entry that `change_id` names has it, or nothing has. */
   effect: Defaulted<string | null>
 }

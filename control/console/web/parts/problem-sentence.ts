@@ -1,4 +1,4 @@
-/** What the API says of a field, as a sentence that stands below the field. */
+/** Turns what the API says of a field into a sentence, which stands below the field. */
 
 /** `must be at most 32`: It must be at most 32. */
 export function problemSentence(message: string): string {
@@ -19,7 +19,7 @@ const known: readonly (readonly [RegExp, Words])[] = [
   [
     /^Too (small|big): expected \w+ to have ([<>])(=?)(\d+) (\w+)$/,
     (_, sign = '', equal = '', count = '', unit = '') =>
-      `It must have ${boundText(sign, equal)} ${count} ${Number(count) === 1 ? unit.replace(/s$/, '') : unit}.`,
+      `It must have ${boundText(sign, equal)} ${counted(count, unit)}.`,
   ],
   [
     /^Too (small|big): expected \w+ to be ([<>])(=?)(\S+)$/,
@@ -29,6 +29,9 @@ const known: readonly (readonly [RegExp, Words])[] = [
   [/^Invalid (.+)$/, (what = '') => `It is not a valid ${what}.`],
   [/^Unknown field(.*)$/s, (rest = '') => ended(`There is no such field${rest}`)],
 ]
+
+const counted = (count: string, units: string): string =>
+  `${count} ${count === '1' ? units.replace(/s$/, '') : units}`
 
 const boundText = (sign: string, equal: string): string =>
   sign === '>' ? (equal === '' ? 'more than' : 'at least') : equal === '' ? 'less than' : 'at most'

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import {
-  type Entry,
+  type PaletteEntry,
   groupsFor,
   type PaletteAction,
   rankOfTitle,
   searchedText,
 } from '../../../../../control/console/web/app/palette-entries.ts'
 
-const entry = (title: string, to = `/console/${title}`): Entry => ({
+const entry = (title: string, to = `/console/${title}`): PaletteEntry => ({
   id: title,
   title,
   detail: '',
