@@ -148,12 +148,13 @@ test('a link opens a form filled in, does nothing by itself, and asks no second 
   expect(complaints).toEqual([])
 })
 
-test('what was typed is there again after the session ended, and a form makes what it lacks', async () => {
+test('a form makes what it lacks, and has what was typed after the session ended', async () => {
   const { page, signIn } = await open()
   await signIn(admin.username, admin.password)
   await page.goto('/console/phones?new=1')
   const dialog = dialogOf(page).first()
   await dialog.getByRole('textbox', { name: 'Extension' }).fill('4711')
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('Desk')
   await dialog.getByRole('button', { name: 'New tenant' }).click()
   const over = page.getByRole('dialog', { name: 'New tenant' })
   await over.getByLabel('Short name').fill('No Good')

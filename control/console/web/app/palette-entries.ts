@@ -34,7 +34,7 @@ export interface PaletteAction {
 }
 
 /** The verb with which the text begins, and what follows it. */
-export function actionIn(
+function actionIn(
   actions: readonly PaletteAction[],
   text: string,
 ): { readonly action: PaletteAction; readonly rest: string } | undefined {
