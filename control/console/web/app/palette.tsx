@@ -183,7 +183,7 @@ function movedBy(
         starts.push(start)
         start += entries.length
       }
-      const before = starts.filter((each) => each < chosen).at(-1) ?? starts.at(-1)
+      const before = starts.findLast((each) => each < chosen) ?? starts.at(-1)
       return shiftKey ? before : (starts.find((each) => each > chosen) ?? 0)
     }
     default:
@@ -207,15 +207,15 @@ function useFound(wanted: () => string) {
     }
     let isCurrent = true
     isBusy.value = true
-    const stop = after(PAUSE_MS, () => {
-      void get<SearchGroups>(`/search?q=${encodeURIComponent(text)}`).then((answer) => {
-        if (!isCurrent) return
-        isBusy.value = false
-        if (answer.kind === 'signed-out') return sessionEnded()
-        problem.value = answer.kind === 'failed' ? answer.message : undefined
-        found.value = answer.kind === 'ok' ? answer.data : []
-      })
-    })
+    const ask = async (): Promise<void> => {
+      const answer = await get<SearchGroups>(`/search?q=${encodeURIComponent(text)}`)
+      if (!isCurrent) return
+      isBusy.value = false
+      if (answer.kind === 'signed-out') return sessionEnded()
+      problem.value = answer.kind === 'failed' ? answer.message : undefined
+      found.value = answer.kind === 'ok' ? answer.data : []
+    }
+    const stop = after(PAUSE_MS, () => void ask())
     return () => {
       isCurrent = false
       stop()

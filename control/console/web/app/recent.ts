@@ -24,6 +24,7 @@ function isEntry(value: unknown): value is PaletteEntry {
   const { id, title, detail, at, to } = Object(value) as Partial<
     Record<keyof PaletteEntry, unknown>
   >
-  const areTexts = [id, title, detail, to].every((text) => typeof text === 'string')
-  return areTexts && (at === null || typeof at === 'string') && /^\/(console|guide)\b/.test(`${to}`)
+  const areTexts = [id, title, detail].every((text) => typeof text === 'string')
+  if (!areTexts || typeof to !== 'string') return false
+  return (at === null || typeof at === 'string') && /^\/(console|guide)\b/.test(to)
 }
