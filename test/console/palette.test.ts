@@ -198,3 +198,18 @@ test('a user of a tenant finds nothing of others, and no action that it may not 
   await field(page).fill('top up ours')
   await page.getByText('Nothing has this name or number.').waitFor()
 })
+
+test('an operation of the API reference is found by words of its summary', async () => {
+  const { page, complaints } = await open()
+  await page.goto('/docs')
+  await page.locator('.opblock-get').first().waitFor()
+  const all = await page.locator('.opblock-get').count()
+  await page.getByLabel('Find an operation').fill('balance manually')
+  await page.getByText('1 operation', { exact: true }).waitFor()
+  await page.getByText('Adjust the balance manually').waitFor()
+  // The list of what Tollgate itself asks stays below them.
+  await expect.poll(() => page.locator('.opblock-get').count()).toBe(0)
+  await page.getByLabel('Find an operation').fill('')
+  await expect.poll(() => page.locator('.opblock-get').count()).toBe(all)
+  expect(complaints).toEqual([])
+})
