@@ -126,6 +126,7 @@ const [launcher, program, library, consoleFiles] = await Promise.all([
 const current = new Set()
 for (const { path, contents } of [threads, library].flatMap((each) => each.outputFiles))
   install(path, contents)
+install('dist/docs/grafana-dashboard.json', readFileSync('control/grafana-dashboard.json'))
 for (const name of ['swagger-ui.css', 'swagger-ui-bundle.js'])
   install(`dist/docs/${name}`, readFileSync(`${folderOf('swagger-ui-dist')}/${name}`))
 // Types alone: `import type { Hooks } from 'tollgate'`.

@@ -23,6 +23,9 @@ const packaged = new Map([
   ['swagger-ui-bundle.js', 'text/javascript; charset=utf-8'],
 ])
 
+/** A dashboard of Grafana for `GET /metrics`. */
+const dashboard = 'grafana-dashboard.json'
+
 const sentRequests = {
   'call.invite': {
     summary: 'A call asks where it goes',
@@ -106,7 +109,11 @@ const getDocsFileRoute = () =>
       id: 'getDocsFile',
       tag: 'System',
       summary: 'Get a file of the API reference page',
-      answer: either(text('text/javascript', ''), text('text/css', '')),
+      answer: either(
+        text('text/javascript', ''),
+        text('text/css', ''),
+        bare(z.looseObject({ title: z.string() }), { title: 'Tollgate' }),
+      ),
       refusals: [404],
     }),
     openToAll(),
@@ -117,7 +124,7 @@ const getDocsFileRoute = () =>
         c.header('Content-Type', 'text/javascript; charset=utf-8')
         return c.body(docsScript)
       }
-      const type = packaged.get(file)
+      const type = file === dashboard ? 'application/json' : packaged.get(file)
       if (type === undefined) throw notFound('File')
       c.header('Content-Type', type)
       // The file changes only with the program.
@@ -130,6 +137,7 @@ const getDocsFileRoute = () =>
 function pathOf(file: string): string {
   const bundled = fileURLToPath(new URL(`docs/${file}`, import.meta.url))
   if (existsSync(bundled)) return bundled
+  if (file === dashboard) return fileURLToPath(new URL(file, import.meta.url))
   return createRequire(import.meta.url).resolve(`swagger-ui-dist/${file}`)
 }
 

@@ -65,7 +65,10 @@ const auditEntryView = z
     after_digest: z.string().nullable(),
     correlation_id: z.string(),
     change_id: z.string().nullable().describe('Of the change that was made or undone.'),
-    effect: z.string().nullable().describe('Of that change, in a sentence.'),
+    effect: z
+      .string()
+      .nullable()
+      .describe('What was done, in a sentence: of that change, or of money moved.'),
     reason: z.string().nullable().describe('As given with the change.'),
     is_agent: z.boolean().describe('The call of a tool, or by a key that names a scope of MCP.'),
   })
@@ -286,6 +289,8 @@ interface AuditedAction extends Pick<
   readonly correlationId: string
   readonly changeId?: string | null | undefined
   readonly reason?: string | null | undefined
+  /** A sentence about a deed that has no entry among the changes. */
+  readonly effect?: string | undefined
 }
 
 export const auditEntry = ({ by, digests, ...audited }: AuditedAction): AuditEntry => ({
@@ -305,12 +310,13 @@ export const auditEntry = ({ by, digests, ...audited }: AuditedAction): AuditEnt
   correlation_id: audited.correlationId,
   change_id: audited.changeId ?? null,
   reason: audited.reason ?? null,
+  effect: audited.effect ?? null,
 })
 
 const view = ({ is_agent, ...entry }: ListedEntry, effects: ReadonlyMap<string, string>) => ({
   ...entry,
   at: timeToText(entry.at),
-  effect: effects.get(entry.change_id ?? '') ?? null,
+  effect: effects.get(entry.change_id ?? '') ?? entry.effect,
   is_agent: Boolean(is_agent),
 })
 
@@ -362,6 +368,7 @@ export function auditTrail(
         correlationId: c.get('correlationId'),
         changeId: digests.changeId,
         reason: c.get('change')?.reason,
+        effect: c.get('change')?.effect,
       }),
     )
   }

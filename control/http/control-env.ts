@@ -80,6 +80,8 @@ export interface Change {
   /** Id of its entry in `control/changes`, which can be undone. */
   readonly changeId?: string | null
   readonly reason?: string | null
+  /** A sentence about a deed that has no entry in `control/changes`. */
+  readonly effect?: string
 }
 
 export interface ChangeDigests {

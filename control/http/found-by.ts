@@ -1,12 +1,12 @@
-/** How `GET /search` finds the rows of a table: said beside the table, by a definition or a store. */
+/** How `GET /search` finds the rows of a table: said by its definition, or by its store. */
 import type { RawBuilder } from 'kysely'
 
 export interface FoundBy {
-  /** What a hit is called in an answer; absent: the name of the table. */
+  /** The name of its hits in an answer; absent: that of the table. */
   readonly kind?: string
   /** The column with the name of a row, by its table: `customer.name`; or a text of columns. */
   readonly title: string | RawBuilder<string>
-  /** What is shown beside the name, and searched as well. Never a secret. */
+  /** Columns that are shown beside the name, and searched as well. Never a secret. */
   readonly beside?: readonly string[]
   /** Columns that have an index: what begins with the text is found in a table of any size. */
   readonly starts?: readonly string[]

@@ -68,6 +68,9 @@ export const docsPage = (
     <style>
       #sign-in { display: flex; flex-wrap: wrap; gap: 0.75rem 1rem; align-items: end; }
       #sign-in label { display: grid; gap: 0.2rem; }
+      #find { display: flex; gap: 1rem; align-items: end; margin-top: 1rem; }
+      #find label { display: grid; flex: 0 1 28rem; gap: 0.2rem; }
+      #swagger-ui .filter-container { display: none; }
       #sign-in [role=alert] { flex-basis: 100%; margin: 0; }
       .reference { max-width: 1460px; margin: 0 auto; padding: 1.5rem; }
       .reference main { padding: 0; border: 0; }
@@ -114,6 +117,10 @@ export const docsPage = (
         <p class="problem" role="alert" hidden></p>
       </form>
       </section>
+      <form id="find" role="search">
+        <label>Find an operation <input type="search" name="text" autocomplete="off" maxlength="100" placeholder="top up, carriers, DELETE …" /></label>
+        <output role="status"></output>
+      </form>
       <div id="swagger-ui"></div>
     </div>
     <script src="/docs/swagger-ui-bundle.js"></script>
@@ -132,11 +139,35 @@ const colour = () => {
 dark.addEventListener('change', colour)
 colour()
 
-SwaggerUIBundle({
+// An operation is shown when each word is in its method, path, name, summary or tag.
+const find = document.getElementById('find')
+const opsFilter = (tags, text) => {
+  const words = text.toLowerCase().split(/\\s+/).filter(Boolean)
+  let count = 0
+  const found = tags.map((tag, name) => tag.update('operations', (operations) => operations.filter((each) => {
+    const texts = [each.get('method'), each.get('path'), name]
+    for (const field of ['operationId', 'summary']) texts.push(each.getIn(['operation', field]) ?? '')
+    const whole = texts.join(' ').toLowerCase()
+    return words.every((word) => whole.includes(word))
+  }))).filter((tag) => tag.get('operations').size > 0)
+  found.forEach((tag) => (count += tag.get('operations').size))
+  find.querySelector('output').textContent = count === 1 ? '1 operation' : count + ' operations'
+  return found
+}
+
+const ui = SwaggerUIBundle({
   url: '/openapi.json',
   dom_id: '#swagger-ui',
   deepLinking: true,
   validatorUrl: null,
+  plugins: [() => ({ fn: { opsFilter } })],
+})
+
+find.addEventListener('submit', (event) => event.preventDefault())
+find.addEventListener('input', () => {
+  const text = find.elements.text.value.trim()
+  if (text === '') find.querySelector('output').textContent = ''
+  ui.layoutActions.updateFilter(text === '' ? false : text)
 })
 
 const form = document.getElementById('sign-in')

@@ -200,7 +200,8 @@ const adjustWalletRoute = ({ now, randomBytes, ocs }: CustomerRoutesDeps, stored
           details: [{ path: 'amount', message: 'must be above 0' }],
         })
       const scope = requestScope(c.var.principal, now)
-      const before = walletView(found(await stored.find(scope, id), noun), ocs)
+      const customer = found(await stored.find(scope, id), noun)
+      const before = walletView(customer, ocs)
       // The client's key is part of the reference, so the ledger refuses to move the money twice.
       const key = c.req.header('idempotency-key')
       const ref =
@@ -218,7 +219,10 @@ const adjustWalletRoute = ({ now, randomBytes, ocs }: CustomerRoutesDeps, stored
         }),
       )
       const after = walletView(found(await stored.find(scope, id), noun), ocs)
-      c.set('change', { before, after })
+      const moved = `${moneyToDecimal(Math.abs(amount))} ${customer.currency}`
+      const verb = amount < 0 ? 'lost' : 'got'
+      const effect = `The wallet of ${JSON.stringify(customer.name)} ${verb} ${moved} (${kind}).`
+      c.set('change', { before, after, reason, effect })
       return ok(c, {
         ...after,
         kind,

@@ -27,7 +27,7 @@ export interface RowSearch {
   readonly limit: number
 }
 
-/** Of a larger table, older rows are found by their beginnings alone. */
+/** Older rows of a larger table are found by their beginnings alone. */
 const MAX_SCANNED = 20_000
 /** Candidates of one statement: the best of them are shown. */
 const MAX_CANDIDATES = 50
@@ -40,36 +40,46 @@ export async function foundRows(
   const queries = [scanned(found, search), ...indexed(found, search)]
   const rows = new Map<string, FoundRow>()
   for (const query of queries)
-    for (const row of await all<Record<string, unknown>>(store, compiled(store, query))) {
+    for (const row of await all<FoundColumns>(store, compiled(store, query))) {
       const known = rowOf(row)
       rows.set(known.id, known)
     }
   return ranked([...rows.values()], search.text).slice(0, search.limit)
 }
 
-function rowOf(row: Readonly<Record<string, unknown>>): FoundRow {
+/** Columns with the names of `selected`; those beside the name are `beside0`, `beside1` … */
+interface FoundColumns {
+  readonly id: number
+  readonly title: string | null
+  readonly page?: string | number | null
+  readonly [beside: `beside${number}`]: string | null
+}
+
+function rowOf(row: FoundColumns): FoundRow {
   const beside = Object.entries(row)
-    .filter(([name, value]) => name.startsWith('beside') && value !== null && value !== '')
-    .map(([, value]) => String(value))
-  const page = row['page']
+    .filter(([name]) => name.startsWith('beside'))
+    .map(([, value]) => value)
+    .filter((value) => value !== null && value !== undefined && value !== '')
+    .map(String)
+  const { page } = row
   return {
-    id: String(row['id']),
-    title: String(row['title'] ?? ''),
+    id: String(row.id),
+    title: row.title ?? '',
     beside,
     page: page === undefined || page === null ? undefined : String(page),
   }
 }
 
 /** Rows among the newest that have each word of the text in one of their columns. */
-function scanned(found: FoundTable, search: RowSearch): RawBuilder<Record<string, unknown>> {
+function scanned(found: FoundTable, search: RowSearch): RawBuilder<FoundColumns> {
   const { beside = [], id, isKnownById } = found
   const columns = ['title', ...beside.map((_, index) => `beside${index}`)]
   const words = search.text.split(/\s+/).filter(Boolean).slice(0, MAX_WORDS)
   const holds = words.map((word) => anyOf(columns, (name) => like(name, word, likePattern)))
   const byId = /^#?\d{1,15}$/.test(search.text) && isKnownById === true
-  const matching = byId
-    ? sql<boolean>`((${sql.join(holds, sql` AND `)}) OR id = ${Number(search.text.replace('#', ''))})`
-    : sql<boolean>`(${sql.join(holds, sql` AND `)})`
+  const named = sql<boolean>`(${sql.join(holds, sql` AND `)})`
+  const wantedId = Number(search.text.replace('#', ''))
+  const matching = byId ? sql<boolean>`(${named} OR id = ${wantedId})` : named
   // The best are among the candidates, however many match.
   const begins = like('title', search.text, startPattern)
   return sql`SELECT * FROM (${selected(found)} WHERE ${sql.join(visible(found, search), sql` AND `)}
@@ -93,10 +103,7 @@ const anyOf = (
 ): RawBuilder<boolean> => sql`(${sql.join(columns.map(condition), sql` OR `)})`
 
 /** Parts of indexes that begin with the text. */
-function indexed(
-  found: FoundTable,
-  search: RowSearch,
-): readonly RawBuilder<Record<string, unknown>>[] {
+function indexed(found: FoundTable, search: RowSearch): readonly RawBuilder<FoundColumns>[] {
   const { starts = [], numbers = [], holdsNumber } = found
   const spellings = spellingsOf(search.text)
   const ranges = [

@@ -1,4 +1,4 @@
-/** Everything that a search finds in tables: each noun says by itself how, and so do some stores. */
+/** All that a search finds in tables: each noun says by itself how, and so do some stores. */
 import { sql } from 'kysely'
 import { foundKeys } from '../auth/key-store.ts'
 import type { ScopedResource } from '../auth/scopes.ts'

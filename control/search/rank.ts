@@ -2,7 +2,7 @@
 
 export interface Ranked {
   readonly title: string
-  /** What else was searched. */
+  /** The other texts that were searched. */
   readonly beside: readonly string[]
 }
 

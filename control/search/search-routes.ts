@@ -1,4 +1,4 @@
-/** `GET /search`: whatever has this name, number, Call-ID or uuid, of all that the asker may read. */
+/** `GET /search`: finds what has this name, number, Call-ID or uuid, and the asker may read. */
 import { Hono } from 'hono'
 import { z } from 'zod'
 import { readApart } from '../../schema/sql/query.ts'
@@ -13,7 +13,7 @@ import { text } from '../http/fields.ts'
 import { data } from '../http/operation.ts'
 import type { Platform } from '../http/platform.ts'
 import { describeRoute, validate } from '../http/validate.ts'
-import { exampleTime, moment } from '../http/view-fields.ts'
+import { moment } from '../http/view-fields.ts'
 import { dataOf } from '../instances/instance-client.ts'
 import type { WithOthers } from '../instances/other-instances.ts'
 import { callHit, endedCalls, liveCalls } from './found-calls.ts'

@@ -1,4 +1,4 @@
-/** What the text of a search may mean. */
+/** Reads the text of a search: a number, or the beginning of one or of a uuid. */
 import { numberOrText, withoutPlus } from '../../schema/rules/numbers.ts'
 
 /** Shorter numbers begin too many others. */
@@ -27,5 +27,5 @@ export function uuidStart(text: string): string | undefined {
   return /^[\da-f]{8}(?:$|-[\da-f-]{0,27}$)/.test(small) ? small : undefined
 }
 
-/** What begins with `start` comes before it, in the order of bytes. */
+/** Texts that begin with `start` come before it, in the order of bytes. */
 export const endOf = (start: string): string => `${start}\u{10ffff}`

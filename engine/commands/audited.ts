@@ -42,6 +42,7 @@ export function withAudit<T>(
         correlation_id: context.newUuid(),
         change_id: null,
         reason: null,
+        effect: null,
       })
       return (await log.flush()) && !isLost
     }

@@ -11,6 +11,7 @@ import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as alerts from './alerts.ts'
 import * as callTags from './call-tags.ts'
+import * as auditEffects from './audit-effects.ts'
 import * as callSearch from './call-search.ts'
 import * as callerIdentity from './caller-identity.ts'
 import * as headerRules from './header-rules.ts'
@@ -135,6 +136,7 @@ export const migrations: readonly Migration[] = [
   },
   { version: 21, name: 'saved-views', sql: savedViews.sql },
   { version: 22, name: 'alerts', sql: alerts.sql, forServer: alerts.forServer },
+  { version: 23, name: 'audit-effects', sql: auditEffects.sql },
 ]
 
 export const newestVersion = migrations.length

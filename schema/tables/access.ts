@@ -158,4 +158,6 @@ export interface AuditEntryTable {
   change_id: string | null
   /** Reason as given with the change. */
   reason: string | null
+  /** A sentence about the deed; null: the entry that `change_id` names has it, or nothing has. */
+  effect: Defaulted<string | null>
 }

@@ -45,9 +45,11 @@ test('arrows go through the list, Tab from group to group, and Escape gives the 
   const chosen = page.locator('[role="option"][aria-selected="true"]')
   await find(page, 'o', /./)
   await page.locator('[role="group"]').nth(2).waitFor()
-  const starts = await page
-    .locator('[role="group"]')
-    .evaluateAll((groups) => groups.map((group) => group.querySelector('[role=option]')?.id))
+  const starts = await page.evaluate(
+    `[...document.querySelectorAll('.palette [role=group]')]
+      .map((group) => group.querySelector('[role=option]').id)`,
+  )
+  if (!Array.isArray(starts)) throw new Error('there are groups')
   await page.keyboard.press('Tab')
   expect(await chosen.getAttribute('id')).toBe(starts[1])
   await page.keyboard.press('Shift+Tab')
@@ -134,7 +136,7 @@ test('a link opens a form filled in, does nothing by itself, and asks no second 
   const customer = dialog.getByLabel('Customer')
   await expect.poll(() => customer.locator('option:checked').textContent()).toBe('paying')
   await dialog.getByRole('button', { name: 'Create' }).click()
-  await page.getByRole('cell', { name: '4930100' }).waitFor()
+  await page.getByRole('cell', { name: '+4930100', exact: true }).waitFor()
 
   await page.goto('/console/users?new=1&username=eve&password=chosen+by+a+link')
   await dialog.getByText('This form was filled in by a link').waitFor()
@@ -148,34 +150,35 @@ test('a link opens a form filled in, does nothing by itself, and asks no second 
   expect(complaints).toEqual([])
 })
 
-test('what was typed is there again after the session ended, and a form makes what it lacks', async () => {
+test('a form makes what it lacks, and has what was typed after the session ended', async () => {
   const { page, signIn } = await open()
   await signIn(admin.username, admin.password)
   await page.goto('/console/phones?new=1')
   const dialog = dialogOf(page).first()
-  await dialog.getByLabel('Extension').fill('4711')
+  await dialog.getByRole('textbox', { name: 'Extension' }).fill('4711')
+  await dialog.getByRole('textbox', { name: 'Name', exact: true }).fill('Desk')
   await dialog.getByRole('button', { name: 'New tenant' }).click()
   const over = page.getByRole('dialog', { name: 'New tenant' })
-  await over.getByLabel('Short name').fill('x')
+  await over.getByLabel('Short name').fill('No Good')
   await over.getByLabel('SIP domains').fill('fresh.example')
   await over.getByRole('button', { name: 'Create' }).click()
   await over.getByLabel('Short name').fill('fresh')
   await over.getByRole('button', { name: 'Create' }).click()
   await over.waitFor({ state: 'detached' })
-  const tenant = dialog.getByLabel('Tenant')
-  await expect.poll(() => tenant.inputValue()).toBe('fresh')
-  expect(await dialog.getByLabel('Extension').inputValue()).toBe('4711')
+  const tenant = dialog.getByRole('combobox', { name: 'Tenant' })
+  await expect.poll(() => tenant.locator('option:checked').textContent()).toBe('fresh')
+  expect(await dialog.getByRole('textbox', { name: 'Extension' }).inputValue()).toBe('4711')
 
   await page.context().clearCookies()
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByText('Your session has ended').waitFor()
   await signIn(admin.username, admin.password)
   await dialog.getByText('What you typed before is here again').waitFor()
-  expect(await dialog.getByLabel('Extension').inputValue()).toBe('4711')
-  await expect.poll(() => tenant.inputValue()).toBe('fresh')
+  expect(await dialog.getByRole('textbox', { name: 'Extension' }).inputValue()).toBe('4711')
+  await expect.poll(() => tenant.locator('option:checked').textContent()).toBe('fresh')
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByText('The password, shown only now').waitFor()
-  await page.getByRole('cell', { name: '4711' }).waitFor()
+  await page.getByRole('cell', { name: '4711', exact: true }).waitFor()
 })
 
 test('a user of a tenant finds nothing of others, and no action that it may not do', async () => {
@@ -192,6 +195,21 @@ test('a user of a tenant finds nothing of others, and no action that it may not 
   await find(page, 'our', /^ours/)
   await field(page).fill('theirs')
   await page.getByText('Nothing has this name or number.').waitFor()
-  await field(page).fill('new')
+  await field(page).fill('top up ours')
   await page.getByText('Nothing has this name or number.').waitFor()
+})
+
+test('an operation of the API reference is found by words of its summary', async () => {
+  const { page, complaints } = await open()
+  await page.goto('/docs')
+  await page.locator('.opblock-get').first().waitFor()
+  const all = await page.locator('.opblock-get').count()
+  await page.getByLabel('Find an operation').fill('balance manually')
+  await page.getByText('1 operation', { exact: true }).waitFor()
+  await page.getByText('Adjust the balance manually').waitFor()
+  // The list of what Tollgate itself asks stays below them.
+  await expect.poll(() => page.locator('.opblock-get').count()).toBe(0)
+  await page.getByLabel('Find an operation').fill('')
+  await expect.poll(() => page.locator('.opblock-get').count()).toBe(all)
+  expect(complaints).toEqual([])
 })

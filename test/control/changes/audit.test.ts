@@ -210,6 +210,7 @@ const entry = (target: string, outcome: AuditEntry['outcome'] = 'success'): Audi
   before_digest: null,
   after_digest: null,
   change_id: null,
+  effect: null,
   reason: null,
 })
 

@@ -1,4 +1,4 @@
-/** The keys of the console, and a list of them. A field that is typed in gets its letters itself. */
+/** The keys of the console, and a list of them. A field that is typed in keeps its letters. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { pathOf } from '../parts/address.ts'

@@ -1,10 +1,10 @@
 /**
- * What may be chosen in the palette, apart from what the server finds: screens, actions, settings,
- * sections of the guide, and what was chosen before. Which of them match a text, and in which order.
+ * The entries of the palette beside those that the server finds: screens, actions, settings,
+ * sections of the guide, and earlier choices; and which of them match a text, in which order.
  */
 import type { SearchGroups, SearchHit } from '../api/views.ts'
 
-export interface Entry {
+export interface PaletteEntry {
   readonly id: string
   readonly title: string
   readonly detail: string
@@ -13,20 +13,20 @@ export interface Entry {
   readonly to: string
 }
 
-export interface EntryGroup {
+export interface PaletteGroup {
   readonly name: string
-  readonly entries: readonly Entry[]
+  readonly entries: readonly PaletteEntry[]
 }
 
 /** An action, which opens a form: a person confirms there. */
 export interface PaletteAction {
-  /** What is typed: the first is shown. */
+  /** The words to type. */
   readonly verbs: readonly string[]
-  /** What follows the verb: a thing of this kind that the server finds, or the text itself. */
+  /** The kind of thing whose name follows the verb; absent: any text follows it. */
   readonly of?: string
   /** Whether a thing that was found is meant. */
   readonly isMeant?: (hit: SearchHit) => boolean
-  /** What a text has to look like; absent: the action takes none, or any. */
+  /** The form of that text; absent: any. */
   readonly pattern?: RegExp
   /** `Top up Acme` */
   readonly title: (rest: string) => string
@@ -34,7 +34,7 @@ export interface PaletteAction {
 }
 
 /** The verb with which the text begins, and what follows it. */
-export function actionIn(
+function actionIn(
   actions: readonly PaletteAction[],
   text: string,
 ): { readonly action: PaletteAction; readonly rest: string } | undefined {
@@ -49,7 +49,7 @@ export function actionIn(
   return { action: longest.action, rest: text.slice(longest.verb.length).trim() }
 }
 
-/** What the server is asked for. */
+/** The text for the server. */
 export const searchedText = (actions: readonly PaletteAction[], text: string): string => {
   const found = actionIn(actions, text)
   return found?.action.of === undefined ? text : found.rest
@@ -59,14 +59,18 @@ const MAX_OF_GROUP = 5
 
 interface Known {
   readonly actions: readonly PaletteAction[]
-  readonly screens: readonly Entry[]
-  readonly settings: readonly Entry[]
-  readonly guide: readonly Entry[]
-  readonly recent: readonly Entry[]
+  readonly screens: readonly PaletteEntry[]
+  readonly settings: readonly PaletteEntry[]
+  readonly guide: readonly PaletteEntry[]
+  readonly recent: readonly PaletteEntry[]
 }
 
 /** The groups for a text, the best first; without one, what was chosen last, and the screens. */
-export function groupsFor(text: string, known: Known, found: SearchGroups): readonly EntryGroup[] {
+export function groupsFor(
+  text: string,
+  known: Known,
+  found: SearchGroups,
+): readonly PaletteGroup[] {
   if (text === '')
     return [
       { name: 'Recent', entries: known.recent },
@@ -74,7 +78,7 @@ export function groupsFor(text: string, known: Known, found: SearchGroups): read
     ].filter(({ entries }) => entries.length > 0)
   const recent = matching(known.recent, text).slice(0, MAX_RECENT)
   const isRecent = new Set(recent.map(({ to }) => to))
-  const others: readonly EntryGroup[] = [
+  const others: readonly PaletteGroup[] = [
     ...found.map(({ kind, hits }) => ({ name: groupName(kind), entries: hits.map(entryOf) })),
     { name: 'Screens', entries: matching(known.screens, text) },
     { name: 'Settings', entries: matching(known.settings, text) },
@@ -93,7 +97,7 @@ export function groupsFor(text: string, known: Known, found: SearchGroups): read
 
 const MAX_RECENT = 3
 
-const entryOf = (hit: SearchHit): Entry => ({
+const entryOf = (hit: SearchHit): PaletteEntry => ({
   id: `${hit.kind} ${hit.id}`,
   title: hit.title,
   detail: hit.detail,
@@ -105,9 +109,9 @@ function actionEntries(
   actions: readonly PaletteAction[],
   text: string,
   found: SearchGroups,
-): readonly Entry[] {
+): readonly PaletteEntry[] {
   const begun = actionIn(actions, text)
-  const made = (action: PaletteAction, rest: string, hit?: SearchHit): Entry => ({
+  const made = (action: PaletteAction, rest: string, hit?: SearchHit): PaletteEntry => ({
     id: `do ${action.verbs[0]} ${hit?.id ?? rest}`,
     title: action.title(hit?.title ?? rest),
     detail: hit?.detail ?? '',
@@ -147,18 +151,18 @@ export function rankOfTitle(title: string, text: string): number {
 }
 
 /** A text in what stands beside the title counts less. */
-const rankOfEntry = ({ title, detail }: Entry, text: string): number =>
+const rankOfEntry = ({ title, detail }: PaletteEntry, text: string): number =>
   Math.min(rankOfTitle(title, text), rankOfTitle(`${title} ${detail}`, text) + 3)
 
-const matching = (entries: readonly Entry[], text: string): readonly Entry[] =>
+const matching = (entries: readonly PaletteEntry[], text: string): readonly PaletteEntry[] =>
   entries
     .map((entry) => ({ entry, rank: rankOfEntry(entry, text) }))
     .filter(({ rank }) => rank < NONE)
     .toSorted((one, other) => one.rank - other.rank)
     .map(({ entry }) => entry)
 
-/** What the server has found matches, wherever the text stands in it. */
-const bestOf = ({ entries }: EntryGroup, text: string): number =>
+/** The rank of its best entry: hits of the server match wherever the text stands in them. */
+const bestOf = ({ entries }: PaletteGroup, text: string): number =>
   Math.min(NONE, ...entries.map((entry) => rankOfEntry(entry, text)))
 
 const groupNames: Readonly<Record<string, string>> = {

@@ -14,7 +14,7 @@ import { useResource } from '../parts/resource.ts'
 import { go } from '../parts/router.ts'
 import { Moment, Problem, Text } from '../parts/text.tsx'
 import { paletteActions } from './palette-actions.ts'
-import { type Entry, type EntryGroup, groupsFor, searchedText } from './palette-entries.ts'
+import { type PaletteEntry, type PaletteGroup, groupsFor, searchedText } from './palette-entries.ts'
 import { keepRecent, recentOf } from './recent.ts'
 import type { Screen } from './screens.tsx'
 
@@ -56,7 +56,7 @@ export function Palette({ user, screens, onClose }: PaletteProps) {
   const entries = useComputed(() => groups.value.flatMap((group) => group.entries))
   useEffect(() => dialog.current?.showModal(), [])
 
-  const choose = (entry: Entry | undefined, isApart: boolean): void => {
+  const choose = (entry: PaletteEntry | undefined, isApart: boolean): void => {
     if (entry === undefined) return
     if (!entry.id.startsWith('do ')) keepRecent(user.id, entry)
     if (isApart) return void window.open(entry.to, '_blank', 'noopener')
@@ -119,9 +119,9 @@ const countText = (count: number, text: string, isBusy: boolean): string =>
       : 'Nothing has this name or number.'
 
 interface FoundProps {
-  readonly groups: readonly EntryGroup[]
+  readonly groups: readonly PaletteGroup[]
   readonly chosen: number
-  readonly onChoose: (entry: Entry, isApart: boolean) => void
+  readonly onChoose: (entry: PaletteEntry, isApart: boolean) => void
 }
 
 function Found({ groups, chosen, onChoose }: FoundProps) {
@@ -163,7 +163,7 @@ function Found({ groups, chosen, onChoose }: FoundProps) {
 function movedBy(
   { key, shiftKey }: KeyboardEvent,
   chosen: number,
-  groups: readonly EntryGroup[],
+  groups: readonly PaletteGroup[],
 ): number | undefined {
   const count = groups.reduce((sum, { entries }) => sum + entries.length, 0)
   if (count === 0) return key === 'Tab' ? 0 : undefined
@@ -183,7 +183,7 @@ function movedBy(
         starts.push(start)
         start += entries.length
       }
-      const before = starts.filter((each) => each < chosen).at(-1) ?? starts.at(-1)
+      const before = starts.findLast((each) => each < chosen) ?? starts.at(-1)
       return shiftKey ? before : (starts.find((each) => each > chosen) ?? 0)
     }
     default:
@@ -193,7 +193,7 @@ function movedBy(
 
 const PAGE = 8
 
-/** What the server finds, a moment after the last letter; an answer to an earlier text is dropped. */
+/** Asks the server, a moment after the last letter; an answer to an earlier text is dropped. */
 function useFound(wanted: () => string) {
   const found = useSignal<SearchGroups>([])
   const problem = useSignal<string | undefined>(undefined)
@@ -207,15 +207,15 @@ function useFound(wanted: () => string) {
     }
     let isCurrent = true
     isBusy.value = true
-    const stop = after(PAUSE_MS, () => {
-      void get<SearchGroups>(`/search?q=${encodeURIComponent(text)}`).then((answer) => {
-        if (!isCurrent) return
-        isBusy.value = false
-        if (answer.kind === 'signed-out') return sessionEnded()
-        problem.value = answer.kind === 'failed' ? answer.message : undefined
-        found.value = answer.kind === 'ok' ? answer.data : []
-      })
-    })
+    const ask = async (): Promise<void> => {
+      const answer = await get<SearchGroups>(`/search?q=${encodeURIComponent(text)}`)
+      if (!isCurrent) return
+      isBusy.value = false
+      if (answer.kind === 'signed-out') return sessionEnded()
+      problem.value = answer.kind === 'failed' ? answer.message : undefined
+      found.value = answer.kind === 'ok' ? answer.data : []
+    }
+    const stop = after(PAUSE_MS, () => void ask())
     return () => {
       isCurrent = false
       stop()
@@ -224,7 +224,7 @@ function useFound(wanted: () => string) {
   return { found, problem, isBusy }
 }
 
-const entryOfScreen = ({ name, title, group }: Screen): Entry => ({
+const entryOfScreen = ({ name, title, group }: Screen): PaletteEntry => ({
   id: `screen ${name}`,
   title,
   detail: group ?? '',
@@ -232,7 +232,7 @@ const entryOfScreen = ({ name, title, group }: Screen): Entry => ({
   to: pathOf(name),
 })
 
-type Loaded = ConsoleAnswer<readonly Entry[]>
+type Loaded = ConsoleAnswer<readonly PaletteEntry[]>
 
 const none: Loaded = { kind: 'ok', data: [], meta: undefined }
 
@@ -240,7 +240,7 @@ async function loadSettings(): Promise<Loaded> {
   if (!may('settings:view') || !isGlobal()) return none
   const answer = await get<ShownSettings>('/settings')
   if (answer.kind !== 'ok') return answer
-  const data = answer.data.settings.map(({ name, meaning }): Entry => ({
+  const data = answer.data.settings.map(({ name, meaning }): PaletteEntry => ({
     id: `setting ${name}`,
     title: name,
     detail: meaning,
@@ -255,7 +255,7 @@ async function loadGuide(): Promise<Loaded> {
   try {
     const response = await fetch('/guide', { headers: { Accept: 'text/html' } })
     const page = new DOMParser().parseFromString(await response.text(), 'text/html')
-    const data = [...page.querySelectorAll('h2[id], h3[id]')].map((heading): Entry => {
+    const data = [...page.querySelectorAll('h2[id], h3[id]')].map((heading): PaletteEntry => {
       for (const anchor of heading.querySelectorAll('a')) anchor.remove()
       const title = heading.textContent.trim()
       return { id: `guide ${heading.id}`, title, detail: '', at: null, to: `/guide#${heading.id}` }

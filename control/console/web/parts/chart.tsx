@@ -84,8 +84,10 @@ export function Chart({ title, times, values, highest, hours, zone, total }: Cha
       watch.observe(current)
     }
     void draw()
+    const stopThemes = onTheme(() => plot.current?.redraw(false))
     return () => {
       isOver = true
+      stopThemes()
       watch.disconnect()
       plot.current?.destroy()
       plot.current = undefined
@@ -104,6 +106,18 @@ export function Chart({ title, times, values, highest, hours, zone, total }: Cha
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
   )
+}
+
+/** Does `work` when the colours of the page change, until the returned function is called. */
+function onTheme(work: () => void): () => void {
+  const dark = matchMedia('(prefers-color-scheme: dark)')
+  const watch = new MutationObserver(work)
+  watch.observe(document.documentElement, { attributeFilter: ['data-theme'] })
+  dark.addEventListener('change', work)
+  return () => {
+    watch.disconnect()
+    dark.removeEventListener('change', work)
+  }
 }
 
 /** The value under the pointer, or between which values the line is. */

@@ -145,19 +145,21 @@ interface TypedOptions {
   readonly isOver: boolean
 }
 
-/** What a form begins with, and whether somebody has typed in it since. */
+/** The values that a form begins with, and whether somebody has typed in it since. */
 function useTyped({ title, form, isOver }: TypedOptions) {
   const isAsked = useSignal(false)
   const used = useSignal<ReadonlySet<string>>(new Set())
-  const state = useRef<{ draft: Draft; isDirty: boolean; hasEnded: boolean } | undefined>(undefined)
+  const state = useRef<TypedState | undefined>(undefined)
   const filled = useSignal<FilledFields | undefined>(undefined)
   if (state.current === undefined) {
-    const draft = draftOf(title)
     const values = linkedNow(isOver)
-    const typed = values === undefined ? draft.taken() : undefined
-    if (values !== undefined) filled.value = { from: 'link', values, used }
+    const isLinked = values !== undefined
+    // The draft of another link is not that of this one.
+    const draft = draftOf(isLinked ? `${title} ${location.search}` : title)
+    const typed = draft.taken()
     if (typed !== undefined) filled.value = { from: 'draft', values: typed, used }
-    state.current = { draft, isDirty: typed !== undefined, hasEnded: false }
+    else if (isLinked) filled.value = { from: 'link', values, used }
+    state.current = { draft, isLinked, isDirty: typed !== undefined, hasEnded: false }
   }
   const { current } = state
   useEffect(() => {
@@ -179,12 +181,18 @@ function useTyped({ title, form, isOver }: TypedOptions) {
     },
     end: () => {
       current.hasEnded = true
-      if (filled.peek()?.from === 'link') withoutAsking(used.peek())
+      if (current.isLinked) withoutAsking(used.peek())
     },
   }
 }
 
-type Draft = ReturnType<typeof draftOf>
+interface TypedState {
+  readonly draft: ReturnType<typeof draftOf>
+  /** The address has asked for the form. */
+  readonly isLinked: boolean
+  isDirty: boolean
+  hasEnded: boolean
+}
 
 /** Undefined: no link has opened the dialog. */
 function linkedNow(isOver: boolean): FilledFields['values'] | undefined {

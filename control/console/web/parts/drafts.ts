@@ -1,4 +1,4 @@
-/** What was typed in a dialog that was closed before it was saved: kept until this page is left. */
+/** Keeps what was typed in a dialog that went before it was saved, until this page is left. */
 import { session } from '../api/session.ts'
 
 type Entered = Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ export function draftOf(title: string) {
   }
 }
 
-/** What a form has now, without secrets and files. Boxes that are not checked are ''. */
+/** The values of a form, without secrets and files. Boxes that are not checked are ''. */
 export function enteredOf(form: HTMLFormElement): Entered {
   const entered: Record<string, string> = {}
   let left = MAX_CHARACTERS

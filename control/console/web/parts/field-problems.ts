@@ -3,6 +3,7 @@ import type { ReadonlySignal } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { ApiFailure } from '../api/api.ts'
+import { problemSentence } from './problem-sentence.ts'
 
 /** Messages by the names of fields. */
 export type Problems = Readonly<Record<string, string>>
@@ -25,15 +26,16 @@ export function placed(
   const others: string[] = []
   for (const { path, message: problem } of details) {
     const name = fieldNamed(form, path)
-    if (name === undefined) others.push(path === '' ? problem : `${path}: ${problem}`)
-    else problems[name] ??= problem
+    const sentence = problemSentence(problem)
+    if (name === undefined) others.push(path === '' ? sentence : `${path}: ${sentence}`)
+    else problems[name] ??= sentence
   }
   // A problem stands at its field; that the body is not valid is no news then.
   const isSaid = others.length === 0
   const title = headline.startsWith('The body is') ? 'Nothing was saved' : headline
   return {
     problems,
-    rest: isSaid ? `${title}: see the marked fields` : [headline, ...others].join('. '),
+    rest: isSaid ? `${title}: see the marked fields` : [`${headline}.`, ...others].join(' '),
   }
 }
 

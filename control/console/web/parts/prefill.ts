@@ -33,7 +33,7 @@ export function formPath(
 export const actionName = (text: string): string =>
   text.trim().toLowerCase().replaceAll(/\s+/g, '-')
 
-/** What the address asks for. */
+/** The form that the address asks for. */
 export type Asked =
   | { readonly kind: 'nothing' }
   | { readonly kind: 'new' }
@@ -69,7 +69,7 @@ export function useAsked(action: string) {
   }
 }
 
-/** What the fields of a form begin with, by their names, in place of what they usually have. */
+/** Values that the fields of a form begin with, by their names, in place of the usual ones. */
 export interface FilledFields {
   readonly from: 'link' | 'draft'
   readonly values: Query

@@ -68,7 +68,7 @@ export function ResourceScreen<Of extends { readonly id: number }>({
   children,
 }: ScreenProps<Of>) {
   const { many, one, scope, form, columns, nameOf, about } = noun
-  // Of a list that is too long to be here, the server finds what the address asks for.
+  // The server finds what the address asks for in a list that is too long to be here.
   const isCut = useSignal(false)
   const wanted = isCut.value ? (address.value.query['q'] ?? '') : ''
   const { data, problem, reload } = useResource(

@@ -386,7 +386,7 @@ interface InputProps {
   readonly row: FormRow | undefined
   /** Whether a link or a draft says the text. */
   readonly isFilled: boolean
-  /** What was made over the form. */
+  /** The thing that was made over the form. */
   readonly made: Signal<MadeReference | undefined>
 }
 

@@ -46,7 +46,7 @@ const nouns: Readonly<Record<string, string>> = {
 
 /** `night-shift`, and `The node … goes from active to inactive`, are two sentences of one. */
 export function auditText(entry: Told): string {
-  const who = actorText(entry.actor, entry.actor_name)
+  const who = whoText(entry.actor, entry.actor_name)
   const { effect, outcome, code } = entry
   if (outcome === 'success')
     return effect === null ? `${who} ${deedOf(entry, true)}` : `${who}${doneText(effect)}`
@@ -57,6 +57,13 @@ export function auditText(entry: Told): string {
   return outcome === 'refused'
     ? `${who} was not allowed to ${deedOf(entry, false)}${why}`
     : `${who} could not ${deedOf(entry, false)}${why}`
+}
+
+/** `user admin`, `key night-shift`: a name alone would not tell them apart. */
+function whoText(actor: string, name: string | null): string {
+  const text = actorText(actor, name)
+  if (actor.startsWith('user:')) return `user ${text}`
+  return actor.startsWith('key:') && name !== null ? `key ${text}` : text
 }
 
 /**
