@@ -166,10 +166,10 @@ class BlockWork {
     this.#numbers.show(block)
     this.#prices.show(block.head)
     const { count } = block.head
-    const rows = Int32Array.from({ length: count }, (_, row) => row)
+    const rows = rowsUpTo(count).slice()
     let left = count
     for (const group of plan) {
-      const passes = group.map((test) => this.#passing(test))
+      const passes = group.map((test) => this.#passing(test, block.head))
       const [only] = passes
       const passed =
         passes.length === 1 && only !== undefined
@@ -186,8 +186,11 @@ class BlockWork {
     return rows.subarray(0, left)
   }
 
-  #passing({ columns, price, tag, isPassed }: BlockTest): (row: number) => boolean {
-    if (tag !== undefined) return this.#tagged(tag)
+  #passing(
+    { columns, price, tag, isPassed }: BlockTest,
+    { tags }: RecordBlock['head'],
+  ): (row: number) => boolean {
+    if (tag !== undefined) return this.#tagged(tag, tags)
     const [column] = columns
     const values =
       price !== undefined
@@ -198,11 +201,24 @@ class BlockWork {
     return (row) => isPassed(values, row)
   }
 
-  #tagged(wanted: number): (row: number) => boolean {
+  #tagged(wanted: number, tags: number): (row: number) => boolean {
     const [rows, hashes] = [this.#numbers.of('tag_row'), this.#numbers.of('tag_hash')]
-    const tagged = new Set(rows.filter((_, index) => hashes[index] === wanted))
+    const tagged = new Set<number>()
+    for (let index = 0; index < tags; index += 1)
+      if (hashes[index] === wanted) tagged.add(rows[index] ?? NaN)
     return (row) => tagged.has(row)
   }
+}
+
+let counted = new Int32Array(0)
+
+/** 0, 1, 2 … */
+function rowsUpTo(count: number): Int32Array {
+  if (counted.length < count) {
+    counted = new Int32Array(count)
+    for (let row = 0; row < count; row += 1) counted[row] = row
+  }
+  return counted.subarray(0, count)
 }
 
 /** The record of a uuid is found without a search. */

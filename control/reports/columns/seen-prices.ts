@@ -63,7 +63,10 @@ export class SeenPrices {
   #fillCosts(array: Float64Array, count: number): void {
     const costs = this.#numbers.of('cost_micros')
     const { tenantId, others } = this.#reader
-    if (tenantId === null || others.size === 0) return void array.set(costs.subarray(0, count))
+    if (tenantId === null || others.size === 0) {
+      array.set(costs.subarray(0, count))
+      return
+    }
     const customers = this.#numbers.of('customer_id')
     for (let row = 0; row < count; row += 1)
       array[row] = others.has(customers[row] ?? NaN) ? NaN : (costs[row] ?? NaN)
@@ -72,7 +75,10 @@ export class SeenPrices {
   #fillCarrierCosts(array: Float64Array, count: number): void {
     const costs = this.#numbers.of('carrier_cost_micros')
     const { tenantId } = this.#reader
-    if (tenantId === null) return void array.set(costs.subarray(0, count))
+    if (tenantId === null) {
+      array.set(costs.subarray(0, count))
+      return
+    }
     const owners = this.#numbers.of('carrier_tenant_id')
     for (let row = 0; row < count; row += 1)
       array[row] = owners[row] === tenantId ? (costs[row] ?? NaN) : NaN
