@@ -83,7 +83,7 @@ export const recordingAt = 45
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
-/** What they say of the money of the platform's customer is not shown to a tenant. */
+/** A tenant does not see these of a call that the platform's customer pays. */
 const pricedColumns: ReadonlySet<keyof Columns> = new Set([
   'cost_micros',
   'currency',

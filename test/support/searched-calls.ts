@@ -2,7 +2,7 @@
 import type { CallSources } from '../../control/reports/call-filters.ts'
 import { execute } from '../../schema/sql/query.ts'
 import { moneyToDecimal } from '../../schema/columns.ts'
-import type { CdrMatch, Limits } from '../../control/reports/cdr-match.ts'
+import type { CdrMatch, ValueLimits } from '../../control/reports/cdr-match.ts'
 import { type FindRequest, sortKeys } from '../../control/reports/columns/find-records.ts'
 import { aRecord, DAY, firstDay, randomRecord, type StoredRecord } from './summed-calls.ts'
 
@@ -59,12 +59,12 @@ export function randomSearch(random: () => number): FindRequest {
     tag: maybe('crm:42', 'CRM:A"b', 'x:ü'),
     verification: maybe('passed'),
     attestation: maybe('C'),
-    duration: maybe<Limits>([100, 300], [undefined, 500]),
-    billsec: maybe<Limits>([1, undefined]),
-    cost: maybe<Limits>([0, 0], [10_000, 10_000], [1, undefined]),
-    mos: maybe<Limits>([3.72, 4.4], [4.41, undefined]),
-    pdd: maybe<Limits>([100, 200]),
-    margin: maybe<Limits>([undefined, -1], [1_000, 1_000], [0, undefined]),
+    duration: maybe<ValueLimits>([100, 300], [undefined, 500]),
+    billsec: maybe<ValueLimits>([1, undefined]),
+    cost: maybe<ValueLimits>([0, 0], [10_000, 10_000], [1, undefined]),
+    mos: maybe<ValueLimits>([3.72, 4.4], [4.41, undefined]),
+    pdd: maybe<ValueLimits>([100, 200]),
+    margin: maybe<ValueLimits>([undefined, -1], [1_000, 1_000], [0, undefined]),
   }
   const isFiltered = Object.values(match).some((value) => value !== undefined)
   return {
@@ -124,7 +124,7 @@ const isNumber = (stored: string, wanted: string): boolean => {
       : plain === asked
 }
 
-const isWithin = (value: number | null | undefined, [from, to]: Limits): boolean =>
+const isWithin = (value: number | null | undefined, [from, to]: ValueLimits): boolean =>
   value != null && value >= (from ?? -Infinity) && value <= (to ?? Infinity)
 
 function isFound(record: StoredRecord, { scope }: FindRequest): boolean {

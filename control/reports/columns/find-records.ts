@@ -6,7 +6,7 @@ import { type BlockMatches, idsOfUuid, scan } from './block-scan.ts'
 import { recordParts, type RecordParts, type StoredBlock } from './block-store.ts'
 import type { BlockColumn } from './record-block.ts'
 import { priceColumns, type RecordScope } from './record-tests.ts'
-import { type CallTotals, RecordTotals, totalColumns } from './record-totals.ts'
+import { type FilterTotals, RecordTotals, totalColumns } from './record-totals.ts'
 import { priceReader } from './seen-prices.ts'
 
 export const sortKeys = [
@@ -44,7 +44,7 @@ export interface FoundRecords {
   readonly rows: readonly RowPosition[]
   readonly hasMore: boolean
   /** Undefined: they were not asked for. */
-  readonly totals: CallTotals | undefined
+  readonly totals: FilterTotals | undefined
   /** False: time was up. */
   readonly isComplete: boolean
 }

@@ -5,7 +5,7 @@ import type { CallSources } from '../call-filters.ts'
 import type { BlockHead, BlockNumbers } from './record-block.ts'
 import type { SeenPrice } from './record-tests.ts'
 
-/** What a reader of one tenant does not see. */
+/** A reader, and the customers whose prices it does not see. */
 export interface PriceReader {
   /** Null: sees all. */
   readonly tenantId: number | null
