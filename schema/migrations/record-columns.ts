@@ -25,7 +25,7 @@ CREATE TABLE record_block (
   built_at INTEGER NOT NULL,
   checked_at INTEGER NOT NULL,
   head TEXT NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE record_column (
   first_id INTEGER NOT NULL,

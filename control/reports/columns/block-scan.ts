@@ -92,6 +92,7 @@ async function* scanStored(
     const bytes = read.get(block.first)
     if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
     else {
+      await work.learn({ head: block.head, bytes })
       const rows = work.rowsOf({ head: block.head, bytes }, tests)
       if (rows.length > 0) matching.push({ block, rows })
     }
@@ -107,6 +108,7 @@ async function* scanStored(
     if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
     else {
       const both = new Map([...(read.get(block.first) ?? []), ...bytes])
+      await work.learn({ head: block.head, bytes: both })
       yield work.shown({ head: block.head, bytes: both }, rows)
     }
   }
@@ -142,11 +144,21 @@ function planOf(
 }
 
 class BlockWork {
+  readonly #reader: PriceReader
   readonly #numbers = new BlockNumbers()
   readonly #prices: SeenPrices
 
   constructor(reader: PriceReader) {
+    this.#reader = reader
     this.#prices = new SeenPrices(reader, this.#numbers)
+  }
+
+  /** The customers of the block, where its reader does not see the prices of all. */
+  async learn(block: RecordBlock): Promise<void> {
+    const { width = 0 } = block.head.columns['customer_id'] ?? {}
+    if (this.#reader.tenantId === null || (width > 0 && !block.bytes.has('customer_id'))) return
+    this.#numbers.show(block)
+    await this.#reader.learn(this.#numbers.of('customer_id').subarray(0, block.head.count))
   }
 
   shown(block: RecordBlock, rows: Int32Array): BlockMatches {
@@ -155,9 +167,13 @@ class BlockWork {
     return { block, rows, numbers: this.#numbers, prices: this.#prices }
   }
 
-  *matches(block: RecordBlock, groups: readonly TestGroup[]): Generator<BlockMatches, void> {
+  async *matches(
+    block: RecordBlock,
+    groups: readonly TestGroup[],
+  ): AsyncGenerator<BlockMatches, void, undefined> {
     const plan = planOf(groups, block.head)
     if (plan === undefined) return
+    await this.learn(block)
     const rows = this.rowsOf(block, plan)
     if (rows.length > 0) yield this.shown(block, rows)
   }

@@ -7,7 +7,7 @@ import { recordParts, type RecordParts, type StoredBlock } from './block-store.t
 import type { BlockColumn } from './record-block.ts'
 import { priceColumns, type RecordScope } from './record-tests.ts'
 import { type FilterTotals, RecordTotals, totalColumns } from './record-totals.ts'
-import { priceReader } from './seen-prices.ts'
+import { PriceReader } from './seen-prices.ts'
 
 export const sortKeys = [
   'start',
@@ -116,7 +116,7 @@ async function* findFrom(
   const work = scan(sources, {
     scope,
     parts,
-    reader: await priceReader(sources, scope.tenantId),
+    reader: new PriceReader(sources, scope.tenantId),
     wanted: [...new Set([...ofPage, ...(withTotals ? totalColumns : [])])],
     ...(!withTotals && sort.by === 'start' && { isWanted: mayBeBetter(best, sort, after) }),
   })

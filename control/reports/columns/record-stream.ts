@@ -8,7 +8,7 @@ import { scan } from './block-scan.ts'
 import type { IdRange, RecordParts, StoredBlock } from './block-store.ts'
 import { placeOf } from './find-records.ts'
 import type { RecordScope } from './record-tests.ts'
-import { type PriceReader, priceReader } from './seen-prices.ts'
+import { PriceReader } from './seen-prices.ts'
 
 /** Records of one part of the period, matching or not. */
 const PART = 100_000
@@ -36,7 +36,7 @@ export async function* matchingIds(
   isDescending: boolean,
 ): AsyncGenerator<readonly number[] | undefined, void, undefined> {
   const { scope, parts } = await placeOf(sources, asked)
-  const reader = await priceReader(sources, scope.tenantId)
+  const reader = new PriceReader(sources, scope.tenantId)
   const timed = yield* withTimes(sources, parts)
   for (const part of partsOf(timed, scope, isDescending))
     yield* idsOfPart(sources, { ...scope, ...part }, timed, reader, isDescending)
