@@ -1,4 +1,4 @@
-/** Filters of call records apart from their period, as a query has them and as searches take them. */
+/** Filters of call records apart from their period, as a query has them, and as searches do. */
 import { type RawBuilder, sql, type SqlBool } from 'kysely'
 import { z } from 'zod'
 import {
@@ -152,7 +152,7 @@ export const matchQuery = {
 type MatchQuery = z.output<z.ZodObject<typeof matchQuery>>
 
 /** Both ends included; undefined: there is none. */
-export type Limits = readonly [from: number | undefined, to: number | undefined]
+export type ValueLimits = readonly [from: number | undefined, to: number | undefined]
 
 type Same =
   | 'number'
@@ -175,7 +175,8 @@ type Same =
   | 'call_uuid'
 
 export type CdrMatch = { readonly [name in Same]?: MatchQuery[name] } & {
-  readonly [name in 'duration' | 'billsec' | 'cost' | 'mos' | 'pdd' | 'margin']?: Limits | undefined
+  readonly [name in 'duration' | 'billsec' | 'cost' | 'mos' | 'pdd' | 'margin']?:
+    ValueLimits | undefined
 }
 
 /** Undefined when no filter is given. */
@@ -199,7 +200,7 @@ export function matchOf(query: MatchQuery): CdrMatch | undefined {
   return Object.values(match).some((value) => value !== undefined) ? match : undefined
 }
 
-const limitsOf = (from: number | undefined, to: number | undefined): Limits | undefined =>
+const limitsOf = (from: number | undefined, to: number | undefined): ValueLimits | undefined =>
   from === undefined && (to === undefined || to === Infinity) ? undefined : [from, to]
 
 /** Numbers are stored normalized, with and without `+`; anything else is stored as dialled. */

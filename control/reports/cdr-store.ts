@@ -4,7 +4,8 @@
  */
 import { type Selectable, sql } from 'kysely'
 import type { Store } from '../../schema/storage/store.ts'
-import { all, first, rawRows } from '../../schema/sql/query.ts'
+import { all, first } from '../../schema/sql/query.ts'
+import type { PreparedStatement } from '../../schema/sql/statements.ts'
 import type { Principal } from '../auth/principal.ts'
 import { carrierColumns, withoutOthersCost } from './carrier-cost-view.ts'
 import type { RecordScope } from './columns/record-tests.ts'
@@ -82,7 +83,7 @@ export const recordingAt = 45
 type Columns = typeof at
 const columns = Object.keys(at) as readonly (keyof Columns)[]
 
-/** What they say of the money of the platform's customer is not shown to a tenant. */
+/** A tenant does not see these of a call that the platform's customer pays. */
 const pricedColumns: ReadonlySet<keyof Columns> = new Set([
   'cost_micros',
   'currency',
@@ -115,6 +116,7 @@ export type CdrValues = {
 export class CdrStore {
   readonly #store: Pick<Store, 'statements' | 'db'>
   readonly #tenantId: number | null
+  #prepared: { readonly count: number; readonly statement: PreparedStatement<unknown> } | undefined
 
   constructor(store: Pick<Store, 'statements' | 'db'>, tenantId: number | null) {
     this.#store = store
@@ -124,17 +126,30 @@ export class CdrStore {
   /** Reads in the order of the ids, without records that are gone. */
   async rows(ids: readonly number[]): Promise<readonly CdrValues[]> {
     if (ids.length === 0) return []
-    const query = this.#store.db
-      .selectFrom('cdr')
-      .select([...(this.#tenantId === null ? columns : ownColumns), recordingOfCall])
-      .where('id', 'in', [...ids])
-      .$if(this.#tenantId !== null, (own) => own.where('tenant_id', '=', this.#tenantId))
-    const rows = await rawRows<CdrValues>(this.#store, query)
+    const statement = this.#statementFor(ids.length)
+    const parameters = this.#tenantId === null ? ids : [...ids, this.#tenantId]
+    // Its columns are those of `columns`.
+    const rows = (await statement.arrays(parameters)) as CdrValues[]
     const byId = new Map(rows.map((row) => [row[at.id], row]))
     return ids.flatMap((id) => {
       const row = byId.get(id)
       return row === undefined ? [] : [row]
     })
+  }
+
+  /** Slices of one report have the same length, but for the last of each part. */
+  #statementFor(count: number): PreparedStatement<unknown> {
+    if (this.#prepared?.count === count) return this.#prepared.statement
+    const ids = Array.from({ length: count }, () => 0)
+    const { sql: text } = this.#store.db
+      .selectFrom('cdr')
+      .select([...(this.#tenantId === null ? columns : ownColumns), recordingOfCall])
+      .where('id', 'in', ids)
+      .$if(this.#tenantId !== null, (own) => own.where('tenant_id', '=', this.#tenantId))
+      .compile()
+    const statement = this.#store.statements.prepare<unknown>(text)
+    this.#prepared = { count, statement }
+    return statement
   }
 
   /**

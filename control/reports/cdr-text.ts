@@ -85,7 +85,7 @@ export class CdrText {
       `,"verification":${this.#word(row[at.verification])}` +
       `,"verstat":${this.#word(row[at.verstat])}` +
       `,"attestation":${this.#word(row[at.attestation])}` +
-      `${this.#boughtOf(row).json}` +
+      this.#boughtOf(row).json +
       `,"customer_name":${this.#word(this.#customerOf(row))}${this.#ratedBy(row).json}` +
       `,"number_dialled":${quotedOrNull(row[at.number_dialled])}` +
       `${sentOfLast(row[at.attempts]).json}}`

@@ -8,7 +8,12 @@ import { offsetOf, type RequestedPage } from '../http/envelope.ts'
 import { carrierSums } from './carrier-sums.ts'
 import { at, CdrStore, type CdrValues, type RefusedTotals } from './cdr-store.ts'
 import type { RowPosition } from './columns/best-rows.ts'
-import { findRecords, type FoundRecords, type RecordSort } from './columns/find-records.ts'
+import {
+  findRecords,
+  type FindRequest,
+  type FoundRecords,
+  type RecordSort,
+} from './columns/find-records.ts'
 import { matchingIds } from './columns/record-stream.ts'
 import type { RecordScope } from './columns/record-tests.ts'
 import { cursorAfter } from './record-cursor.ts'
@@ -44,6 +49,7 @@ type SumsRequest =
   | { readonly format: 'summary'; readonly summary: SummaryRequest }
   | { readonly format: 'margins'; readonly margins: MarginRequest }
   | { readonly format: 'search'; readonly search: SearchRequest }
+  | { readonly format: 'find'; readonly find: FindRequest }
   | { readonly format: 'unusual'; readonly unusual: UnusualRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
 
@@ -82,6 +88,7 @@ export async function* reportChunks(
   if (request.format === 'summary') return yield* whole(summaryOf(sources, request.summary))
   if (request.format === 'margins') return yield* whole(margins(sources, request.margins))
   if (request.format === 'search') return yield* whole(search(sources, request.search))
+  if (request.format === 'find') return yield* whole(findRecords(sources, request.find))
   if (request.format === 'unusual') return yield* whole(unusualCalls(sources, request.unusual))
   if (request.format === 'roll-up') return yield* whole(rollUp(sources, request.rollUp))
   if (request.format === 'rows') return yield await rowsOf(sources, request.rows)

@@ -50,7 +50,7 @@ import {
   tagsField,
 } from '../http/view-fields.ts'
 import type { CarrierSums } from './carrier-sums.ts'
-import type { CallTotals } from './columns/record-totals.ts'
+import type { FilterTotals } from './columns/record-totals.ts'
 import type { CdrView } from './cdr-view.ts'
 import { tenantOf } from '../resources/references.ts'
 
@@ -231,7 +231,7 @@ const callRecord: z.ZodType<CdrView> = z
 
 const amounts = z.record(z.string(), decimal).describe('Exact amount by currency.')
 
-const totalsView: z.ZodType<CallTotals> = z
+const totalsView: z.ZodType<FilterTotals> = z
   .strictObject({
     calls: count,
     answered: count,

@@ -17,6 +17,7 @@ import {
 } from './roll-up.ts'
 import { openSums, type CallSources } from './call-filters.ts'
 import { marginReport, type MarginReport, type MarginRequest } from './margins.ts'
+import type { FindRequest, FoundRecords } from './columns/find-records.ts'
 import type { SearchResult, SearchRequest } from './search.ts'
 import { summary, type Summary } from './summary.ts'
 import type { SummaryRequest } from './summarize.ts'
@@ -131,6 +132,13 @@ export class Reports {
     const pieces = this.#openFor(request.tenantId, { format: 'search', search: request })
     // Only `search` writes it.
     return pieces && (JSON.parse(await textOf(pieces)) as SearchResult)
+  }
+
+  /** Undefined when too many reports are open. */
+  async find(request: FindRequest): Promise<FoundRecords | undefined> {
+    const pieces = this.#openFor(request.scope.tenantId, { format: 'find', find: request })
+    // Only `findRecords` writes it.
+    return pieces && (JSON.parse(await textOf(pieces)) as FoundRecords)
   }
 
   /** Undefined when too many reports are open. */

@@ -39,7 +39,7 @@ export async function watermarkOf(sources: CallSources): Promise<Watermark> {
   }
 }
 
-export const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
+const empty: Watermark = { upTo: 0, lastUuid: '', changesUpTo: 0, gapsAfter: 0, gaps: [] }
 
 /**
  * A file of sums may lie beside a database that was restored: the ids of its records are of other

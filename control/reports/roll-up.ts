@@ -5,7 +5,7 @@
  * several does it at a time. On a server, ids may be committed out of order: those that are missing
  * among others are looked for again until no transaction can bring them any more.
  */
-import { type RawBuilder, sql, type SqlBool } from 'kysely'
+import { type RawBuilder, sql } from 'kysely'
 import { type Cancel, DAY_MS, type Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import {
@@ -29,7 +29,7 @@ import {
 } from './call-filters.ts'
 import { markedCurrency } from './own-prices.ts'
 import { buildBlocks, markChanged } from './columns/block-builder.ts'
-import { empty, type Gap, uuidOf, type Watermark, watermarkOf } from './roll-up-state.ts'
+import { type Gap, uuidOf, type Watermark, watermarkOf } from './roll-up-state.ts'
 import {
   addMargins,
   createMarginPart,

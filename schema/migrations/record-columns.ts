@@ -1,5 +1,5 @@
 /**
- * What a dispute about a call needs: the price it was rated by, and the number as it was dialled.
+ * Facts for a dispute about a call: the price it was rated by, and the number as it was dialled.
  * Call records by columns, for searches (`control/reports/columns`).
  */
 export const sql = `
@@ -25,7 +25,7 @@ CREATE TABLE record_block (
   built_at INTEGER NOT NULL,
   checked_at INTEGER NOT NULL,
   head TEXT NOT NULL
-) STRICT;
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE record_column (
   first_id INTEGER NOT NULL,

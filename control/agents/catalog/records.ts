@@ -16,6 +16,9 @@ import { liveCall, liveCallView } from '../../instances/live-call.ts'
 import { unusualAbout } from '../../observe/causes/failures.ts'
 import { type CdrRow, findRecord, recordsOf } from '../../reports/cdr-store.ts'
 import { viewOf as recordView } from '../../reports/cdr-view.ts'
+import type { CallFilters } from '../../reports/call-filters.ts'
+import { type CdrMatch, matchOf, matchQuery } from '../../reports/cdr-match.ts'
+import type { RowPosition } from '../../reports/columns/best-rows.ts'
 import { askMargins, marginInput, marginReport } from '../../reports/margins.ts'
 import {
   askSummary,
@@ -110,6 +113,10 @@ export const searchCdrs = defineTool({
     end_date: timeInput.optional().describe('Earlier name of end.'),
     number: text(64).min(1).optional().describe('Part of the calling or the called number.'),
     ...callFilterInput,
+    where: text(1_000)
+      .min(1)
+      .optional()
+      .describe('Filters of GET /reports/cdrs: code=486,503&duration_from=60&mos_to=3.'),
     min_cost: money().optional().describe('The least cost of a call, in any currency.'),
     order_by: z.enum(['newest', 'cost']).default('newest'),
     format: z.enum(['full', 'brief']).default('full'),
@@ -117,7 +124,7 @@ export const searchCdrs = defineTool({
     limit: z.int().min(1).max(MAX_ROWS).default(20),
     cursor: z
       .string()
-      .regex(/^\d{1,15}-\d{1,15}$/, 'must be the cursor of an earlier answer')
+      .regex(/^(?:(?:\d{1,16}|n)~)?\d{1,15}-\d{1,15}$/, 'must be the cursor of an earlier answer')
       .optional(),
   }),
   output: z.object({
@@ -132,6 +139,28 @@ export const searchCdrs = defineTool({
       throw badRequest('The period ends before it begins: end (end_date) must be after start')
     const scope = requestScope(use.principal, use.now)
     const { tenantId, filters } = await filtersOf(asked, use.store, scope)
+    const shown = (rows: readonly CdrRow[]) => {
+      const views = rows.map((row) => (format === 'brief' ? briefOf(row) : recordView(row)))
+      return fields === undefined || format === 'brief' ? views : views.map(only(fields))
+    }
+    if (asked.where !== undefined) {
+      const match = matchOfAll(asked.where, number, { ...filters, minCostMicros })
+      const page = await use.reports.find({
+        scope: { tenantId, from, before, match },
+        sort: { by: order === 'cost' ? 'cost' : 'start', isDescending: true },
+        offset: 0,
+        limit,
+        after: cursor === undefined ? undefined : readPlace(cursor),
+        withTotals: false,
+      })
+      if (page === undefined) refuseForNow()
+      const last = page.rows.at(-1)
+      const ids = page.rows.map(({ id }) => id)
+      return {
+        records: shown(await recordsOf(ids, use)),
+        cursor: page.hasMore && last !== undefined ? placeOf(last, order) : null,
+      }
+    }
     const found = await use.reports.search({
       tenantId,
       from,
@@ -145,9 +174,8 @@ export const searchCdrs = defineTool({
     if (found === undefined) refuseForNow()
     const { ids, stoppedAt } = found
     const rows = await recordsOf(ids, use)
-    const views = rows.map((row) => (format === 'brief' ? briefOf(row) : recordView(row)))
     return {
-      records: fields === undefined || format === 'brief' ? views : views.map(only(fields)),
+      records: shown(rows),
       cursor: stoppedAt === undefined ? null : `${stoppedAt.startStamp}-${stoppedAt.id}`,
     }
   },
@@ -178,6 +206,55 @@ function briefOf(row: CdrRow): z.input<typeof briefCall> {
 
 /** Text of a caller cannot add words to the line. */
 const oneWord = (written: string): string => written.replaceAll(/[\s>]+/g, '_')
+
+/** All filters of the tool as one: a call matches them all. */
+function matchOfAll(
+  where: string,
+  number: string | undefined,
+  { customerId, members = {}, direction, disposition, minCostMicros }: CallFilters,
+): CdrMatch | undefined {
+  const asked = readWhere(where)
+  const { caller, callee_prefix: prefix, node, carrier, denial_code: code } = members
+  const others: CdrMatch = {
+    ...(number !== undefined && { number }),
+    ...(caller !== undefined && { caller }),
+    ...(prefix !== undefined && { called: `${prefix}*` }),
+    ...(node !== undefined && { node: [node] }),
+    ...(carrier !== undefined && { carrier: [carrier] }),
+    ...(code !== undefined && { cause: [code] }),
+    ...(customerId !== undefined && { customer_id: [customerId] }),
+    ...(direction !== undefined && { direction: [direction] }),
+    ...(disposition !== undefined && { disposition: [disposition] }),
+    ...(minCostMicros !== undefined && { cost: [minCostMicros, undefined] }),
+  }
+  const twice = Object.keys(others).find((name) => asked?.[name as keyof CdrMatch] !== undefined)
+  if (twice !== undefined)
+    throw badRequest(`where has ${twice}, and so has another argument`, [
+      { path: 'where', message: `must not have ${twice}` },
+    ])
+  return { ...asked, ...others }
+}
+
+const whereFilters = z.strictObject(matchQuery)
+
+function readWhere(where: string): CdrMatch | undefined {
+  const read = whereFilters.safeParse(Object.fromEntries(new URLSearchParams(where)))
+  if (read.success) return matchOf(read.data)
+  const problems = read.error.issues.map(
+    ({ path, message }) => `${path.length === 0 ? '' : `${path.join('.')}: `}${message}`,
+  )
+  throw badRequest('where is invalid', [{ path: 'where', message: problems.join('; ') }])
+}
+
+/** The start is its own key; `n`: the call has no cost. */
+const placeOf = ({ key, start, id }: RowPosition, order: 'newest' | 'cost'): string =>
+  order === 'newest' ? `${start}-${id}` : `${key ?? 'n'}~${start}-${id}`
+
+function readPlace(cursor: string): RowPosition {
+  const [key, rest] = cursor.includes('~') ? cursor.split('~') : [undefined, cursor]
+  const [start = 0, id = 0] = (rest ?? '').split('-').map(Number)
+  return { key: key === undefined ? start : key === 'n' ? null : Number(key), start, id }
+}
 
 function positionOf(cursor: string | undefined) {
   if (cursor === undefined) return undefined

@@ -26,6 +26,8 @@ interface BuildRequest {
   /** Milliseconds UTC. */
   readonly now: number
   readonly retainedFrom: number | undefined
+  /** Ids of a new block; undefined: `BLOCK`. */
+  readonly size?: number | undefined
 }
 
 /** Blocks that one request makes: the thread can be stopped then. */
@@ -47,7 +49,7 @@ export async function* buildBlocks(
   yield* checkBlocks(sources, request)
   let built = 0
   for (; built < MAX_BUILT; built += 1) {
-    const range = await nextRange(sources)
+    const range = await nextRange(sources, request.size ?? BLOCK)
     if (range === undefined) break
     yield* build(sources, request, range)
     yield
@@ -118,7 +120,7 @@ interface Due extends IdRange {
   readonly old?: BlockListRow | undefined
 }
 
-async function nextRange(sources: CallSources): Promise<Due | undefined> {
+async function nextRange(sources: CallSources, size: number): Promise<Due | undefined> {
   const rows = await blockRows(sources)
   const stale = rows.find(({ is_stale }) => is_stale === 1)
   if (stale !== undefined) return { first: stale.first_id, last: stale.last_id, old: stale }
@@ -127,9 +129,9 @@ async function nextRange(sources: CallSources): Promise<Due | undefined> {
   const ids = store.db.selectFrom('cdr').select('id')
   // Ids of records that were deleted before are passed over.
   const next = await one(store, ids.where('id', '>', after).orderBy('id').limit(1))
-  if (next === undefined || (await newestId(sources)) < next.id + BLOCK - 1) return undefined
+  if (next === undefined || (await newestId(sources)) < next.id + size - 1) return undefined
   const within = ids
-    .where('id', '<', next.id + BLOCK)
+    .where('id', '<', next.id + size)
     .orderBy('id', 'desc')
     .limit(1)
   const first = rows.length === 0 ? next.id : after + 1
@@ -238,7 +240,7 @@ export async function markChanged({ sums }: CallSources, ids: readonly number[])
       .where('last_id', '>=', Math.min(...ids))
       .where('first_id', '<=', Math.max(...ids)),
   )
-  const sorted = Float64Array.from(ids).sort()
+  const sorted = Float64Array.from(ids).toSorted()
   const changed = rows
     .filter(({ first_id, last_id }) => hasOneWithin(sorted, first_id, last_id))
     .map(({ first_id: id }) => id)

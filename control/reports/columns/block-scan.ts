@@ -92,6 +92,7 @@ async function* scanStored(
     const bytes = read.get(block.first)
     if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
     else {
+      await work.learn({ head: block.head, bytes })
       const rows = work.rowsOf({ head: block.head, bytes }, tests)
       if (rows.length > 0) matching.push({ block, rows })
     }
@@ -107,6 +108,7 @@ async function* scanStored(
     if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
     else {
       const both = new Map([...(read.get(block.first) ?? []), ...bytes])
+      await work.learn({ head: block.head, bytes: both })
       yield work.shown({ head: block.head, bytes: both }, rows)
     }
   }
@@ -142,11 +144,21 @@ function planOf(
 }
 
 class BlockWork {
+  readonly #reader: PriceReader
   readonly #numbers = new BlockNumbers()
   readonly #prices: SeenPrices
 
   constructor(reader: PriceReader) {
+    this.#reader = reader
     this.#prices = new SeenPrices(reader, this.#numbers)
+  }
+
+  /** The customers of the block, where its reader does not see the prices of all. */
+  async learn(block: RecordBlock): Promise<void> {
+    const { width = 0 } = block.head.columns['customer_id'] ?? {}
+    if (this.#reader.tenantId === null || (width > 0 && !block.bytes.has('customer_id'))) return
+    this.#numbers.show(block)
+    await this.#reader.learn(this.#numbers.of('customer_id').subarray(0, block.head.count))
   }
 
   shown(block: RecordBlock, rows: Int32Array): BlockMatches {
@@ -155,9 +167,13 @@ class BlockWork {
     return { block, rows, numbers: this.#numbers, prices: this.#prices }
   }
 
-  *matches(block: RecordBlock, groups: readonly TestGroup[]): Generator<BlockMatches, void> {
+  async *matches(
+    block: RecordBlock,
+    groups: readonly TestGroup[],
+  ): AsyncGenerator<BlockMatches, void, undefined> {
     const plan = planOf(groups, block.head)
     if (plan === undefined) return
+    await this.learn(block)
     const rows = this.rowsOf(block, plan)
     if (rows.length > 0) yield this.shown(block, rows)
   }
@@ -166,10 +182,10 @@ class BlockWork {
     this.#numbers.show(block)
     this.#prices.show(block.head)
     const { count } = block.head
-    const rows = Int32Array.from({ length: count }, (_, row) => row)
+    const rows = rowsUpTo(count).slice()
     let left = count
     for (const group of plan) {
-      const passes = group.map((test) => this.#passing(test))
+      const passes = group.map((test) => this.#passing(test, block.head))
       const [only] = passes
       const passed =
         passes.length === 1 && only !== undefined
@@ -186,8 +202,11 @@ class BlockWork {
     return rows.subarray(0, left)
   }
 
-  #passing({ columns, price, tag, isPassed }: BlockTest): (row: number) => boolean {
-    if (tag !== undefined) return this.#tagged(tag)
+  #passing(
+    { columns, price, tag, isPassed }: BlockTest,
+    { tags }: RecordBlock['head'],
+  ): (row: number) => boolean {
+    if (tag !== undefined) return this.#tagged(tag, tags)
     const [column] = columns
     const values =
       price !== undefined
@@ -198,11 +217,24 @@ class BlockWork {
     return (row) => isPassed(values, row)
   }
 
-  #tagged(wanted: number): (row: number) => boolean {
+  #tagged(wanted: number, tags: number): (row: number) => boolean {
     const [rows, hashes] = [this.#numbers.of('tag_row'), this.#numbers.of('tag_hash')]
-    const tagged = new Set(rows.filter((_, index) => hashes[index] === wanted))
+    const tagged = new Set<number>()
+    for (let index = 0; index < tags; index += 1)
+      if (hashes[index] === wanted) tagged.add(rows[index] ?? NaN)
     return (row) => tagged.has(row)
   }
+}
+
+let counted = new Int32Array(0)
+
+/** 0, 1, 2 … */
+function rowsUpTo(count: number): Int32Array {
+  if (counted.length < count) {
+    counted = new Int32Array(count)
+    for (let row = 0; row < count; row += 1) counted[row] = row
+  }
+  return counted.subarray(0, count)
 }
 
 /** The record of a uuid is found without a search. */

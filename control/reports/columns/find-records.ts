@@ -6,8 +6,8 @@ import { type BlockMatches, idsOfUuid, scan } from './block-scan.ts'
 import { recordParts, type RecordParts, type StoredBlock } from './block-store.ts'
 import type { BlockColumn } from './record-block.ts'
 import { priceColumns, type RecordScope } from './record-tests.ts'
-import { type CallTotals, RecordTotals, totalColumns } from './record-totals.ts'
-import { priceReader } from './seen-prices.ts'
+import { type FilterTotals, RecordTotals, totalColumns } from './record-totals.ts'
+import { PriceReader } from './seen-prices.ts'
 
 export const sortKeys = [
   'start',
@@ -44,7 +44,7 @@ export interface FoundRecords {
   readonly rows: readonly RowPosition[]
   readonly hasMore: boolean
   /** Undefined: they were not asked for. */
-  readonly totals: CallTotals | undefined
+  readonly totals: FilterTotals | undefined
   /** False: time was up. */
   readonly isComplete: boolean
 }
@@ -116,7 +116,7 @@ async function* findFrom(
   const work = scan(sources, {
     scope,
     parts,
-    reader: await priceReader(sources, scope.tenantId),
+    reader: new PriceReader(sources, scope.tenantId),
     wanted: [...new Set([...ofPage, ...(withTotals ? totalColumns : [])])],
     ...(!withTotals && sort.by === 'start' && { isWanted: mayBeBetter(best, sort, after) }),
   })

@@ -8,7 +8,7 @@ import { scan } from './block-scan.ts'
 import type { IdRange, RecordParts, StoredBlock } from './block-store.ts'
 import { placeOf } from './find-records.ts'
 import type { RecordScope } from './record-tests.ts'
-import { type PriceReader, priceReader } from './seen-prices.ts'
+import { PriceReader } from './seen-prices.ts'
 
 /** Records of one part of the period, matching or not. */
 const PART = 100_000
@@ -27,7 +27,7 @@ interface Timed {
   readonly ranges: readonly TimedRange[]
 }
 
-interface StreamedPart extends Pick<RecordScope, 'from' | 'before'> {}
+type StreamedPart = Pick<RecordScope, 'from' | 'before'>
 
 /** Undefined: nothing yet, so that other work may run. */
 export async function* matchingIds(
@@ -36,8 +36,8 @@ export async function* matchingIds(
   isDescending: boolean,
 ): AsyncGenerator<readonly number[] | undefined, void, undefined> {
   const { scope, parts } = await placeOf(sources, asked)
-  const reader = await priceReader(sources, scope.tenantId)
-  const timed = yield* withTimes(sources, scope, parts)
+  const reader = new PriceReader(sources, scope.tenantId)
+  const timed = yield* withTimes(sources, parts)
   for (const part of partsOf(timed, scope, isDescending))
     yield* idsOfPart(sources, { ...scope, ...part }, timed, reader, isDescending)
 }
@@ -80,7 +80,10 @@ function* partsOf(
     0,
   )
   if (records === 0) return
-  if (records <= PART || before - from <= SHORTEST_MS) return yield { from, before }
+  if (records <= PART || before - from <= SHORTEST_MS) {
+    yield { from, before }
+    return
+  }
   const middle = Math.floor((from + before) / 2)
   const halves = [
     { from, before: middle },
@@ -107,13 +110,12 @@ const UNTIMED = 4
 /** Few ranges are looked through in each part; many are not, when no block has been made yet. */
 async function* withTimes(
   sources: CallSources,
-  scope: RecordScope,
   { blocks, ranges }: RecordParts,
 ): AsyncGenerator<undefined, Timed, undefined> {
   if (ranges.length === 0) return { blocks, ranges: [] }
   const timed: TimedRange[] = []
   for (const range of ranges) {
-    timed.push(...(await timesOf(sources, scope, range)))
+    timed.push(...(await timesOf(sources, range)))
     if (timed.length % UNTIMED === 0) yield undefined
   }
   return { blocks, ranges: timed }
@@ -121,7 +123,6 @@ async function* withTimes(
 
 async function timesOf(
   { store }: CallSources,
-  _: RecordScope,
   { first, last }: IdRange,
 ): Promise<readonly TimedRange[]> {
   const query = store.db

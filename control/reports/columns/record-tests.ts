@@ -1,8 +1,8 @@
 /**
- * What a filter asks of a record, by columns: all groups must match, of a group one test. A block
+ * The tests of a filter, by columns: all groups must match, of a group one test. A block
  * says by its head which of them none of its records passes, or all.
  */
-import type { CdrMatch, Limits } from '../cdr-match.ts'
+import type { CdrMatch, ValueLimits } from '../cdr-match.ts'
 import { codeOfNumber, codesOfStart, type CodeRange } from './number-code.ts'
 import {
   type BlockColumn,
@@ -15,7 +15,7 @@ import {
 import { numberOrText, withoutPlus } from '../../../schema/rules/numbers.ts'
 import { textHash } from './text-hash.ts'
 
-/** What a reader sees of prices is not what a column has. */
+/** Prices as a reader sees them: a column may have more. */
 export type SeenPrice = 'cost' | 'margin'
 
 type Test =
@@ -105,14 +105,14 @@ export function testsOf({ tenantId, from, before, match = {} }: RecordScope): re
 const given = <T>(value: T | undefined, group: (value: T) => TestGroup): readonly TestGroup[] =>
   value === undefined ? [] : [group(value)]
 
-const range = (column: NumberColumn | 'call_id', [from, to]: Limits): Test => ({
+const range = (column: NumberColumn | 'call_id', [from, to]: ValueLimits): Test => ({
   kind: 'range',
   column,
   from: from ?? -Infinity,
   to: to ?? Infinity,
 })
 
-const price = (name: SeenPrice, [from, to]: Limits): Test => ({
+const price = (name: SeenPrice, [from, to]: ValueLimits): Test => ({
   kind: 'price',
   price: name,
   from: from ?? -Infinity,
@@ -148,7 +148,7 @@ function onOneOf(nodes: readonly string[]): (word: string) => boolean {
   }
 }
 
-/** Of a number with `*` at its end, the beginning is meant. */
+/** A number with `*` at its end is a beginning. */
 function phone(column: PhoneColumn, text: string): Test {
   if (text.endsWith('*') && text.length > 1) {
     const start = withoutPlus(text.slice(0, -1))

@@ -1,4 +1,4 @@
-/** What the matching calls come to. */
+/** Sums of the matching calls. */
 import { moneyToDecimal } from '../../../schema/columns.ts'
 import type { BlockColumn, BlockHead, BlockNumbers } from './record-block.ts'
 import type { SeenPrices } from './seen-prices.ts'
@@ -6,7 +6,7 @@ import type { SeenPrices } from './seen-prices.ts'
 type Amounts = Readonly<Record<string, string>>
 
 /** Amounts are exact decimals by currency. */
-export interface CallTotals {
+export interface FilterTotals {
   readonly calls: number
   readonly answered: number
   readonly billsec: number
@@ -53,7 +53,7 @@ export class RecordTotals {
     addAmounts(this.#margin, currency, rows, numbers.of('currency'), prices.of('margin'))
   }
 
-  get totals(): CallTotals {
+  get totals(): FilterTotals {
     const [calls, answered, billsec] = [this.#calls, this.#answered, this.#billsec]
     return {
       calls,

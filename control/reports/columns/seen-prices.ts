@@ -1,29 +1,36 @@
 /** The prices of the records of a block, as a reader may see them; NaN: no price. */
-import { sql } from 'kysely'
-import { all } from '../../../schema/sql/query.ts'
+import { all, inSlices } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
 import type { BlockHead, BlockNumbers } from './record-block.ts'
 import type { SeenPrice } from './record-tests.ts'
 
-/** What a reader of one tenant does not see. */
-export interface PriceReader {
+/** A reader, and the customers whose prices it does not see, as far as blocks have shown them. */
+export class PriceReader {
   /** Null: sees all. */
   readonly tenantId: number | null
-  /** Customers of others. */
-  readonly others: ReadonlySet<number>
-}
+  readonly others = new Set<number>()
+  readonly #asked = new Set<number>()
+  readonly #store: CallSources['store']
 
-export async function priceReader(
-  { store }: Pick<CallSources, 'store'>,
-  tenantId: number | null,
-): Promise<PriceReader> {
-  if (tenantId === null) return { tenantId, others: new Set() }
-  // Calls of a customer that another system has are priced there.
-  const query = store.db
-    .selectFrom('customer')
-    .select('id')
-    .where(sql<boolean>`(tenant_id IS NULL OR tenant_id <> ${tenantId})`)
-  return { tenantId, others: new Set((await all(store, query)).map(({ id }) => id)) }
+  constructor({ store }: Pick<CallSources, 'store'>, tenantId: number | null) {
+    this.#store = store
+    this.tenantId = tenantId
+  }
+
+  /** Calls of a customer that another system has are priced there. */
+  async learn(customers: Float64Array): Promise<void> {
+    const unknown = new Set<number>()
+    for (const id of customers) if (!Number.isNaN(id) && !this.#asked.has(id)) unknown.add(id)
+    for await (const ids of inSlices([...unknown])) {
+      const query = this.#store.db
+        .selectFrom('customer')
+        .select(['id', 'tenant_id'])
+        .where('id', 'in', [...ids])
+      for (const { id, tenant_id: owner } of await all(this.#store, query))
+        if (owner !== this.tenantId) this.others.add(id)
+      for (const id of ids) this.#asked.add(id)
+    }
+  }
 }
 
 export class SeenPrices {
@@ -63,7 +70,10 @@ export class SeenPrices {
   #fillCosts(array: Float64Array, count: number): void {
     const costs = this.#numbers.of('cost_micros')
     const { tenantId, others } = this.#reader
-    if (tenantId === null || others.size === 0) return void array.set(costs.subarray(0, count))
+    if (tenantId === null || others.size === 0) {
+      array.set(costs.subarray(0, count))
+      return
+    }
     const customers = this.#numbers.of('customer_id')
     for (let row = 0; row < count; row += 1)
       array[row] = others.has(customers[row] ?? NaN) ? NaN : (costs[row] ?? NaN)
@@ -72,7 +82,10 @@ export class SeenPrices {
   #fillCarrierCosts(array: Float64Array, count: number): void {
     const costs = this.#numbers.of('carrier_cost_micros')
     const { tenantId } = this.#reader
-    if (tenantId === null) return void array.set(costs.subarray(0, count))
+    if (tenantId === null) {
+      array.set(costs.subarray(0, count))
+      return
+    }
     const owners = this.#numbers.of('carrier_tenant_id')
     for (let row = 0; row < count; row += 1)
       array[row] = owners[row] === tenantId ? (costs[row] ?? NaN) : NaN

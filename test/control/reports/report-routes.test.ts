@@ -18,6 +18,17 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
   expect(body).toEqual({
     total_calls: 1,
     total_billsec: 11,
+    totals: {
+      calls: 1,
+      answered: 1,
+      billsec: 11,
+      asr_percent: 100,
+      acd_seconds: 11,
+      cost: { USD: '0.11' },
+      carrier_cost: {},
+      margin: {},
+    },
+    complete: true,
     records: [
       {
         call_uuid: uuidOf(1),
@@ -74,6 +85,16 @@ test('a report has exactly the fields of SPECIFICATION.md §2.4 and §12.3', asy
         carrier_prefix: null,
         margin: null,
         margin_exact: null,
+        customer_name: null,
+        rate_prefix: '1',
+        rate: null,
+        rate_first: null,
+        connect_fee: null,
+        first_increment: null,
+        increment: null,
+        number_dialled: null,
+        number_sent: null,
+        caller_sent: null,
       },
     ],
   })
@@ -203,7 +224,8 @@ test('calls that were refused without a record are counted beside the totals, fo
   await tenant('acme')
   const ours = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
   const own = await request(`${reportPath}?${day}`, { token: ours })
-  expect(own.body).toEqual({ total_calls: 0, total_billsec: 0, records: [] })
+  expect(own.body).toMatchObject({ total_calls: 0, total_billsec: 0, records: [] })
+  expect(own.body).not.toHaveProperty('total_refused')
 })
 
 const carriersPath = reportPath.replace('cdrs', 'carriers')
@@ -292,7 +314,13 @@ test.each([
     { billsec: 5, ...call },
     { node: 'sip:10.0.0.22:5070', billsec: 3 },
   )
-  expect(await find(query)).toEqual({ uuids: [uuidOf(2)], total_calls: 1, total_billsec: 5 })
+  expect(await find(query)).toMatchObject({
+    uuids: [uuidOf(2)],
+    total_calls: 1,
+    total_billsec: 5,
+    complete: true,
+    totals: { calls: 1, billsec: 5, acd_seconds: 5 },
+  })
 })
 
 test('a call that a node has reported is found by its own name for it, in its own spelling', async () => {
@@ -426,4 +454,93 @@ test('tags of a hook are shown, searched by name and value, and stand in CSV', a
     expect(await found(tag)).toEqual([])
   expect((await get(`${day}&tag=crm`)).status).toBe(400)
   expect((await get(`${day}&format=csv`)).text).toContain('"{""crm"":""43%""}"')
+})
+
+const january = 'start_date=2026-01-01&end_date=2026-02-01'
+
+test('several filters, lists and ranges find the calls that match all of them', async () => {
+  const { find } = await openWith(
+    { callerNumber: '1001', sipCode: 486, disposition: 'BUSY', answeredAt: null, billsec: 0 },
+    { callerNumber: '+49301', calledNumber: '1001', sipCode: 200, carrier: 'north, south' },
+    { callerNumber: '1002', sipCode: 503, disposition: 'FAILED', billsec: 0, carrier: 'west' },
+  )
+  const uuids = async (query: string) => (await find(query)).uuids
+  expect(await uuids('extension=1001')).toEqual([uuidOf(1), uuidOf(2)])
+  expect(await uuids('extension=1001&code=486,503')).toEqual([uuidOf(1)])
+  expect(await uuids('disposition=BUSY,FAILED&code=486,503')).toEqual([uuidOf(1), uuidOf(3)])
+  expect(await uuids('caller=4930*')).toEqual([uuidOf(2)])
+  expect(await uuids('carrier=west,east')).toEqual([uuidOf(3)])
+  expect(await uuids('carrier=north, south')).toEqual([uuidOf(2)])
+  expect(await uuids('billsec_from=1&billsec_to=11')).toEqual([uuidOf(2)])
+  expect(await uuids('cost_from=0.11&cost_to=0.11&set_id=1,7')).toHaveLength(3)
+  expect(await uuids('mos_to=5')).toEqual([])
+})
+
+test('pages follow each other by cursor in any order; a cursor of another order is refused', async () => {
+  const { store, get } = await openReportRig()
+  for (const seconds of [30, 10, 20, 10]) await store({ billsec: seconds }, seconds * 1_000)
+  const page = async (query: string) => {
+    const { body } = await get(`${january}&limit=3&${query}`)
+    const { records, next_cursor } = body as {
+      records: { call_uuid: string }[]
+      next_cursor: string | null
+    }
+    return { uuids: records.map((each) => each.call_uuid), cursor: next_cursor ?? '', body }
+  }
+  const first = await page('sort=-cost')
+  expect(first.uuids).toEqual([uuidOf(1), uuidOf(3), uuidOf(4)])
+  expect(first.body).toMatchObject({ totals: { cost: { USD: '0.07' } }, meta: { total: 4 } })
+  await store({ billsec: 90 }, 90_000)
+  const second = await page(`sort=-cost&totals=false&cursor=${first.cursor}`)
+  expect(second).toMatchObject({ uuids: [uuidOf(2)], body: { next_cursor: null } })
+  expect(second.body).not.toHaveProperty('total_calls')
+  const wrong = await get(`${january}&sort=cost&cursor=${first.cursor}`)
+  expect(wrong.status).toBe(400)
+  expect(wrong.body).toMatchObject({ details: [{ path: 'cursor' }] })
+})
+
+test.each([
+  ['sort=-start&order=newest', 'sort'],
+  ['cursor=x', 'cursor'],
+  ['cursor=x&page=1', 'cursor'],
+  ['format=csv&sort=cost', 'sort'],
+  ['format=csv&cursor=x', 'cursor'],
+  ['code=99', 'code'],
+  ['code=486,', 'code'],
+  ['disposition=BUSY,busy', 'disposition'],
+  ['direction=sideways', 'direction'],
+  ['duration_from=-1', 'duration_from'],
+  ['cost_from=-1', 'cost_from'],
+  ['margin_to=1.0000001', 'margin_to'],
+  ['mos_from=6', 'mos_from'],
+  ['called=*', 'called'],
+  [`customer_id=${Array.from({ length: 51 }, (_, n) => n + 1).join()}`, 'customer_id'],
+])('the query %s is refused, and the answer says where', async (query, path) => {
+  const { get } = await openReportRig()
+  const { status, body } = await get(`${january}&${query}`)
+  expect(status).toBe(400)
+  expect(body).toMatchObject({ details: [{ path }] })
+})
+
+test('an export has the calls of the filter, in the order of their starts', async () => {
+  const { store, get } = await openReportRig()
+  for (const n of [3, 1, 2]) await store({ startedAt: startOfTime + n * 60_000, sipCode: 200 + n })
+  const { text } = await get(`${january}&format=ndjson&sort=-start&code=201,203`)
+  const lines = text.trim().split('\n')
+  expect(lines.map((line) => (JSON.parse(line) as { sip_code: number }).sip_code)).toEqual([
+    203, 201,
+  ])
+})
+
+test('a credential of a tenant may name no other tenant', async () => {
+  const { get, key, tenant, request, store } = await openReportRig()
+  const acme = await tenant('acme')
+  await tenant('beta')
+  await store({ tenantId: acme })
+  await store({})
+  expect((await get(`${january}&tenant=acme`)).body).toMatchObject({ total_calls: 1 })
+  const ours = await key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const ask = (slug: string) => request(`${reportPath}?${january}&tenant=${slug}`, { token: ours })
+  expect((await ask('acme')).body).toMatchObject({ total_calls: 1 })
+  expect((await ask('beta')).status).toBe(403)
 })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { migrate } from '../../../schema/migrations/migrate.ts'
 import * as costs from '../../../schema/migrations/costs.ts'
 import { sumTables } from '../../../schema/migrations/first/calls.ts'
+import { blockTables } from '../../../schema/migrations/record-columns.ts'
 import { PostgresStatements } from '../../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 
@@ -13,7 +14,7 @@ describe.runIf(hasPostgres)('a migrated database', () => {
   beforeAll(async () => {
     migrate(sqlite, 0)
     // A file of its own with SQLite.
-    sqlite.exec(sumTables + costs.sumTables)
+    sqlite.exec(sumTables + costs.sumTables + blockTables)
     const database = await freshDatabase()
     drop = database.drop
     statements = new PostgresStatements(database)
