@@ -17,25 +17,32 @@ const placeOf = (table: string): string | undefined =>
     ? `tollgate-columns-${table}-${session.value.user.id}`
     : undefined
 
-function remembered(table: string): string | null {
+/** The same for this page: a browser may keep nothing. */
+const ofPage = new Map<string, string>()
+
+function remembered(table: string): string | undefined {
   const place = placeOf(table)
+  if (place === undefined) return undefined
+  const chosen = ofPage.get(place)
+  if (chosen !== undefined) return chosen
   try {
-    return place === undefined ? null : localStorage.getItem(place)
+    return localStorage.getItem(place) ?? undefined
   } catch {
-    return null
+    return undefined
   }
 }
 
-function remember(table: string, names: string | undefined): void {
+/** `''`: the usual ones. */
+function remember(table: string, names: string): void {
   const place = placeOf(table)
   if (place === undefined) return
-  try {
-    if (names === undefined) localStorage.removeItem(place)
-    else localStorage.setItem(place, names)
-  } catch {
-    // A browser that keeps nothing shows them until the page is left.
-  }
+  ofPage.set(place, names)
   changes.value += 1
+  try {
+    localStorage.setItem(place, names)
+  } catch {
+    // It refuses, or has no room.
+  }
 }
 
 /** Names of columns: those of the address, as saved views have them; else those chosen last. */
@@ -55,7 +62,7 @@ export function ColumnsChoice({ table, columns, usual }: ColumnsChoiceProps) {
   const chosen = chosenColumns(table, usual)
   const choose = (names: readonly string[]): void => {
     const text = names.join(',')
-    remember(table, text === usual.join(',') ? undefined : text)
+    remember(table, text === usual.join(',') ? '' : text)
     if (address.value.query['columns'] !== undefined) setQuery({ columns: text })
   }
   const toggle = (name: string, isShown: boolean): void => {
