@@ -1,5 +1,6 @@
 /** Forms of resources, loaded when the first one is opened. */
 import { later } from './later.tsx'
+import type { saveForm as save } from './schema-form.tsx'
 
 export type { SchemaForm } from './schema-form.tsx'
 
@@ -7,6 +8,5 @@ export const SchemaFields = later(() =>
   import('./schema-form.tsx').then((loaded) => loaded.SchemaFields),
 )
 
-export const saveForm = async <T = unknown,>(
-  ...form: Parameters<typeof import('./schema-form.tsx').saveForm>
-) => (await import('./schema-form.tsx')).saveForm<T>(...form)
+export const saveForm = async <T = unknown,>(...form: Parameters<typeof save>) =>
+  (await import('./schema-form.tsx')).saveForm<T>(...form)
