@@ -9,6 +9,7 @@ import { ChangeDuties } from './changes/change-duties.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
+import { FINDINGS_TICK_MS, FindingWatch } from './observe/causes/finding-watch.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
@@ -119,7 +120,8 @@ export function createControl(
     newCorrelationId: newId,
   })
   const { proposals } = tools
-  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals }
+  const findings = new FindingWatch(deps)
+  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals, findings }
   return { ...made, reratings, api, edge }
 }
 
@@ -127,11 +129,21 @@ export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, feed, subscriptions, changes, proposals, reratings, ...made } =
-    createControl(deps, options.limits, {
-      api: options.api.certificate,
-      edge: options.edge.certificate,
-    })
+  const {
+    access,
+    telemetry,
+    hub,
+    feed,
+    subscriptions,
+    changes,
+    proposals,
+    reratings,
+    findings,
+    ...made
+  } = createControl(deps, options.limits, {
+    api: options.api.certificate,
+    edge: options.edge.certificate,
+  })
   await access.prepare()
   // With several instances, another one may be at work.
   if (deps.others === undefined) await changes.begin()
@@ -159,6 +171,7 @@ export async function startControl(
       if (!isUnstored(error)) deps.log('error', 'expired proposals could not be closed', { error })
     })
   const stopProposals = options.every(PROPOSALS_TICK_MS, () => void expire())
+  const stopFindings = options.every(FINDINGS_TICK_MS, () => void findings.tick())
   reratings?.wake()
   const stopReratings = options.every(RERATING_TICK_MS, () => reratings?.wake())
   return {
@@ -170,6 +183,7 @@ export async function startControl(
       stopTelemetry()
       stopProposals()
       stopReratings()
+      stopFindings()
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()

@@ -15,6 +15,7 @@ import * as headerRules from './header-rules.ts'
 import * as hunting from './hunting.ts'
 import * as costs from './costs.ts'
 import * as destinationMargins from './destination-margins.ts'
+import * as findings from './findings.ts'
 import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
@@ -120,6 +121,7 @@ export const migrations: readonly Migration[] = [
   { version: 16, name: 'times', sql: times.sql },
   // The sums of SQLite are in a file of their own, which is made again.
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
+  { version: 18, name: 'findings', sql: findings.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -196,6 +196,7 @@ const locks = {
   webhooks: 0x70_11_6a_92,
   removedEndpoints: 0x70_11_6a_93,
   callSums: 0x70_11_6a_94,
+  findings: 0x70_11_6a_95,
 } as const
 
 export type OneInstancesWork = keyof typeof locks

@@ -6,6 +6,7 @@
 import type { AccessTables } from './access.ts'
 import type { CallTables } from './calls.ts'
 import type { ChangeTables } from './changes.ts'
+import type { FindingTables } from './findings.ts'
 import type { MoneyTables } from './money.ts'
 import type { ReratingTables } from './reratings.ts'
 import type { RoutingTables } from './routing.ts'
@@ -17,6 +18,7 @@ export interface Database
     AccessTables,
     CallTables,
     ChangeTables,
+    FindingTables,
     MoneyTables,
     ReratingTables,
     RoutingTables,

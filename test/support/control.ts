@@ -16,6 +16,7 @@ import { openReports } from '../../control/reports/reports.ts'
 import { openRateImports } from '../../control/resources/rate-imports.ts'
 import type { ChangeDuties } from '../../control/changes/change-duties.ts'
 import type { EventHub } from '../../control/observe/events/event-hub.ts'
+import type { FindingWatch } from '../../control/observe/causes/finding-watch.ts'
 import type { Proposals } from '../../control/agents/proposals/proposals.ts'
 import type { Telemetry } from '../../control/observe/telemetry/telemetry.ts'
 import type { McpSubscriptions } from '../../control/agents/mcp/subscriptions.ts'
@@ -57,6 +58,7 @@ export interface TestControl {
   readonly changes: ChangeDuties
   readonly subscriptions: McpSubscriptions
   readonly proposals: Proposals
+  readonly findings: FindingWatch
   readonly store: TestStore
   readonly engine: TestEngine
   readonly ocs: Ocs
@@ -190,7 +192,7 @@ export async function openControl({
       hasMediaRelay,
     },
   }
-  const { access, telemetry, hub, changes, subscriptions, proposals, ...made } = createControl(
+  const { access, telemetry, hub, changes, subscriptions, proposals, findings, ...made } = createControl(
     deps,
     { connectionsPerAddress: 4_096 },
   )
@@ -205,6 +207,7 @@ export async function openControl({
     changes,
     subscriptions,
     proposals,
+    findings,
     store,
     engine,
     ocs,
