@@ -172,7 +172,7 @@ const tables = [
   ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'phone_number'],
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
-  ...['stir_key', 'stir_authority'],
+  ...['stir_key', 'stir_authority', 'finding', 'finding_mark'],
 ]
 
 /** All that tenants own, by its table. */

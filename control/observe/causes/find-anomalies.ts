@@ -117,7 +117,7 @@ export async function findAnomalies(
   }
 }
 
-/** Of findings of one name that several owners have, the newest one. */
+/** Adds what is kept of each; where several owners have one of that name, the newest. */
 async function withKept(
   { store, tenantId, now }: Pick<AnomalyDeps, 'store' | 'tenantId' | 'now'>,
   listed: readonly Finding[],

@@ -36,7 +36,7 @@ export interface FindingChanges<Row> {
 }
 
 /**
- * What a search makes of the open rows.
+ * Compares the open rows with what a search has found.
  *
  * @param isAfterGap nobody has searched for a while: nothing has been missed before now.
  */

@@ -1,4 +1,4 @@
-/** Whose each finding is: the tenant of its subject, or the platform where that is not clear. */
+/** Finds owners: the tenant of a subject, or the platform where that is not clear. */
 import { all } from '../../../schema/sql/query.ts'
 import type { Store } from '../../../schema/storage/store.ts'
 import type { Finding } from './finding.ts'

@@ -292,7 +292,7 @@ export function stateOf({ closed_at: closedAt, mark }: MarkedFinding, now: numbe
   return mark !== undefined && (mark.until ?? 0) > now ? 'snoozed' : 'open'
 }
 
-/** What the view shows of it as it was found last. */
+/** Fields of the view, as it was found last. */
 export type FindingDetails = Pick<
   FindingView,
   'what' | 'advice' | 'figures' | 'evidence' | 'next' | 'first_step'
@@ -325,7 +325,7 @@ function columnsOf(finding: Finding) {
   }
 }
 
-/** What webhooks are told of a finding. */
+/** The data of its webhook events. */
 export function toldFinding(row: FindingRow) {
   const { what, advice } = detailsOf(row)
   return {
