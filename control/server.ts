@@ -9,6 +9,7 @@ import { ChangeDuties } from './changes/change-duties.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
+import { CARRIERS_TICK_MS, CarrierWatch } from './observe/causes/carrier-watch.ts'
 import { FINDINGS_TICK_MS, FindingWatch } from './observe/causes/finding-watch.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
@@ -120,8 +121,8 @@ export function createControl(
     newCorrelationId: newId,
   })
   const { proposals } = tools
-  const findings = new FindingWatch(deps)
-  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals, findings }
+  const watches = { findings: new FindingWatch(deps), carriers: new CarrierWatch(deps) }
+  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals, watches }
   return { ...made, reratings, api, edge }
 }
 
@@ -138,7 +139,7 @@ export async function startControl(
     changes,
     proposals,
     reratings,
-    findings,
+    watches,
     ...made
   } = createControl(deps, options.limits, {
     api: options.api.certificate,
@@ -171,7 +172,10 @@ export async function startControl(
       if (!isUnstored(error)) deps.log('error', 'expired proposals could not be closed', { error })
     })
   const stopProposals = options.every(PROPOSALS_TICK_MS, () => void expire())
-  const stopFindings = options.every(FINDINGS_TICK_MS, () => void findings.tick())
+  const stopWatches = [
+    options.every(FINDINGS_TICK_MS, () => void watches.findings.tick()),
+    options.every(CARRIERS_TICK_MS, () => void watches.carriers.tick()),
+  ]
   reratings?.wake()
   const stopReratings = options.every(RERATING_TICK_MS, () => reratings?.wake())
   return {
@@ -183,7 +187,7 @@ export async function startControl(
       stopTelemetry()
       stopProposals()
       stopReratings()
-      stopFindings()
+      for (const stop of stopWatches) stop()
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()

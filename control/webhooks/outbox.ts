@@ -42,6 +42,11 @@ export class WebhookOutbox implements EventSink {
     return this.#endpoints.size > 0 && this.#endpointsOf({ type, tenantId }).length > 0
   }
 
+  /** Whether an endpoint of anybody selects this type. */
+  selects(type: EventType): boolean {
+    return this.#endpoints.has(type) || this.#endpoints.has('*')
+  }
+
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {
     await this.#write(events.flatMap((event) => this.#addressed(event)))
   }

@@ -12,7 +12,12 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
-import { type EventSink, type OutgoingEvent, testEventType } from '../../schema/contracts/engine.ts'
+import {
+  type EventSink,
+  type EventType,
+  type OutgoingEvent,
+  testEventType,
+} from '../../schema/contracts/engine.ts'
 import { WebhookOutbox } from './outbox.ts'
 import type { Resolve } from '../../schema/net/http-target.ts'
 import { WebhookSender } from './sender.ts'
@@ -100,6 +105,11 @@ export class Webhooks {
    */
   get sink(): EventSink {
     return this.#outbox
+  }
+
+  /** Whether an endpoint of anybody selects this type; false: nothing of it need be kept. */
+  selects(type: EventType): boolean {
+    return this.#outbox.selects(type)
   }
 
   /** Writes an event of the API inside the transaction of the caller. */

@@ -1,4 +1,4 @@
-/** Findings with their history, marks of people on them, and the last told state of carriers. */
+/** Findings with their history and marks of people; what webhooks are told of carriers and phones. */
 export const sql = `
 -- identity: kind, subject and prefix. details: what is shown of it, as JSON. missed_since: since
 -- when searches do not find it any more; null: the last one did.
@@ -36,12 +36,26 @@ CREATE TABLE finding_mark (
   PRIMARY KEY (finding_id, side)
 ) STRICT, WITHOUT ROWID;
 
--- The state of each carrier that webhooks were told last, by whichever instance saw it first.
+-- The state of each carrier, and of our registration there, that webhooks were told last, by
+-- whichever instance saw it first.
 CREATE TABLE carrier_service (
-  carrier_id INTEGER PRIMARY KEY REFERENCES carrier (id) ON DELETE CASCADE,
+  carrier_id INTEGER NOT NULL REFERENCES carrier (id) ON DELETE CASCADE,
+  service TEXT NOT NULL CHECK (service IN ('calls', 'registration')),
   state TEXT NOT NULL CHECK (state IN ('up', 'down')),
-  cause TEXT,
-  reason TEXT NOT NULL,
-  since INTEGER NOT NULL
+  since INTEGER NOT NULL,
+  PRIMARY KEY (carrier_id, service)
+) STRICT, WITHOUT ROWID;
+
+-- Phones that are lost, until webhooks are told of many together.
+CREATE TABLE lost_registration (
+  id INTEGER PRIMARY KEY AUTOINCREMENT,
+  tenant_id INTEGER NOT NULL REFERENCES tenant (id) ON DELETE CASCADE,
+  extension_id INTEGER NOT NULL REFERENCES extension (id) ON DELETE CASCADE,
+  domain TEXT NOT NULL,
+  extension TEXT NOT NULL,
+  contact TEXT NOT NULL,
+  reason TEXT NOT NULL CHECK (reason IN ('expired', 'connection_closed')),
+  at INTEGER NOT NULL
 ) STRICT;
+CREATE INDEX lost_registration_at ON lost_registration (at);
 `

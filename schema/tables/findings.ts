@@ -1,10 +1,11 @@
-/** Findings with their history, and what webhooks were told of carriers. */
+/** Findings with their history, and what webhooks are told of carriers and phones. */
 import type { Id } from '../columns.ts'
 
 export interface FindingTables {
   finding: FindingTable
   finding_mark: FindingMarkTable
   carrier_service: CarrierServiceTable
+  lost_registration: LostRegistrationTable
 }
 
 export interface FindingTable {
@@ -45,9 +46,19 @@ export interface FindingMarkTable {
 
 export interface CarrierServiceTable {
   carrier_id: number
+  /** It takes calls, or keeps our registration. */
+  service: 'calls' | 'registration'
   state: 'up' | 'down'
-  /** Null: it is up. */
-  cause: string | null
-  reason: string
   since: number
+}
+
+export interface LostRegistrationTable {
+  id: Id
+  tenant_id: number
+  extension_id: number
+  domain: string
+  extension: string
+  contact: string
+  reason: 'expired' | 'connection_closed'
+  at: number
 }
