@@ -37,8 +37,11 @@ export function placed(
   }
 }
 
+/** Stands before the ids of a form: a form over another one may have fields of the same names. */
+export const FormIds = createContext('')
+
 /** Id of the element that shows the problem of a field. */
-export const problemId = (name: string): string => `problem-${name}`
+export const useProblemId = (name: string): string => `${useContext(FormIds)}problem-${name}`
 
 /**
  * `customer_id` is said of the field `customer`, and of a list what is said of a part that has no
@@ -49,7 +52,7 @@ function fieldNamed(form: HTMLFormElement, path: string): string | undefined {
   const wider = parts.map((_, index) => parts.slice(0, parts.length - index).join('.'))
   return wider
     .flatMap((name) => [name, name.replace(/_id$/, '')])
-    .find((name) => form.ownerDocument.getElementById(problemId(name)) !== null)
+    .find((name) => form.querySelector(`[data-problem="${CSS.escape(name)}"]`) !== null)
 }
 
 /** Opens what hides a field that is not valid, and goes to the first one. */

@@ -1,7 +1,8 @@
 /** Fields of forms, and what was entered in them. */
 import type { ComponentChildren, InputHTMLAttributes } from 'preact'
 import { useContext } from 'preact/hooks'
-import { FieldProblems, problemId, useFieldProblem } from './field-problems.ts'
+import { FieldProblems, useFieldProblem, useProblemId } from './field-problems.ts'
+import { isChecked, useFilled } from './prefill.ts'
 import { address, setQuery } from './router.ts'
 
 /** The text of a field as it was entered; '' where there is no such field. */
@@ -28,10 +29,16 @@ export function Field({ label, hint, ...input }: FieldProps) {
   const { name } = input
   const isInDialog = useContext(FieldProblems) !== undefined
   const problem = useFieldProblem(typeof name === 'string' ? name : '')
+  const isSecret = input.type === 'password' || input.type === 'file'
+  const filled = useFilled(isSecret || typeof name !== 'string' ? undefined : name)
   const field = (
     <label>
       {label} {hint !== undefined && <small>({hint})</small>}{' '}
-      <input {...input} {...(problem !== undefined && { 'aria-invalid': true })} />
+      <input
+        {...input}
+        {...(filled !== undefined && { defaultValue: filled })}
+        {...(problem !== undefined && { 'aria-invalid': true })}
+      />
     </label>
   )
   if (!isInDialog || typeof name !== 'string') return field
@@ -45,10 +52,27 @@ export function Field({ label, hint, ...input }: FieldProps) {
 
 /** Shows the problem of a field. */
 export const FieldProblem = ({ name, text }: { name: string; text: string | undefined }) => (
-  <small id={problemId(name)} class="problem" hidden={text === undefined}>
+  <small id={useProblemId(name)} data-problem={name} class="problem" hidden={text === undefined}>
     {text}
   </small>
 )
+
+interface FlagProps {
+  readonly label: ComponentChildren
+  readonly name: string
+  readonly isOn?: boolean
+}
+
+/** A box that says yes or no. */
+export function Flag({ label, name, isOn = false }: FlagProps) {
+  const filled = useFilled(name)
+  const isFirstOn = filled === undefined ? isOn : isChecked(filled)
+  return (
+    <label class="flag">
+      <input name={name} type="checkbox" defaultChecked={isFirstOn} /> {label}
+    </label>
+  )
+}
 
 export const Reason = () => (
   <Field label="Reason" name="reason" required minLength={3} maxLength={500} autoComplete="off" />
@@ -63,18 +87,22 @@ interface ChoiceProps {
   readonly onChange?: (value: string) => void
 }
 
-export const Choice = ({ label, name, value, options, onChange }: ChoiceProps) => (
-  <label>
-    {label} {/* Not by its own value: drawn again, it keeps what was chosen. */}
-    <select name={name} onChange={(event) => onChange?.(event.currentTarget.value)}>
-      {Object.entries(options).map(([each, text]) => (
-        <option key={each} value={each} selected={each === value}>
-          {text}
-        </option>
-      ))}
-    </select>
-  </label>
-)
+export function Choice({ label, name, value, options, onChange }: ChoiceProps) {
+  const filled = useFilled(name)
+  const first = filled !== undefined && Object.hasOwn(options, filled) ? filled : value
+  return (
+    <label>
+      {label} {/* Not by its own value: drawn again, it keeps what was chosen. */}
+      <select name={name} onChange={(event) => onChange?.(event.currentTarget.value)}>
+        {Object.entries(options).map(([each, text]) => (
+          <option key={each} value={each} selected={each === first}>
+            {text}
+          </option>
+        ))}
+      </select>
+    </label>
+  )
+}
 
 /** A choice that is in the address. */
 export const Filter = ({ name, ...choice }: Omit<ChoiceProps, 'value' | 'onChange'>) => (

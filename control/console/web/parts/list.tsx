@@ -2,11 +2,14 @@
  * A table of things of the API with what may be done to them: each action asks in a dialog, one at
  * a time.
  */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
+import { useEffect } from 'preact/hooks'
 import type { ConsoleAnswer } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
+import { actionName, askedBy, withoutAsking } from './prefill.ts'
 import { useView, type Resource } from './resource.ts'
+import { address } from './router.ts'
 import { Table, type ShownColumn, type TableProps } from './table.tsx'
 import { CopyButton, Problem, Text } from './text.tsx'
 import { visibleText } from './visible-text.ts'
@@ -14,6 +17,8 @@ import { visibleText } from './visible-text.ts'
 export interface Action {
   /** Text on the button. */
   readonly text: string
+  /** The name by which an address asks for it. Absent: that of the text. */
+  readonly name?: string
   /** Text for screen readers, before the name of the row. Absent: `text`. */
   readonly label?: string
   readonly isDisabled?: boolean
@@ -54,6 +59,8 @@ interface ListProps<Row> extends TableProps<Row> {
   readonly nameOf?: (row: Row) => string
   /** Name of the secret where it is shown. */
   readonly secretName?: string
+  /** Whether an address may ask for its actions: of several lists on a page, for one of them. */
+  readonly isLinked?: boolean
   readonly children?: ComponentChildren
 }
 
@@ -65,10 +72,12 @@ export function List<Row>({
   actions,
   nameOf,
   secretName,
+  isLinked = true,
   children,
   ...table
 }: ListProps<Row>) {
   const asked = useSignal<Action | undefined>(undefined)
+  const missing = useLinked({ create, actions, isWritable, isLinked, ...table }, asked)
   const secret = useSignal<Secret | undefined>(undefined)
   const answer = useSignal<string | undefined>(undefined)
   const done = useSignal('')
@@ -107,6 +116,11 @@ export function List<Row>({
   return (
     <>
       <Problem message={problem} />
+      {missing.value !== undefined && (
+        <p class="notice" role="status">
+          {missing.value}
+        </p>
+      )}
       {secret.value !== undefined && (
         <SecretNotice
           name={secretName}
@@ -142,6 +156,50 @@ export function List<Row>({
       )}
     </>
   )
+}
+
+interface LinkedList<Row> extends Pick<ListProps<Row>, 'rows' | 'keyOf'> {
+  readonly isWritable: boolean
+  readonly isLinked: boolean
+  readonly create: Action | undefined
+  readonly actions: ListProps<Row>['actions'] | undefined
+}
+
+/** Opens what the address asks for, once the rows are there; says why it cannot. */
+function useLinked<Row>(list: LinkedList<Row>, open: Signal<Action | undefined>) {
+  const missing = useSignal<string | undefined>(undefined)
+  const { query } = address.value
+  const found = list.isLinked ? linkedAction(list, query) : undefined
+  const isFound = found !== undefined
+  useEffect(() => {
+    if (found === undefined || open.peek() !== undefined) return
+    missing.value = typeof found === 'string' ? found : undefined
+    if (typeof found === 'string') withoutAsking()
+    else open.value = found
+  }, [isFound, query['new'], query['do'], query['of']])
+  return missing
+}
+
+/** Undefined: the address asks for nothing here, or the rows are not there yet. */
+function linkedAction<Row>(
+  { create, actions, isWritable, rows, keyOf }: LinkedList<Row>,
+  query: Readonly<Record<string, string>>,
+): Action | string | undefined {
+  const asked = askedBy(query)
+  if (asked.kind === 'nothing') return undefined
+  // It asks for something of the page.
+  if (asked.kind === 'action' && asked.of === undefined) return undefined
+  if (!isWritable) return 'The link asks for a change that you may not make here.'
+  if (asked.kind === 'new') return create
+  if (rows === undefined) return undefined
+  const row = rows.find((each) => String(keyOf(each)) === asked.of)
+  if (row === undefined) return 'What the link asks for is no longer here.'
+  const action = actions?.(row).find(
+    (each) => (each.name ?? actionName(each.text)) === asked.action,
+  )
+  if (action === undefined || action.isDisabled === true)
+    return 'What the link asks for cannot be done now.'
+  return action
 }
 
 const CreateButton = ({ of, onAsk }: { of: Action; onAsk: () => void }) => (

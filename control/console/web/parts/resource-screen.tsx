@@ -1,13 +1,13 @@
 /**
  * The screen of a resource from one description: its list, and forms to create, change and delete.
  */
-import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { getAll, getRows, send, type ConsoleAnswer } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
+import { useAsked } from './prefill.ts'
 import { useResource } from './resource.ts'
 import type { FormRow } from './schema-fields.ts'
 import { saveForm, SchemaFields, type SchemaForm } from './schema-form.tsx'
@@ -177,22 +177,19 @@ export function RowButtons<Of extends { readonly id: number }>({
   onChange,
   onRemove,
 }: RowButtonsProps<Of>) {
-  const asked = useSignal<'change' | 'remove' | undefined>(undefined)
-  const isRemoval = asked.value === 'remove'
-  const action = row && asked.value && (isRemoval ? removeOf : changeOf)(noun, row)
+  const change = useAsked('change')
+  const removal = useAsked('delete')
+  const isRemoval = removal.value
+  const isAsked = isRemoval || change.value
+  const action = row !== undefined && isAsked && (isRemoval ? removeOf : changeOf)(noun, row)
   const isDisabled = row === undefined
   return (
     <>
       <p class="buttons">
-        <button type="button" disabled={isDisabled} onClick={() => (asked.value = 'change')}>
+        <button type="button" disabled={isDisabled} onClick={change.open}>
           Change
         </button>
-        <button
-          type="button"
-          class="danger"
-          disabled={isDisabled}
-          onClick={() => (asked.value = 'remove')}
-        >
+        <button type="button" class="danger" disabled={isDisabled} onClick={removal.open}>
           Delete
         </button>
       </p>
@@ -203,7 +200,8 @@ export function RowButtons<Of extends { readonly id: number }>({
           isDangerous={isRemoval}
           onConfirm={(form) => action.onConfirm(form, nowhere, nowhere)}
           onClose={(isDone) => {
-            asked.value = undefined
+            change.close()
+            removal.close()
             if (isDone) (isRemoval ? onRemove : onChange)()
           }}
         >

@@ -1,20 +1,23 @@
 /**
  * Forms drawn from the schema of the API: the writable fields with their bounds and descriptions.
  */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useRef } from 'preact/hooks'
+import { useContext, useEffect, useRef } from 'preact/hooks'
 import { type ConsoleAnswer, getRows, send } from '../api/api.ts'
-import { isGlobal } from '../api/session.ts'
+import { isGlobal, may } from '../api/session.ts'
 import type { BodySchema } from '../api/views.ts'
-import { problemId, useFieldProblem } from './field-problems.ts'
+import { Above, Dialog } from './dialog.tsx'
+import { FormIds, useFieldProblem, useProblemId } from './field-problems.ts'
 import { FieldProblem } from './form.tsx'
+import { Filled, filledValue, isChecked, useFilled } from './prefill.ts'
 import { useResource } from './resource.ts'
 import {
   bodyFrom,
   fieldsOf,
   fieldText,
   rowsAtFirst,
+  rowsOf,
   type FormField,
   type FormRow,
 } from './schema-fields.ts'
@@ -133,9 +136,11 @@ export function SchemaFields({ form, row: existing, children }: SchemaFieldsProp
       isNew && required.includes(field.name) ? { ...field, isRequired: true } : field,
     )
     .map((field) => chosenAmong(field, form))
+  const filled = useContext(Filled)
   const textOf = (name: string): string => {
     const field = fields.find((each) => each.name === name)
-    const first = field === undefined ? '' : firstText(field, row, initial)
+    const first =
+      filledValue(filled, name) ?? (field === undefined ? '' : firstText(field, row, initial))
     return chosen.value[name] ?? (name === choice?.name ? choice.of(row) : first)
   }
   const isThere = ({ name }: FormField): boolean => {
@@ -175,7 +180,7 @@ export function SchemaFields({ form, row: existing, children }: SchemaFieldsProp
       {draw(({ name }) => !more.includes(name))}
       {children}
       {more.length > 0 && fields.length > 0 && (
-        <details class="more">
+        <details class="more" open={more.some((name) => filledValue(filled, name) !== undefined)}>
           <summary>More settings</summary>
           {draw(({ name }) => more.includes(name))}
         </details>
@@ -229,7 +234,12 @@ function RowFields({ field, name, row, form }: FieldProps) {
   const count = useRef(0)
   const numbered = (value: FormRow | undefined) => ({ key: (count.current += 1), value })
   const rows = useSignal<readonly ReturnType<typeof numbered>[] | undefined>(undefined)
-  rows.value ??= rowsAtFirst(field, row).map(numbered)
+  const counted = useFilled(name)
+  rows.value ??= (
+    counted !== undefined && /^\d{1,3}$/.test(counted)
+      ? Array.from({ length: Number(counted) }, (_, index) => rowsOf(row, field.name)[index])
+      : rowsAtFirst(field, row)
+  ).map(numbered)
   const problem = useFieldProblem(name)
   const { value: present = [] } = rows
   const draw = (
@@ -289,18 +299,24 @@ const MONEY = String.raw`-?\d{1,9}(\.\d{1,6})?`
 /** A text of several lines, and what has a long description, takes the whole width. */
 function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
   const { label, kind, description } = field
-  const text = firstText(
+  const usual = firstText(
     { ...field, name: field.name },
     row,
     list === '' ? form.initial : undefined,
   )
+  const isSecret = kind === 'secret' || kind === 'pem'
+  const filled = useFilled(isSecret ? undefined : name)
+  const text = filled === undefined ? usual : asShownText(field, filled)
   const problem = useFieldProblem(name)
+  const hintId = `${useContext(FormIds)}hint-${name}`
   const described = {
-    'aria-describedby': `hint-${name} ${problemId(name)}`,
+    'aria-describedby': `${hintId} ${useProblemId(name)}`,
     'aria-invalid': problem !== undefined,
   } as const
   const words = form.words?.[list + field.name] ?? {}
-  const input = { field, name, text, words, described, row }
+  const made = useSignal<MadeReference | undefined>(undefined)
+  const isFilled = filled !== undefined
+  const input = { field, name, text, words, described, row, isFilled, made }
   if (kind === 'choices') return <Choices {...input} problem={problem} />
   return (
     <div>
@@ -317,10 +333,17 @@ function FieldInput({ field, name, row, form, list = '' }: FieldProps) {
           </>
         )}
       </label>
+      <NewButton field={field} made={made} />
       <FieldProblem name={name} text={problem} />
-      <small id={`hint-${name}`}>{description}</small>
+      <small id={hintId}>{description}</small>
     </div>
   )
+}
+
+/** A value of a link or a draft, in the form in which the field shows its own. */
+function asShownText({ kind }: FormField, text: string): string {
+  if (kind === 'flag') return isChecked(text) ? 'on' : ''
+  return kind === 'lines' || kind === 'choices' ? text.replaceAll(/\s*,\s*/g, '\n') : text
 }
 
 /** A box for each value. */
@@ -349,7 +372,7 @@ function Choices({
         </label>
       ))}
       <FieldProblem name={name} text={problem} />
-      <small id={`hint-${name}`}>{description}</small>
+      <small id={described['aria-describedby'].split(' ', 1)[0]}>{description}</small>
     </fieldset>
   )
 }
@@ -361,15 +384,18 @@ interface InputProps {
   readonly words: Readonly<Record<string, string>>
   readonly described: Readonly<{ 'aria-describedby': string; 'aria-invalid': boolean }>
   readonly row: FormRow | undefined
+  /** Whether a link or a draft says the text. */
+  readonly isFilled: boolean
+  /** What was made over the form. */
+  readonly made: Signal<MadeReference | undefined>
 }
 
 function Input(props: InputProps) {
   const { field, name, text, words, described, row } = props
   const { kind, isRequired, maxLength, minimum, maximum, options } = field
   const shared = { name, autoComplete: 'off', required: isRequired, ...described } as const
-  const source = sources[field.name.replace(/^.*\./, '')]
-  if (source !== undefined && (kind === 'reference' || kind === 'text'))
-    return <Reference {...props} source={source} />
+  const source = sourceOf(field)
+  if (source !== undefined) return <Reference {...props} source={source} />
   switch (kind) {
     case 'choice':
       return (
@@ -424,22 +450,79 @@ interface Source {
   readonly name: string
   /** The number that a reference means. */
   readonly id?: string
+  /** How one is made over a form that lacks it. */
+  readonly made?: { readonly one: string; readonly scope: string; readonly form: SchemaForm }
 }
 
-const tenantSource: Source = { path: '/tenants', name: 'slug' }
+const tenantSource: Source = {
+  path: '/tenants',
+  name: 'slug',
+  made: {
+    one: 'tenant',
+    scope: 'tenants',
+    form: {
+      path: '/tenants',
+      names: ['slug', 'name', 'domains'],
+      labels: { slug: 'Short name', name: 'Display name', domains: 'SIP domains' },
+      hints: {
+        slug: 'Lower-case letters, digits and hyphens, such as acme.',
+        name: 'Empty: the short name.',
+        domains: 'One a line, such as acme.example. Phones register with it.',
+      },
+    },
+  },
+}
+const planSource: Source = {
+  path: '/rate-plans',
+  name: 'name',
+  made: {
+    one: 'rate plan',
+    scope: 'rates',
+    form: { path: '/rate-plans', names: ['name', 'currency', 'tenant'] },
+  },
+}
+const customerSource: Source = {
+  path: '/customers',
+  name: 'name',
+  made: {
+    one: 'customer',
+    scope: 'customers',
+    form: {
+      path: '/customers',
+      names: ['name', 'rate_plan', 'numbers', 'tenant'],
+      hints: { rate_plan: 'None: no call has a price.', numbers: 'One a line.' },
+    },
+  },
+}
+const carrierSource: Source = {
+  path: '/routing/carriers',
+  name: 'name',
+  made: {
+    one: 'carrier',
+    scope: 'carriers',
+    form: {
+      path: '/routing/carriers',
+      names: ['name', 'gateways', 'tenant'],
+      rows: { gateways: { one: 'gateway', names: ['host', 'port', 'transport'] } },
+    },
+  },
+}
 const setSource: Source = { path: '/dispatcher', name: 'endpoint_name', id: 'set_id' }
 
 /** The resource to which a field refers, by the name of the field. */
 const sources: Readonly<Record<string, Source>> = {
   tenant: tenantSource,
   tenant_slug: tenantSource,
-  customer: { path: '/customers', name: 'name' },
-  carrier: { path: '/routing/carriers', name: 'name' },
-  rate_plan: { path: '/rate-plans', name: 'name' },
+  customer: customerSource,
+  carrier: carrierSource,
+  rate_plan: planSource,
   agent: { path: '/telephony/ai-agents', name: 'name' },
   set: setSource,
   inbound_set: setSource,
 }
+
+const sourceOf = ({ name, kind }: FormField): Source | undefined =>
+  kind === 'reference' || kind === 'text' ? sources[name.replace(/^.*\./, '')] : undefined
 
 /** More are typed, not chosen. */
 const MAX_CHOICES = 200
@@ -448,15 +531,22 @@ const MAX_CHOICES = 200
  * A choice among the rows of another resource; where they are many, or not to be seen, its name is
  * typed.
  */
-function Reference({ field, name, text, described, row, source }: InputProps & { source: Source }) {
+function Reference(props: InputProps & { readonly source: Source }) {
+  const { field, name, described, row, source, made } = props
   const { path, id = 'id' } = source
   const rows = useResource(path, () => getRows<FormRow>(`${path}?limit=${MAX_CHOICES}`))
+  const listId = `${useContext(FormIds)}known-${name}`
+  const isMade = made.value !== undefined
+  useEffect(() => {
+    if (isMade) rows.reload()
+  }, [made.value])
+  const given = made.value?.value ?? props.text
   const shared = { name, required: field.isRequired, ...described } as const
   const { value: found } = rows.data
   if (found === undefined && rows.problem.value === undefined)
     return (
       <select {...shared} aria-busy="true">
-        <option value={text}>Loading …</option>
+        <option value={given}>Loading …</option>
       </select>
     )
   const choices = (found?.rows ?? []).map((each) => {
@@ -468,18 +558,25 @@ function Reference({ field, name, text, described, row, source }: InputProps & {
       text: typeof tenant === 'string' ? `${said} (${tenant})` : said,
     }
   })
-  const named = row?.[field.name]
+  // A link may say a name or an id.
+  const meant =
+    choices.find(({ value }) => value === given) ??
+    choices.find(({ said }) => said === given) ??
+    choices.find(({ value }) => value === `#${given}`)
+  const text = meant?.value ?? given
+  const named = made.value?.said ?? (props.isFilled ? meant?.said : row?.[field.name])
   if (found === undefined || found.total > found.rows.length)
     return (
       <>
         <input
           {...shared}
+          key={made.value?.value}
           autoComplete="off"
           defaultValue={typeof named === 'string' ? named : text}
           maxLength={100}
-          list={`known-${name}`}
+          list={listId}
         />
-        <datalist id={`known-${name}`}>
+        <datalist id={listId}>
           {choices.map(({ said }) => (
             <option key={said} value={said} />
           ))}
@@ -503,6 +600,50 @@ function Reference({ field, name, text, described, row, source }: InputProps & {
         </option>
       ))}
     </select>
+  )
+}
+
+interface MadeReference {
+  readonly value: string
+  readonly said: string
+}
+
+interface NewButtonProps {
+  readonly field: FormField
+  readonly made: Signal<MadeReference | undefined>
+}
+
+/** Makes what the field is to refer to, in a dialog over the form, which keeps what was typed. */
+function NewButton({ field, made }: NewButtonProps) {
+  const above = useContext(Above)
+  const source = sourceOf(field)
+  if (above === undefined || source?.made === undefined) return null
+  const { one, scope, form } = source.made
+  if (!may(`${scope}:write`) || (source === tenantSource && !isGlobal())) return null
+  const save = async (entered: FormData) => {
+    const answer = await saveForm<FormRow>(form, entered, undefined)
+    if (answer.kind !== 'ok') return answer
+    const said = String(answer.data[source.name])
+    const isById = field.kind === 'reference'
+    made.value = { said, value: isById ? `#${String(answer.data[source.id ?? 'id'])}` : said }
+    return answer
+  }
+  const ask = () =>
+    void (above.value = (
+      <Dialog
+        title={`New ${one}`}
+        action="Create"
+        isOver
+        onConfirm={save}
+        onClose={() => (above.value = undefined)}
+      >
+        <SchemaFields form={form} row={undefined} />
+      </Dialog>
+    ))
+  return (
+    <button type="button" class="small" onClick={ask}>
+      New {one}
+    </button>
   )
 }
 

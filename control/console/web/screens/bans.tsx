@@ -2,7 +2,7 @@
  * Banned sources of SIP, and accounts that are locked at a source: the reason, since when and until
  * when.
  */
-import { send } from '../api/api.ts'
+import { type ConsoleAnswer, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { Ban } from '../api/views.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
@@ -74,7 +74,14 @@ const ban: Action = {
   isDangerous: true,
   ask: (
     <>
-      <Field label="IP address" name="address" required maxLength={45} autoComplete="off" />
+      <Field
+        label="IP address"
+        hint="several with commas"
+        name="address"
+        required
+        maxLength={500}
+        autoComplete="off"
+      />
       <Field
         label="Minutes"
         name="minutes"
@@ -86,9 +93,21 @@ const ban: Action = {
       />
     </>
   ),
-  onConfirm: (form) =>
-    send('POST', '/guard/bans', {
-      address: textIn(form, 'address'),
-      duration_seconds: Number(textIn(form, 'minutes')) * 60,
-    }),
+  onConfirm: async (form) => {
+    const addresses = textIn(form, 'address')
+      .split(/[\s,;]+/)
+      .filter(Boolean)
+    const seconds = Number(textIn(form, 'minutes')) * 60
+    let answer: ConsoleAnswer<unknown> = { kind: 'ok', data: undefined, meta: undefined }
+    // One after the other: a second attempt may ban the same address again, which changes nothing.
+    for (const address of addresses) {
+      answer = await send('POST', '/guard/bans', { address, duration_seconds: seconds })
+      if (answer.kind !== 'ok') return named(answer, address)
+    }
+    return answer
+  },
 }
+
+/** Says which of several addresses was refused: those before it are banned. */
+const named = (answer: ConsoleAnswer<unknown>, address: string): ConsoleAnswer<unknown> =>
+  answer.kind === 'failed' ? { ...answer, message: `${address}: ${answer.message}` } : answer

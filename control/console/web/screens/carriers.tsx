@@ -12,6 +12,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, textIn, words } from '../parts/form.tsx'
 import { HOUR_MS, absent, durationText, figureText, unitText } from '../parts/format.ts'
 import { List, Loaded } from '../parts/list.tsx'
+import { useAsked } from '../parts/prefill.ts'
 import { createOf, RowButtons } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, go, setQuery } from '../parts/router.ts'
@@ -244,23 +245,23 @@ interface StartedCall {
 
 /** Asks for a phone and a number, then says what happens. */
 function TestCallButton({ carrier }: { carrier: Carrier }) {
-  const isOpen = useSignal(false)
+  const asked = useAsked('test-call')
   const started = useSignal<StartedCall | undefined>(undefined)
   return (
     <>
       <p>
-        <button type="button" class="primary" onClick={() => (isOpen.value = true)}>
+        <button type="button" class="primary" onClick={asked.open}>
           Test call
         </button>
       </p>
       <p role="status" class="done">
         {started.value && <Result {...started.value} />}
       </p>
-      {isOpen.value && (
+      {asked.value && (
         <TestCallForm
           carrier={carrier}
           onStart={(call) => (started.value = call)}
-          onClose={() => (isOpen.value = false)}
+          onClose={asked.close}
         />
       )}
     </>

@@ -1,30 +1,36 @@
 /** The prices of a customer: the rates of the plan, and the price of one number. */
 import { useSignal } from '@preact/signals'
 import { get } from '../api/api.ts'
-import type { Customer, Price } from '../api/views.ts'
-import { sessionEnded } from '../api/session.ts'
+import type { Customer, Price, RatePlan } from '../api/views.ts'
+import { may, sessionEnded } from '../api/session.ts'
 import { Field, onForm, textIn } from '../parts/form.tsx'
-import { Table } from '../parts/table.tsx'
+import { List } from '../parts/list.tsx'
+import { useResource } from '../parts/resource.ts'
 import { Problem } from '../parts/text.tsx'
-import { FindRates, rateColumns, useRates } from './rate-plans.tsx'
+import { FindRates, newRateOf, rateColumns, useRates } from './rate-plans.tsx'
 
 export function CustomerRates({ customer }: { customer: Customer }) {
   const { rate_plan_id: plan } = customer
   const rates = useRates(plan ?? 0)
+  const shown = useResource(`plan ${plan}`, () => get<RatePlan>(`/rate-plans/${plan ?? 0}`))
   if (plan === null) return <p>The customer has no rate plan, so its calls have no price.</p>
   const { data } = rates
   return (
     <>
       <PriceOf plan={plan} />
-      <Problem message={rates.problem.value} />
-      <FindRates total={data.value?.total} />
-      <Table
+      <List
         label="Rates"
         rows={data.value?.rows}
         columns={rateColumns}
         keyOf={(rate) => rate.id}
         empty="The plan has no such rate."
-      />
+        problem={rates.problem.value}
+        reload={rates.reload}
+        isWritable={may('rates:write')}
+        {...(shown.data.value !== undefined && { create: newRateOf(shown.data.value) })}
+      >
+        <FindRates total={data.value?.total} />
+      </List>
     </>
   )
 }

@@ -6,6 +6,7 @@ import { useEffect } from 'preact/hooks'
 import { send } from '../api/api.ts'
 import type { Customer, Wallet } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
+import { useAsked } from '../parts/prefill.ts'
 import { RowButtons } from '../parts/resource-screen.tsx'
 import { address, go } from '../parts/router.ts'
 import { may } from '../api/session.ts'
@@ -25,7 +26,7 @@ export function CustomerScreen({ id }: { id: string }) {
   const path = `/customers/${encodeURIComponent(id)}`
   const customer = useView<Customer>(path, { everyMs: 2 * REFRESH_MS })
   const known = customer.data.value
-  const asked = useSignal<'top-up' | undefined>(undefined)
+  const topUp = useAsked('top-up')
   /** Counts what this screen has moved: the money is loaded anew. */
   const moves = useSignal(0)
   const isOfRates = address.value.query['view'] === 'rates'
@@ -40,7 +41,7 @@ export function CustomerScreen({ id }: { id: string }) {
       </h2>
       <p class="tools">
         {may('wallets:write') && (
-          <button type="button" class="primary" onClick={() => (asked.value = 'top-up')}>
+          <button type="button" class="primary" onClick={topUp.open}>
             Top up
           </button>
         )}
@@ -58,12 +59,12 @@ export function CustomerScreen({ id }: { id: string }) {
       {isOfRates
         ? known !== undefined && <CustomerRates customer={known} />
         : may('wallets:read') && <StatementView path={path} customer={known} moves={moves.value} />}
-      {asked.value === 'top-up' && (
+      {topUp.value && may('wallets:write') && (
         <TopUp
           path={path}
           currency={known?.currency ?? ''}
           onClose={() => {
-            asked.value = undefined
+            topUp.close()
             moves.value += 1
             customer.reload()
           }}

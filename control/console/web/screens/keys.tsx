@@ -8,7 +8,7 @@ import type { ApplicationKey, KeyUsageView, WithToken } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { Sparkline } from '../parts/chart.tsx'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
-import { Reason, textIn } from '../parts/form.tsx'
+import { Field, Reason, textIn } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { ListScreen, Loaded, type Action } from '../parts/list.tsx'
 import { useView } from '../parts/resource.ts'
@@ -65,10 +65,15 @@ function actionsOf(key: ApplicationKey): readonly Action[] {
     ask: (
       <>
         <p>{name} gets a new token.</p>
-        <label>
-          The old one stays valid for{' '}
-          <input name="hours" type="number" min={0} max={720} defaultValue="24" required /> hours
-        </label>
+        <Field
+          label="Hours for which the old one stays valid"
+          name="hours"
+          type="number"
+          min={0}
+          max={720}
+          defaultValue="24"
+          required
+        />
       </>
     ),
     onConfirm: async (form, onSecret) => {

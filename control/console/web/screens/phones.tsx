@@ -3,7 +3,6 @@ import { get, send } from '../api/api.ts'
 import { isGlobal, may } from '../api/session.ts'
 import type { ExtensionDetails } from '../api/views.ts'
 import { freshId } from '../api/browser.ts'
-import { pathOf } from '../parts/address.ts'
 import { textColumn } from '../parts/columns.tsx'
 import { Choice, enteredIn, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
@@ -207,10 +206,7 @@ const create = (): Action => ({
   ask: (
     <>
       {isGlobal() && (
-        <p>
-          An extension belongs to a tenant, which has the SIP domain of its phone. There is none
-          yet? Make a <a href={pathOf('tenants')}>tenant</a> first.
-        </p>
+        <p>An extension belongs to a tenant, which has the SIP domain of its phone.</p>
       )}
       <SchemaFields form={newExtensionForm} row={undefined} />
     </>

@@ -14,6 +14,7 @@ import { address, setQuery } from '../parts/router.ts'
 import { saveForm, SchemaFields } from '../parts/schema-form.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
+import { visibleText } from '../parts/visible-text.ts'
 import { ImportDeck } from './deck-import.tsx'
 import { Decks, useDecks } from './decks.tsx'
 import { lossForm } from './loss-form.ts'
@@ -217,6 +218,18 @@ function rateOf({ periods }: RatePlan): ScreenNoun<Rate> {
   return { ...anyRate, form: { ...anyRate.form, among, words, more } }
 }
 
+/** How a rate of this plan is made. */
+export function newRateOf(shown: RatePlan): Action {
+  const { form } = rateOf(shown)
+  return {
+    text: 'New rate',
+    title: `New rate of ${visibleText(shown.name, 60)}`,
+    confirm: 'Create',
+    ask: <SchemaFields form={form} row={undefined} />,
+    onConfirm: (entered) => saveForm(form, entered, undefined, { rate_plan_id: shown.id }),
+  }
+}
+
 function Rates({ plan: shown }: { plan: RatePlan }) {
   const { id, name, currency } = shown
   const rate = rateOf(shown)
@@ -231,13 +244,6 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
   const reloadBoth = (): void => {
     decks.reload()
     reload()
-  }
-  const create: Action = {
-    text: 'New rate',
-    title: 'New rate',
-    confirm: 'Create',
-    ask: <SchemaFields form={rate.form} row={undefined} />,
-    onConfirm: (entered) => saveForm(rate.form, entered, undefined, { rate_plan_id: id }),
   }
   return (
     <>
@@ -263,7 +269,7 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
         problem={problem.value}
         reload={reload}
         isWritable={may('rates:write')}
-        create={create}
+        create={newRateOf(shown)}
         nameOf={rate.nameOf}
         actions={(each) => [changeOf(rate, each), removeOf(rate, each)]}
       >

@@ -6,7 +6,7 @@ import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { SpendingCap } from '../api/views.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
-import { Choice, Field, Reason, textIn, words } from '../parts/form.tsx'
+import { Choice, Field, Flag, Reason, textIn, words } from '../parts/form.tsx'
 import { moneyText } from '../parts/format.ts'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
@@ -135,9 +135,7 @@ const create: Action = {
         defaultValue="12"
         required
       />
-      <label class="flag">
-        <input name="end_live_calls" type="checkbox" /> End calls that are answered
-      </label>
+      <Flag label="End calls that are answered" name="end_live_calls" />
       <Reason />
     </>
   ),
