@@ -61,6 +61,8 @@ export const anomaliesView = z.strictObject({
 
 export type AnomaliesView = z.output<typeof anomaliesView>
 
+export type FoundView = z.output<typeof foundView>
+
 export const needs: Readonly<Record<FindingKind, readonly Scope[]>> = {
   // The question itself needs `cdrs:read`.
   spend: ['customers:read'],
@@ -122,7 +124,7 @@ async function withKept(
   { store, tenantId, now }: Pick<AnomalyDeps, 'store' | 'tenantId' | 'now'>,
   listed: readonly Finding[],
   isActorShown: boolean,
-): Promise<z.output<typeof foundView>[]> {
+): Promise<FoundView[]> {
   const reader = { tenantId, now: now() }
   const kept = await new FindingStore(store).openOf(listed.map(identityOf), reader)
   const byIdentity = new Map(kept.map((row) => [row.identity, row]))

@@ -60,6 +60,8 @@ const keptFindingView = z
   })
   .meta({ id: 'KeptFinding' })
 
+export type KeptFindingsView = z.output<typeof findingsView>
+
 const findingsView = z
   .strictObject({
     findings: z.array(keptFindingView).describe('The newest first.'),
@@ -70,7 +72,7 @@ const findingsView = z
   })
   .meta({ id: 'KeptFindings' })
 
-type KeptFindingView = z.output<typeof keptFindingView>
+export type KeptFindingView = z.output<typeof keptFindingView>
 
 const listOf = <T extends string>(values: readonly [T, ...T[]]) =>
   z
