@@ -2,10 +2,17 @@
 import { expect, test, vi } from 'vitest'
 import type { Finding } from '../../../../../control/console/web/api/views.ts'
 
-// The router reads the address of the page.
+interface Words {
+  adviceText(finding: Pick<Finding, 'advice'>): string
+  handledText(finding: Pick<Finding, 'handled_by'>): string
+  lastedText(finding: { opened_at: string; closed_at: string | null }, present: number): string
+  stepOf(finding: Finding, context: { nodes: ReadonlyMap<string, object> }): object
+}
+
+// The router reads the address of the page. It needs the types of browsers, which tests lack.
 vi.stubGlobal('location', { pathname: '/console/now', search: '' })
-const { adviceText, handledText, lastedText, stepOf } =
-  await import('../../../../../control/console/web/screens/finding-words.ts')
+const file: string = '../../../../../control/console/web/screens/finding-words.ts'
+const { adviceText, handledText, lastedText, stepOf } = (await import(file)) as Words
 
 const finding = (more: Partial<Finding>): Finding => ({
   kind: 'node',
