@@ -388,7 +388,7 @@ const lostBindings = (db: Store['db']) =>
     .select(['extension.tenant_id', 'binding.extension_id', 'extension.domain'])
     .select(['extension.extension', 'binding.contact'])
 
-/** What is removed next, so that webhooks are told of it. */
+/** Keeps what is removed next, so that webhooks are told of it. */
 const prepareNoteExpired = (store: Store) =>
   prepare(store, (db, param: Param<{ now: number }>) => {
     const expired = lostBindings(db)

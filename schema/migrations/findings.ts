@@ -1,4 +1,4 @@
-/** Findings with their history and marks of people; what webhooks are told of carriers and phones. */
+/** Findings, their history, marks of people; what webhooks are told of carriers and phones. */
 export const sql = `
 -- identity: kind, subject and prefix. details: what is shown of it, as JSON. missed_since: since
 -- when searches do not find it any more; null: the last one did.

@@ -92,10 +92,10 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
 /** What the form of each finding begins with; it does nothing by itself. */
 async function opensFilledForms(page: Page): Promise<void> {
   const forms = [
-    ['Set a spend guard for acme-main on 1900', { Prefix: '1900' }],
-    [/^Ban /, { Minutes: '60' }],
+    ['Set a spend guard for acme-main on 1900', { prefix: '1900', action: 'block', hours: '24' }],
+    [/^Ban /, { minutes: '60' }],
     [/^Give \+15559990\d* to a customer$/, {}],
-    ['Suspend key ci-reporting', { Reason: 'unusual use of the key' }],
+    ['Suspend key ci-reporting', { reason: 'unusual use of the key' }],
     [/^Let umbrella have \d+ calls at once$/, {}],
     ['Take northern out of service', {}],
     ['Top up globex', {}],
@@ -108,10 +108,10 @@ async function opensFilledForms(page: Page): Promise<void> {
     await page.getByRole('link', { name }).click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
-    for (const [label, value] of Object.entries(fields))
-      expect([String(name), label, await dialog.getByLabel(label).inputValue()]).toEqual([
+    for (const [field, value] of Object.entries(fields))
+      expect([String(name), field, await dialog.locator(`[name=${field}]`).inputValue()]).toEqual([
         String(name),
-        label,
+        field,
         value,
       ])
   }

@@ -1,4 +1,4 @@
-/** Whether a carrier takes calls, and keeps our registration, as far as this instance knows. Pure. */
+/** Judges whether a carrier takes calls, and keeps our registration, as this instance sees it. */
 import type { CarrierRegistrationStatus, ProbedStatus } from '../../../schema/contracts/engine.ts'
 import type { RouteQualityStatus } from '../../../schema/contracts/route-quality.ts'
 

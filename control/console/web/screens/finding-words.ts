@@ -196,7 +196,7 @@ const deeds: readonly (readonly [tool: RegExp, deed: string])[] = [
   [/max_calls/g, 'limit of calls'],
 ]
 
-/** What to do about it, as people say it. */
+/** Says what to do about it, as people say it. */
 export const adviceText = ({ advice }: Pick<Finding, 'advice'>): string =>
   findingText({ what: deeds.reduce((text, [tool, deed]) => text.replace(tool, deed), advice) })
 
@@ -266,7 +266,7 @@ export const lastedText = (
 const textOf = (value: unknown): string | undefined =>
   typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 
-/** What the first step of an agent would do, as texts of a form. */
+/** An argument of the first step, as the text of a field. */
 const given = ({ first_step: step }: Pick<Finding, 'first_step'>, name: string) =>
   textOf(step?.arguments[name])
 

@@ -83,7 +83,7 @@ const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
   },
 ]
 
-/** What each event tells. */
+/** Meanings of the events, by their names. */
 const events: Readonly<Record<Exclude<WebhookEndpoint['events'][number], '*'>, string>> = {
   'call.authorized': 'a call may begin',
   'call.denied': 'a call was refused',
