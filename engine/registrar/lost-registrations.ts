@@ -109,22 +109,20 @@ function eventsOf(lost: readonly LostRow[]): readonly OutgoingEvent[] {
     if (known === undefined) byTenant.set(row.tenant_id, [row])
     else known.push(row)
   }
-  return [...byTenant].map(([tenantId, rows]) => ({
-    type: 'registration.lost',
-    tenantId,
-    data: {
-      of: 'extension',
-      total: rows.length,
-      registrations: rows
-        .toSorted((one, other) => one.id - other.id)
-        .slice(0, MAX_NAMED)
-        .map(({ extension, domain, contact, reason, at }) => ({
-          extension,
-          domain,
-          contact,
-          reason,
-          at: timeToText(at),
-        })),
-    },
-  }))
+  return [...byTenant].map(([tenantId, rows]) => {
+    const registrations = rows
+      .toSorted((one, other) => one.id - other.id)
+      .slice(0, MAX_NAMED)
+      .map(({ extension, domain, contact, reason, at }) => ({
+        extension,
+        domain,
+        contact,
+        reason,
+        at: timeToText(at),
+      }))
+    // One phone is said without a list, too.
+    const sole = rows.length === 1 ? registrations[0] : {}
+    const data = { of: 'extension', count: rows.length, ...sole, registrations }
+    return { type: 'registration.lost', tenantId, data }
+  })
 }

@@ -105,7 +105,7 @@ async function opensFilledForms(page: Page): Promise<void> {
   for (const [name, fields] of forms) {
     await page.goto('/console/now')
     await page.locator('.finding').first().waitFor()
-    await page.getByRole('link', { name }).click()
+    await page.getByRole('link', { name }).first().click()
     const dialog = page.getByRole('dialog')
     await dialog.waitFor()
     for (const [field, value] of Object.entries(fields))
@@ -139,7 +139,7 @@ async function isMarked(page: Page): Promise<void> {
     .waitFor()
   await page.getByRole('link', { name: 'History of findings' }).click()
   const row = (text: string) => page.getByRole('row').filter({ hasText: text })
-  await row('umbrella has reached a limit').getByText('snoozed').waitFor()
+  await row('umbrella has reached a limit').getByText('snoozed', { exact: true }).waitFor()
   await row('globex cannot pay').getByText('Acknowledged by admin').waitFor()
   await page.getByRole('link', { name: 'What is wrong now' }).click()
   await of('globex').getByRole('button', { name: 'Reopen' }).click()

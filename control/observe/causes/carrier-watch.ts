@@ -133,8 +133,7 @@ export class CarrierWatch {
         const data = { ...named, cause, reason, at: timeToText(at), ...downSeconds }
         await webhooks.write({ type, tenantId, data })
       } else if (state === 'down') {
-        const registrations = [{ ...named, reason, at: timeToText(at) }]
-        const data = { of: 'carrier', total: 1, registrations }
+        const data = { of: 'carrier', count: 1, ...named, reason, at: timeToText(at) }
         await webhooks.write({ type: 'registration.lost', tenantId, data })
       }
     })

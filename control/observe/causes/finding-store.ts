@@ -325,6 +325,14 @@ function columnsOf(finding: Finding) {
   }
 }
 
+/** The customer, the carrier or the node, as other events name it. */
+function thingOf(subject: string): object {
+  const [, kind, name = ''] = /^(customer|carrier|node) (.+)$/s.exec(subject) ?? []
+  if (kind === 'customer') return /^\d+$/.test(name) ? { customer_id: Number(name) } : {}
+  if (kind === 'node') return { destination: name }
+  return kind === 'carrier' ? { carrier: name.replace(/^"(.*)"$/s, '$1') } : {}
+}
+
 /** The data of its webhook events. */
 export function toldFinding(row: FindingRow) {
   const { what, advice } = detailsOf(row)
@@ -333,6 +341,7 @@ export function toldFinding(row: FindingRow) {
     kind: row.kind,
     severity: row.severity,
     subject: row.subject,
+    ...thingOf(row.subject),
     what,
     advice,
     first_at: timeToText(row.first_at),

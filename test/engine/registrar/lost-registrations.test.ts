@@ -48,7 +48,8 @@ test('a phone that does not renew its registration is lost, and told once', asyn
       tenantId: 1,
       data: {
         of: 'extension',
-        total: 1,
+        count: 1,
+        extension: '101',
         registrations: [{ extension: '101', domain: 'acme.example', reason: 'expired' }],
       },
     },
@@ -98,7 +99,7 @@ test('10,000 phones that are lost at once are told in a few events, each of a bo
   const world = await startTold()
   await runSql(world.store, storm(10_000))
   for (let tick = 0; tick < 7; tick += 1) await world.lost.tell()
-  expect(world.events.map(({ data }) => data['total'])).toEqual([2_000, 2_000, 2_000, 2_000, 2_000])
+  expect(world.events.map(({ data }) => data['count'])).toEqual([2_000, 2_000, 2_000, 2_000, 2_000])
   expect(Math.max(...world.events.map((event) => JSON.stringify(event).length))).toBeLessThan(
     20_000,
   )
@@ -113,6 +114,6 @@ describe.runIf(hasPostgres)('two instances', () => {
     const other = watcherOf({ store: await open(), time: world.time }, world.events)
     await Promise.all([world.lost.tell(), other.tell()])
     await Promise.all([world.lost.tell(), other.tell()])
-    expect(world.events.reduce((sum, { data }) => sum + Number(data['total']), 0)).toBe(500)
+    expect(world.events.reduce((sum, { data }) => sum + Number(data['count']), 0)).toBe(500)
   })
 })

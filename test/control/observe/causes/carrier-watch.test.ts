@@ -184,8 +184,10 @@ test('a registration at a carrier that fails is lost once, until it was there ag
       type: 'registration.lost',
       data: {
         of: 'carrier',
-        total: 1,
-        registrations: [{ carrier_id: 1, carrier: 'north', reason: '403 Forbidden' }],
+        count: 1,
+        carrier_id: 1,
+        carrier: 'north',
+        reason: '403 Forbidden',
       },
     },
   ])
