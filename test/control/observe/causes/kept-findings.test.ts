@@ -122,8 +122,10 @@ test('several instances search once a minute together, and tell of each finding 
   await rig.set('probing')
   rig.tick(minute)
   await Promise.all([rig.findings.tick(), second.tick(), rig.findings.tick(), second.tick()])
+  await rig.set('probing', other)
   rig.tick(minute / 2)
   await second.tick()
+  // The last search was half a minute ago.
   expect((await rig.list()).findings).toHaveLength(1)
   expect((await rig.told()).filter((text) => text.startsWith('platform'))).toHaveLength(1)
 })
