@@ -6,9 +6,9 @@ import { cleanText } from '../../http/clean-text.ts'
 import { bySeverity, type Finding } from './finding.ts'
 
 /** Findings beyond, the least severe ones, are not kept. */
-export const MAX_OPEN_FINDINGS = 500
+const MAX_OPEN_FINDINGS = 500
 /** A finding is closed when the searches of so long have not found it. */
-export const CLOSE_AFTER_MS = 5 * 60_000
+const CLOSE_AFTER_MS = 5 * 60_000
 const MAX_SUBJECT = 300
 
 /** A finding with its owner, by the name under which it is kept. */
