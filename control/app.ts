@@ -11,6 +11,7 @@ import { keyRoutes } from './resources/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
 import { userRoutes } from './resources/user-routes.ts'
 import { causeRoutes } from './observe/causes/cause-routes.ts'
+import { findingRoutes } from './observe/causes/finding-routes.ts'
 import { changeRoutes } from './changes/change-routes.ts'
 import { spendingCapRoutes } from './resources/spending-cap-routes.ts'
 import { clientRoutes } from './money/client-routes.ts'
@@ -143,6 +144,7 @@ export function createApi(
   app.route('/api/v1', banRoutes(changeDeps))
   app.route('/api/v1', dispatcherRoutes(changeDeps))
   app.route('/api/v1', causeRoutes(changeDeps))
+  app.route('/api/v1', findingRoutes(deps))
   app.route('/api/v1', testCallRoutes(deps))
   app.route('/api/v1', placedCallRoutes(deps))
   app.route('/api/v1', plainResourceRoutes(changeDeps))

@@ -9,6 +9,8 @@ import { ChangeDuties } from './changes/change-duties.ts'
 import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
+import { CARRIERS_TICK_MS, CarrierWatch } from './observe/causes/carrier-watch.ts'
+import { FINDINGS_TICK_MS, FindingWatch } from './observe/causes/finding-watch.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
 import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
@@ -120,7 +122,8 @@ export function createControl(
     newCorrelationId: newId,
   })
   const { proposals } = tools
-  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals }
+  const watches = { findings: new FindingWatch(deps), carriers: new CarrierWatch(deps) }
+  const made = { access, telemetry, hub, feed, subscriptions, changes, proposals, watches }
   return { ...made, reratings, api, edge }
 }
 
@@ -128,11 +131,21 @@ export async function startControl(
   deps: ControlDeps,
   options: ServerOptions,
 ): Promise<ControlServer> {
-  const { access, telemetry, hub, feed, subscriptions, changes, proposals, reratings, ...made } =
-    createControl(deps, options.limits, {
-      api: options.api.certificate,
-      edge: options.edge.certificate,
-    })
+  const {
+    access,
+    telemetry,
+    hub,
+    feed,
+    subscriptions,
+    changes,
+    proposals,
+    reratings,
+    watches,
+    ...made
+  } = createControl(deps, options.limits, {
+    api: options.api.certificate,
+    edge: options.edge.certificate,
+  })
   await access.prepare()
   // With several instances, another one may be at work.
   if (deps.others === undefined) await changes.begin()
@@ -160,6 +173,10 @@ export async function startControl(
       if (!isUnstored(error)) deps.log('error', 'expired proposals could not be closed', { error })
     })
   const stopProposals = options.every(PROPOSALS_TICK_MS, () => void expire())
+  const stopWatches = [
+    options.every(FINDINGS_TICK_MS, () => void watches.findings.tick()),
+    options.every(CARRIERS_TICK_MS, () => void watches.carriers.tick()),
+  ]
   reratings?.wake()
   const stopReratings = options.every(RERATING_TICK_MS, () => reratings?.wake())
   return {
@@ -171,6 +188,7 @@ export async function startControl(
       stopTelemetry()
       stopProposals()
       stopReratings()
+      for (const stop of stopWatches) stop()
       for (const stop of stopHub) stop()
       // The server cannot wait for streams: they do not end by themselves.
       hub.close()

@@ -126,6 +126,8 @@ export interface EngineDeps {
   readonly webhooks?: EventSink
   /** Webhooks are told of this. Absent: there are none. */
   readonly announce?: (event: OutgoingEvent) => void
+  /** Whether a webhook is told of phones that are lost; absent: none is. */
+  readonly keepsLostPhones?: (() => boolean) | undefined
   /** A node's state has changed. */
   readonly onNodeChange?: (change: NodeChange) => void
   readonly log: Log
@@ -511,6 +513,7 @@ function createPhones(
       return dispatcher.setRecord(origin.setId)?.tenantId === null
     },
     onWrongPassword: (failure) => wrongPasswords.add(failure),
+    keepsLost: deps.keepsLostPhones,
     onRegistration: (phones) => events.add({ type: 'registration', ...phones }),
     log,
   })

@@ -33,6 +33,7 @@ import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
 import { repeating, scheduleBackups, startDuties } from './duties.ts'
 import { createEngine } from './create-engine.ts'
+import { LOST_REGISTRATIONS_TICK_MS, LostRegistrations } from './registrar/lost-registrations.ts'
 import type { Engine } from './engine.ts'
 import { followForCharging, followForEngine } from './follow-changes.ts'
 import {
@@ -295,6 +296,14 @@ function beginDuties(
     () => void alerts.stop(),
     ...startDuties(stores, engine, webhooks, deps),
   ]
+  const { store, clocks } = stores
+  const lost = new LostRegistrations({
+    store,
+    sink: webhooks.sink,
+    now: clocks.steadyNow,
+    log: deps.log,
+  })
+  duties.push(repeating(deps)(LOST_REGISTRATIONS_TICK_MS, () => void lost.tell()))
   if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
   return () => duties.splice(0).forEach((stop) => stop())
 }
@@ -358,6 +367,7 @@ function engineOn(
     hooks,
     webhooks: webhooks.sink,
     announce: (event) => webhooks.announce(event),
+    keepsLostPhones: () => webhooks.selects('registration.lost'),
     onNodeChange: (change) => tellNodeChange(webhooks, change, deps.now()),
   })
 }

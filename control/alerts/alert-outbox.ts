@@ -2,9 +2,10 @@
  * The outbox of alerts. Events are written in the transaction that makes them true, one row each,
  * and only those that a rule looks at: what follows from them is found out later, apart from calls.
  */
-import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/engine.ts'
+import type { EventType, OutgoingEvent } from '../../schema/contracts/engine.ts'
 import { typesOfKinds } from '../../schema/contracts/alert-kinds.ts'
 import type { Store } from '../../schema/storage/store.ts'
+import type { SideOutbox } from '../webhooks/outbox.ts'
 import type { RuleInForce } from './alert-rule-set.ts'
 
 export interface AlertOutboxDeps {
@@ -18,7 +19,7 @@ export interface AlertOutboxDeps {
 /** The owner of rules that see what happens to all tenants. */
 const ofAll = 'all'
 
-export class AlertOutbox implements EventSink {
+export class AlertOutbox implements SideOutbox {
   readonly #deps: AlertOutboxDeps
   readonly #insert: ReturnType<typeof prepareInsert>
   /** By type of event: the tenants whose rules look at it. */
@@ -44,6 +45,10 @@ export class AlertOutbox implements EventSink {
     if (owners === undefined) return false
     // Nodes belong to the tenant of their set, which their events do not say.
     return owners.has(ofAll) || type.startsWith('dispatcher.') || owners.has(tenantId ?? ofAll)
+  }
+
+  selects(type: EventType): boolean {
+    return this.#owners.has(type)
   }
 
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {

@@ -5,7 +5,6 @@
  */
 import { DAY_MS, type Clocks, earliest, MINUTE_MS, type Schedule } from '../../schema/clock.ts'
 import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
-import type { EventSink } from '../../schema/contracts/engine.ts'
 import type { InstanceIdentity } from '../../schema/contracts/instances.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import { OneAtATime } from '../../schema/one-at-a-time.ts'
@@ -13,6 +12,7 @@ import { lockedTransaction, onOneInstance } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
+import type { SideOutbox } from '../webhooks/outbox.ts'
 import { AlertBook } from './alert-book.ts'
 import { testMessage } from './alert-message.ts'
 import { AlertOutbox } from './alert-outbox.ts'
@@ -104,7 +104,7 @@ export class Alerts {
   }
 
   /** Takes the events that rules look at, in the transactions that make them true. */
-  get sink(): EventSink {
+  get sink(): SideOutbox {
     return this.#outbox
   }
 

@@ -10,13 +10,19 @@ import type { Store } from '../../schema/storage/store.ts'
 import { type EndpointRow, typesOf } from './endpoint-store.ts'
 import type { EventSink, EventType, OutgoingEvent } from '../../schema/contracts/engine.ts'
 
+/** Another reader of the same events, such as the rules of alerts. */
+export interface SideOutbox extends EventSink {
+  /** Whether anybody's rule looks at this type. */
+  selects(type: EventType): boolean
+}
+
 export interface OutboxDeps extends Clocks {
   readonly store: Store
   readonly randomBytes: (size: number) => Buffer
   /** Called after the commit of what was written. */
   readonly onWrite: () => void
   /** Takes the same events, for others than webhooks. Absent: nobody does. */
-  readonly beside?: EventSink | undefined
+  readonly beside?: SideOutbox | undefined
 }
 
 export class WebhookOutbox implements EventSink {
@@ -43,6 +49,12 @@ export class WebhookOutbox implements EventSink {
   wants(type: EventType, tenantId: number | null): boolean {
     if (this.#deps.beside?.wants(type, tenantId) === true) return true
     return this.#endpoints.size > 0 && this.#endpointsOf({ type, tenantId }).length > 0
+  }
+
+  /** Whether an endpoint or a rule of anybody selects this type. */
+  selects(type: EventType): boolean {
+    if (this.#deps.beside?.selects(type) === true) return true
+    return this.#endpoints.has(type) || this.#endpoints.has('*')
   }
 
   async writeAll(events: readonly OutgoingEvent[]): Promise<void> {

@@ -335,15 +335,30 @@ function approverOf(principal: Principal): number {
   return principal.userId
 }
 
-/** Maps a type of event to the scope that reads the same data by the other routes. */
-const readScopes: Readonly<Record<string, Scope>> = {
-  call: 'cdrs:read',
-  wallet: 'wallets:read',
-  dispatcher: 'dispatcher:read',
-  key: 'keys:read',
-  proposal: 'proposals:read',
-  payment: 'wallets:read',
-  rerating: 'rates:read',
+/** Maps a type of event to the scopes that read the same data by the other routes. */
+const readScopes: Readonly<Record<string, readonly Scope[]>> = {
+  call: ['cdrs:read'],
+  wallet: ['wallets:read'],
+  dispatcher: ['dispatcher:read'],
+  key: ['keys:read'],
+  proposal: ['proposals:read'],
+  payment: ['wallets:read'],
+  rerating: ['rates:read'],
+  carrier: ['carriers:read'],
+  registration: ['extensions:read', 'carriers:read'],
+  // Findings are about all of these.
+  finding: [
+    'cdrs:read',
+    'customers:read',
+    'wallets:read',
+    'keys:read',
+    'audit:read',
+    'dispatcher:read',
+    'carriers:read',
+    'extensions:read',
+    'metrics:read',
+    'rates:read',
+  ],
 }
 
 /** Throws 403 unless the principal may read the events of an endpoint. */

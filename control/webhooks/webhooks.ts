@@ -12,8 +12,13 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import { DeliveryStore, type WebhookBacklog } from './delivery-store.ts'
 import { type Complete, Deliverer } from './deliverer.ts'
 import { EndpointStore } from './endpoint-store.ts'
-import { type EventSink, type OutgoingEvent, testEventType } from '../../schema/contracts/engine.ts'
-import { WebhookOutbox } from './outbox.ts'
+import {
+  type EventSink,
+  type EventType,
+  type OutgoingEvent,
+  testEventType,
+} from '../../schema/contracts/engine.ts'
+import { type SideOutbox, WebhookOutbox } from './outbox.ts'
 import type { Resolve } from '../../schema/net/http-target.ts'
 import { WebhookSender } from './sender.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
@@ -31,7 +36,7 @@ export interface WebhooksDeps extends Clocks {
   /** Allows receivers in private networks. */
   readonly allowPrivate: boolean
   /** Takes the same events, for alerts. Absent: there are none. */
-  readonly beside?: EventSink | undefined
+  readonly beside?: SideOutbox | undefined
   readonly log: Log
 }
 
@@ -102,6 +107,11 @@ export class Webhooks {
    */
   get sink(): EventSink {
     return this.#outbox
+  }
+
+  /** Whether an endpoint of anybody selects this type; false: nothing of it need be kept. */
+  selects(type: EventType): boolean {
+    return this.#outbox.selects(type)
   }
 
   /** Writes an event of the API inside the transaction of the caller. */

@@ -25,6 +25,8 @@ export interface BindingStoreDeps {
   readonly instance: string
   readonly schedule: Schedule
   readonly onFailure: (error: unknown, waiting: number) => void
+  /** Whether phones that are lost are kept for `LostRegistrations`; absent: they are not. */
+  readonly keepsLost?: (() => boolean) | undefined
 }
 
 /** The changes of a REGISTER. */
@@ -98,8 +100,10 @@ export class BindingStore {
   readonly #removeOfInstance: Prepared<{ extensionId: number; node: string }, unknown>
   readonly #removeExpired: Prepared<{ now: number }, unknown>
   readonly #removeClosed: Prepared<Closed, unknown>
+  readonly #noteExpired: Prepared<{ now: number }, unknown>
+  readonly #noteClosed: Prepared<Closed & { now: number }, unknown>
   /** Bindings whose connections are closed, until their removal is queued. */
-  #closed: Closed[] = []
+  #closed: (Closed & { readonly now: number })[] = []
   #cancelRemoval = (): void => undefined
   /** Writes that wait, by extension. */
   readonly #waiting = new Map<number, number>()
@@ -133,11 +137,10 @@ export class BindingStore {
     )
     this.#removeExpired = prepare(store, (db, param) => {
       const expired = db.deleteFrom('binding').where('expires_at', '<=', param('now'))
-      // The clock of an instance may be ahead of the others: what they hold is there for as long as
-      // the server says.
-      const serverNow = sql<number>`extract(epoch FROM clock_timestamp()) * 1000`
       return store.statements.isShared ? expired.where('expires_at', '<=', serverNow) : expired
     })
+    this.#noteExpired = prepareNoteExpired(store)
+    this.#noteClosed = prepareNoteClosed(store)
     this.#removeClosed = prepare(store, (db, param: Param<Closed>) =>
       db
         .deleteFrom('binding')
@@ -157,9 +160,13 @@ export class BindingStore {
    * or at another instance. A server of many phones may close all of their connections at once:
    * those of a moment are one write.
    */
-  removeClosed(extensionId: number, { contact, holder, source, registeredAt }: Binding): void {
+  removeClosed(
+    extensionId: number,
+    { contact, holder, source, registeredAt }: Binding,
+    now: number,
+  ): void {
     this.#begins(extensionId)
-    this.#closed.push({ extensionId, contact, node: holder, ...source, registeredAt })
+    this.#closed.push({ extensionId, contact, node: holder, ...source, registeredAt, now })
     if (this.#closed.length === 1) this.#removeSoon(CLOSED_WAIT_MS)
   }
 
@@ -176,7 +183,11 @@ export class BindingStore {
       for (const { extensionId } of closed) this.#over(extensionId)
     }
     const run = async (): Promise<void> => {
-      for (const each of closed) await this.#removeClosed.run(each)
+      const keepsLost = this.#deps.keepsLost?.() === true
+      for (const each of closed) {
+        if (keepsLost) await this.#noteClosed.run(each)
+        await this.#removeClosed.run(each)
+      }
       for (const extensionId of new Set(closed.map((each) => each.extensionId)))
         await this.#notifyOthers(extensionId)
     }
@@ -278,7 +289,12 @@ export class BindingStore {
   }
 
   removeExpired(now: number): void {
-    this.#queue.add({ run: () => this.#removeExpired.run({ now }) })
+    this.#queue.add({
+      run: async () => {
+        if (this.#deps.keepsLost?.() === true) await this.#noteExpired.run({ now })
+        await this.#removeExpired.run({ now })
+      },
+    })
   }
 
   async #notifyOthers(extensionId: number): Promise<void> {
@@ -348,6 +364,62 @@ export class BindingStore {
     return this.#queue.flush()
   }
 }
+
+/**
+ * The clock of an instance may be ahead of the others: what they hold is there for as long as the
+ * server says.
+ */
+const serverNow = sql<number>`extract(epoch FROM clock_timestamp()) * 1000`
+
+const lostColumns = [
+  'tenant_id',
+  'extension_id',
+  'domain',
+  'extension',
+  'contact',
+  'reason',
+  'at',
+] as const
+
+const lostBindings = (db: Store['db']) =>
+  db
+    .selectFrom('binding')
+    .innerJoin('extension', 'extension.id', 'binding.extension_id')
+    .select(['extension.tenant_id', 'binding.extension_id', 'extension.domain'])
+    .select(['extension.extension', 'binding.contact'])
+
+/** Keeps what is removed next, so that webhooks are told of it. */
+const prepareNoteExpired = (store: Store) =>
+  prepare(store, (db, param: Param<{ now: number }>) => {
+    const expired = lostBindings(db)
+      .select([sql.lit('expired').as('reason'), 'binding.expires_at'])
+      .where('binding.expires_at', '<=', param('now'))
+    const shown = store.statements.isShared
+      ? expired.where('binding.expires_at', '<=', serverNow)
+      : expired
+    return db.insertInto('lost_registration').columns(lostColumns).expression(shown)
+  })
+
+const prepareNoteClosed = (store: Store) =>
+  prepare(store, (db, param: Param<Closed & { now: number }>) =>
+    db
+      .insertInto('lost_registration')
+      .columns(lostColumns)
+      .expression(
+        lostBindings(db)
+          .select([
+            sql.lit('connection_closed').as('reason'),
+            sql<number>`CAST(${param('now')} AS bigint)`.as('lost_at'),
+          ])
+          .where('extension_id', '=', param('extensionId'))
+          .where('contact', '=', param('contact'))
+          .where('node', '=', param('node'))
+          .where('source_protocol', '=', param('protocol'))
+          .where('source_address', '=', param('address'))
+          .where('source_port', '=', param('port'))
+          .where('registered_at', '<=', param('registeredAt')),
+      ),
+  )
 
 const prepareRefresh = (store: Store) =>
   prepare(store, (db, param: Param<Refresh>) =>

@@ -41,6 +41,8 @@ export interface RegistrationsDeps {
     readonly extension: string
     readonly contacts: number
   }) => void
+  /** Whether lost phones are kept for webhooks (`LostRegistrations`); absent: they are not. */
+  readonly keepsLost?: (() => boolean) | undefined
   readonly log: Log
 }
 
@@ -52,11 +54,11 @@ export class Registrations {
   #isStopped = false
 
   constructor(deps: RegistrationsDeps) {
-    const { store, instance, now, schedule, keepAlive, log } = deps
+    const { store, instance, now, schedule, keepAlive, keepsLost, log } = deps
     this.#deps = deps
     const onFailure = (error: unknown, waiting: number): void =>
       log('error', 'registrations cannot be stored', { error, waiting })
-    this.#store = new BindingStore({ store, instance, schedule, onFailure })
+    this.#store = new BindingStore({ store, instance, schedule, onFailure, keepsLost })
     this.#follower = new BindingFollower({
       instance,
       now,
@@ -95,7 +97,8 @@ export class Registrations {
       const stored = await this.#store.loadBetween(first, ids.at(-1) ?? first, this.#deps.now())
       for (const each of stored) onStored(each)
       const closed = stored.filter(({ binding }) => isStart && this.#isOfLastProcess(binding))
-      for (const { extensionId, binding } of closed) this.#store.removeClosed(extensionId, binding)
+      for (const { extensionId, binding } of closed)
+        this.#store.removeClosed(extensionId, binding, this.#deps.now())
       this.#take(
         ids,
         stored.filter((each) => !closed.includes(each)),
@@ -187,7 +190,7 @@ export class Registrations {
       )
       const ended = { ...registered, bindings: bindings.filter((each) => !closed.includes(each)) }
       this.#set(ended)
-      for (const binding of closed) this.#store.removeClosed(extensionId, binding)
+      for (const binding of closed) this.#store.removeClosed(extensionId, binding, this.#deps.now())
       this.#report(ended)
     }
   }

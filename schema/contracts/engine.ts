@@ -447,6 +447,11 @@ export const eventTypes = [
   'proposal.decided',
   'payment.alert',
   'rerating.completed',
+  'carrier.down',
+  'carrier.up',
+  'registration.lost',
+  'finding.opened',
+  'finding.closed',
 ] as const
 
 export type EventType = (typeof eventTypes)[number]

@@ -19,6 +19,7 @@ import * as hunting from './hunting.ts'
 import * as costs from './costs.ts'
 import * as customerZones from './customer-zones.ts'
 import * as destinationMargins from './destination-margins.ts'
+import * as findings from './findings.ts'
 import * as decks from './decks.ts'
 import * as openPayments from './open-payments.ts'
 import * as phoneNumbers from './phone-numbers.ts'
@@ -137,6 +138,7 @@ export const migrations: readonly Migration[] = [
   { version: 21, name: 'saved-views', sql: savedViews.sql },
   { version: 22, name: 'alerts', sql: alerts.sql, forServer: alerts.forServer },
   { version: 23, name: 'audit-effects', sql: auditEffects.sql },
+  { version: 24, name: 'findings', sql: findings.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -197,6 +197,7 @@ const locks = {
   removedEndpoints: 0x70_11_6a_93,
   callSums: 0x70_11_6a_94,
   alerts: 0x70_11_6a_9b,
+  findings: 0x70_11_6a_95,
 } as const
 
 export type OneInstancesWork = keyof typeof locks

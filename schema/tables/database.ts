@@ -7,6 +7,7 @@ import type { AccessTables } from './access.ts'
 import type { AlertTables } from './alerts.ts'
 import type { CallTables } from './calls.ts'
 import type { ChangeTables } from './changes.ts'
+import type { FindingTables } from './findings.ts'
 import type { MoneyTables } from './money.ts'
 import type { ReratingTables } from './reratings.ts'
 import type { RoutingTables } from './routing.ts'
@@ -19,6 +20,7 @@ export interface Database
     AlertTables,
     CallTables,
     ChangeTables,
+    FindingTables,
     MoneyTables,
     ReratingTables,
     RoutingTables,

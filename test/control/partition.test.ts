@@ -54,6 +54,14 @@ async function fill(
       '${CANARY}', 'info', 'open', '${CANARY}', '{}', '/', 1, 0, 0)`,
   )
   ids.set('/alerts', [1])
+  await runSql(
+    control.store,
+    `INSERT INTO finding (tenant_id, identity, kind, severity, subject, details, first_at,
+      last_at, opened_at) VALUES (1, '${CANARY}', 'node', 'high', 'node ${CANARY}',
+      '{"what":"${CANARY}","advice":"","figures":{},"evidence":[],"next":{"tool":"t",
+        "arguments":{}},"first_step":null,"seen_since":false}', 1, 1, 1)`,
+  )
+  ids.set('/findings', [1])
   ids.set('/rates/decks', first)
   ids.set('/rates/reratings', first)
   ids.set('/pbx/calls', [CALL])
@@ -81,6 +89,7 @@ async function fill(
 const bodies = new Map<string, object>([
   ['/state', { state: 'inactive' }],
   ['/test', { from: '1', to: '2' }],
+  ['/snooze', { duration: 60, reason: 'to try it' }],
   ...['/suspend', '/resume', '/undo'].map((path) => [path, { reason: 'to try it' }] as const),
 ])
 

@@ -16,6 +16,8 @@ import { openReports } from '../../control/reports/reports.ts'
 import { openRateImports } from '../../control/resources/rate-imports.ts'
 import type { ChangeDuties } from '../../control/changes/change-duties.ts'
 import type { EventHub } from '../../control/observe/events/event-hub.ts'
+import type { CarrierWatch } from '../../control/observe/causes/carrier-watch.ts'
+import type { FindingWatch } from '../../control/observe/causes/finding-watch.ts'
 import type { Proposals } from '../../control/agents/proposals/proposals.ts'
 import type { Telemetry } from '../../control/observe/telemetry/telemetry.ts'
 import type { McpSubscriptions } from '../../control/agents/mcp/subscriptions.ts'
@@ -58,6 +60,8 @@ export interface TestControl {
   readonly changes: ChangeDuties
   readonly subscriptions: McpSubscriptions
   readonly proposals: Proposals
+  readonly findings: FindingWatch
+  readonly carriers: CarrierWatch
   readonly store: TestStore
   readonly engine: TestEngine
   readonly ocs: Ocs
@@ -205,10 +209,8 @@ export async function openControl({
       hasMediaRelay,
     },
   }
-  const { access, telemetry, hub, changes, subscriptions, proposals, ...made } = createControl(
-    deps,
-    { connectionsPerAddress: 4_096 },
-  )
+  const { access, telemetry, hub, changes, subscriptions, proposals, watches, ...made } =
+    createControl(deps, { connectionsPerAddress: 4_096 })
   const app = served(made.api.app, made.api.server)
   let keys = 0
 
@@ -220,6 +222,7 @@ export async function openControl({
     changes,
     subscriptions,
     proposals,
+    ...watches,
     store,
     engine,
     ocs,

@@ -181,6 +181,7 @@ const tables = [
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
   ...['stir_key', 'stir_authority', 'alert_channel', 'alert_rule', 'alert_rule_channel'],
+  ...['finding', 'finding_mark'],
 ]
 
 /** All that tenants own, by its table. */

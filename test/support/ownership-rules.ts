@@ -404,6 +404,12 @@ export const operations: Readonly<Record<string, Operations>> = {
     body: { customer: 'own customer' },
     rules: { customer: platform, amount: platform },
   },
+  // The state of the finding is the tenant's own: test/control/observe/causes/kept-findings.test.ts.
+  '/findings/{id}/acknowledge': { body: {}, rules: plains('note') },
+  '/findings/{id}/snooze': {
+    body: { reason: 'to try it', duration: 60 },
+    rules: plains('reason', 'until', 'duration'),
+  },
   '/customers/{id}/wallet/adjust': { body: {}, rules: plains('amount', 'reason', 'kind') },
   '/rate-plans': {
     body: { name: 'mine' },

@@ -139,6 +139,8 @@ const exampleAnomalies = {
         seen_since: false,
       },
       caused_by: null,
+      id: 12,
+      state: 'open',
     },
   ],
 }

@@ -6,6 +6,8 @@ import { ApiError } from '../../http/api-error.ts'
 import type { Principal } from '../../auth/principal.ts'
 import { admitScope } from '../../auth/requires.ts'
 import type { Scope } from '../../auth/scopes.ts'
+import { identityOf } from './finding-life.ts'
+import { FindingStore, stateOf } from './finding-store.ts'
 import { inTurn } from '../../reports/searches.ts'
 import { moment } from '../../http/view-fields.ts'
 import { pageEnd, pageEndView } from '../../http/envelope.ts'
@@ -33,11 +35,20 @@ export const MAX_FINDINGS = 50
 /** So many findings have about 16 kB of text. */
 export const USUAL_FINDINGS = 15
 
+/** A finding as it is found now, with the one that is kept of it. */
+const foundView = findingView.extend({
+  id: z
+    .int()
+    .nullable()
+    .describe('Of the finding that is kept (GET /findings/{id}). Null: found a moment ago.'),
+  state: z.enum(['open', 'acknowledged', 'snoozed']).nullable().describe('Of the one kept.'),
+})
+
 export const anomaliesView = z.strictObject({
   start: moment,
   end: moment,
   findings: z
-    .array(findingView)
+    .array(foundView)
     .describe('The worst first; those that a change in force deals with last.'),
   total: z.int().min(0),
   handled: z.int().min(0).describe('Of `total`, those that a change in force deals with.'),
@@ -50,7 +61,9 @@ export const anomaliesView = z.strictObject({
 
 export type AnomaliesView = z.output<typeof anomaliesView>
 
-const needs: Readonly<Record<FindingKind, readonly Scope[]>> = {
+export type FoundView = z.output<typeof foundView>
+
+export const needs: Readonly<Record<FindingKind, readonly Scope[]>> = {
   // The question itself needs `cdrs:read`.
   spend: ['customers:read'],
   destination: ['customers:read'],
@@ -84,35 +97,20 @@ export async function findAnomalies(
   },
 ): Promise<AnomaliesView> {
   const { tenantId, domain } = principal
-  const lacking = wanted.flatMap((kind) => {
-    const scope = needs[kind].find((each) => !isAdmitted(principal, each))
-    return scope === undefined ? [] : [{ kind, needs: scope }]
-  })
+  const lacking = lackingOf(principal, wanted)
   const searched = wanted.filter((kind) => !lacking.some((each) => each.kind === kind))
-  const kinds = new Set(searched)
   const own: AnomalyDeps = { ...deps, tenantId, domain }
-  const find = async (): Promise<readonly Finding[]> => [
-    ...(await findInCalls(own, span, kinds)),
-    ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
-    ...(await findOutages(own, span, kinds)),
-    ...(kinds.has('certificate') ? findCertificates(own) : []),
-    ...(kinds.has('hook') ? findHooks(own, span) : []),
-    ...(kinds.has('margin') ? findLosses(own, span) : []),
-    ...(kinds.has('payment') ? await findPayments(own, span) : []),
+  const found = await findingsIn(own, span, new Set(searched), {
     // A credential may see carriers and no extensions.
-    ...(kinds.has('registration') && isAdmitted(principal, 'extensions:read')
-      ? await findGuessing(own, span)
-      : []),
-  ]
-  const search = async () => withHandling(own, worstOfEach(await find()))
-  const found = await inTurn(own, () => readApart(own.store, tenantId, search))
-  const findings = withoutRemedies(found).toSorted(bySeverity)
+    hasExtensions: isAdmitted(principal, 'extensions:read'),
+  })
+  const findings = found.toSorted(bySeverity)
   const isActorShown = isAdmitted(principal, 'audit:read')
   const listed = findings.slice(offset, offset + limit)
   return {
     start: timeToText(span.from),
     end: timeToText(span.before),
-    findings: listed.map((finding) => findingViewOf(finding, isActorShown)),
+    findings: await withKept(own, listed, isActorShown),
     total: findings.length,
     handled: findings.filter(({ handledBy }) => handledBy !== undefined).length,
     ...pageEnd(offset + listed.length, findings.length),
@@ -121,7 +119,55 @@ export async function findAnomalies(
   }
 }
 
-function isAdmitted(principal: Principal, scope: Scope): boolean {
+/** Adds what is kept of each; where several owners have one of that name, the newest. */
+async function withKept(
+  { store, tenantId, now }: Pick<AnomalyDeps, 'store' | 'tenantId' | 'now'>,
+  listed: readonly Finding[],
+  isActorShown: boolean,
+): Promise<FoundView[]> {
+  const reader = { tenantId, now: now() }
+  const kept = await new FindingStore(store).openOf(listed.map(identityOf), reader)
+  const byIdentity = new Map(kept.map((row) => [row.identity, row]))
+  return listed.map((finding) => {
+    const row = byIdentity.get(identityOf(finding))
+    const state = row === undefined ? null : stateOf(row, reader.now)
+    return {
+      ...findingViewOf(finding, isActorShown),
+      id: row?.id ?? null,
+      state: state === 'closed' ? null : state,
+    }
+  })
+}
+
+/** All findings of the tenant, each incident once, in no order. */
+export async function findingsIn(
+  own: AnomalyDeps,
+  span: Span,
+  kinds: ReadonlySet<FindingKind>,
+  { hasExtensions }: { readonly hasExtensions: boolean },
+): Promise<readonly Finding[]> {
+  const find = async (): Promise<readonly Finding[]> => [
+    ...(await findInCalls(own, span, kinds)),
+    ...(kinds.has('key_use') ? await findInKeys(own, span) : []),
+    ...(await findOutages(own, span, kinds)),
+    ...(kinds.has('certificate') ? findCertificates(own) : []),
+    ...(kinds.has('hook') ? findHooks(own, span) : []),
+    ...(kinds.has('margin') ? findLosses(own, span) : []),
+    ...(kinds.has('payment') ? await findPayments(own, span) : []),
+    ...(kinds.has('registration') && hasExtensions ? await findGuessing(own, span) : []),
+  ]
+  const search = async () => withHandling(own, worstOfEach(await find()))
+  return withoutRemedies(await inTurn(own, () => readApart(own.store, own.tenantId, search)))
+}
+
+/** Kinds for which the credential lacks a scope. */
+export const lackingOf = (principal: Principal, wanted: readonly FindingKind[]) =>
+  wanted.flatMap((kind) => {
+    const scope = needs[kind].find((each) => !isAdmitted(principal, each))
+    return scope === undefined ? [] : [{ kind, needs: scope }]
+  })
+
+export function isAdmitted(principal: Principal, scope: Scope): boolean {
   try {
     admitScope(principal, scope)
     return true

@@ -141,6 +141,7 @@ async function guessingFinding(
   const number = pairs.find(({ extension }) => extension !== null)?.extension
   return {
     kind: 'registration',
+    ...(pairs[0] && { ownerId: pairs[0].tenant_id }),
     severity: hasEntered ? (isLikelyTypo ? 'high' : 'critical') : isOneSource ? 'medium' : 'high',
     subject:
       otherNames.length === 0

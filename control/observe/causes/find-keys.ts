@@ -1,6 +1,6 @@
 /** Findings in the use of keys. */
 import { sql } from 'kysely'
-import { HOUR_MS } from '../../../schema/clock.ts'
+import { DAY_MS, HOUR_MS } from '../../../schema/clock.ts'
 import { all } from '../../../schema/sql/query.ts'
 import { fieldsOf } from '../../changes/kinds.ts'
 import { plural, quoted } from '../../http/clean-text.ts'
@@ -12,6 +12,8 @@ const PAST_MS = PAST_DAYS * 24 * HOUR_MS
 /** Only the keys with the most requests are examined. */
 const MAX_KEYS = 500
 const MAX_CHANGES = 500
+/** As long as a key is new, many changes by it are what it was made for. */
+const SETTING_UP_MS = 3 * DAY_MS
 
 export async function findInKeys(deps: AnomalyDeps, span: Span): Promise<readonly Finding[]> {
   const findings: Finding[] = []
@@ -28,12 +30,14 @@ function usedKeys({ store, tenantId, domain }: AnomalyDeps, { from, before }: Sp
     .selectFrom('api_hour')
     .innerJoin('application_key', 'application_key.id', 'api_hour.application_key_id')
     .select(['application_key.id', 'application_key.uuid', 'application_key.name'])
+    .select('application_key.created_at as createdAt')
     .select([sql<number>`min(first_at)`.as('firstAt'), sql<number>`max(last_at)`.as('lastAt')])
     .where('api_hour.hour', '>=', Math.floor(from / HOUR_MS))
     .where('api_hour.hour', '<', Math.ceil(before / HOUR_MS))
     .$if(tenantId !== null, (own) => own.where('application_key.tenant_id', '=', tenantId))
     .$if(domain !== null, (own) => own.where('application_key.domain', '=', domain))
     .groupBy(['application_key.id', 'application_key.uuid', 'application_key.name'])
+    .groupBy('application_key.created_at')
     .orderBy(sql`sum(api_hour.requests)`, 'desc')
     .limit(MAX_KEYS)
   return all(store, query)
@@ -43,7 +47,7 @@ type UsedKey = Awaited<ReturnType<typeof usedKeys>>[number]
 
 async function findingOf(
   { store }: AnomalyDeps,
-  { id, uuid, name, firstAt, lastAt }: UsedKey,
+  { id, uuid, name, createdAt, firstAt, lastAt }: UsedKey,
   { from, before }: Span,
 ): Promise<Finding | undefined> {
   const addresses = store.db
@@ -68,6 +72,7 @@ async function findingOf(
       hours: await all(store, hours),
       changedAt: changes.map(({ at }) => at),
       changedFrom: made.map(({ address }) => address),
+      isSettingUp: createdAt > before - SETTING_UP_MS,
     },
     from,
     before,
@@ -129,6 +134,8 @@ export interface KeyFacts {
   readonly hours: readonly KeyHour[]
   /** Times of its changes in the period and before, milliseconds UTC. */
   readonly changedAt: readonly number[]
+  /** It was made a moment ago: who makes a key sets something up with it. */
+  readonly isSettingUp: boolean
   /** Addresses from which it changed something in the period. */
   readonly changedFrom: readonly string[]
 }
@@ -219,7 +226,11 @@ function hoursSign({ hours }: KeyFacts, from: number, before: number): string | 
     : undefined
 }
 
-function changesSign({ changedAt, hours }: KeyFacts, from: number): string | undefined {
+function changesSign(
+  { changedAt, hours, isSettingUp }: KeyFacts,
+  from: number,
+): string | undefined {
+  if (isSettingUp) return undefined
   const changes = changedAt.map((at) => ({
     hour: Math.floor(at / HOUR_MS),
     outcome: '',

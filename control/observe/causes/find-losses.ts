@@ -21,6 +21,7 @@ function findingOf(trouble: LossTrouble): Finding {
   const amount = (micros: number): string => `${moneyToDecimal(micros)} ${currency}`
   return {
     kind: 'margin',
+    ownerId: trouble.tenantId,
     severity: trouble.marginMicros < 0 ? 'high' : 'medium',
     subject: `prefix ${prefix || 'any'} of customer ${customerId} by ${carrier}`,
     what:

@@ -105,6 +105,8 @@ export interface Finding {
   readonly kind: FindingKind
   readonly severity: Severity
   readonly subject: string
+  /** The owner of the subject; absent: the subject says it. */
+  readonly ownerId?: number | null
   readonly what: string
   readonly firstAt: number
   readonly lastAt: number

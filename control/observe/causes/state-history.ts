@@ -116,7 +116,10 @@ function changesIn({ store, tenantId }: HistoryReader, kind: StateChangeKind) {
  * Returns whether a tenant may know who acted: staff and keys of the platform have no names for
  * tenants.
  */
-async function ownActors({ store, tenantId }: HistoryReader, rows: readonly Row[]) {
+export async function ownActors(
+  { store, tenantId }: HistoryReader,
+  rows: readonly { readonly actor: string | null }[],
+) {
   if (tenantId === null) return () => true
   const uuids = rows.flatMap(({ actor }) => (actor?.startsWith('key:') ? [actor.slice(4)] : []))
   const keys = store.db

@@ -55,6 +55,7 @@ export interface WorldOptions {
   readonly hop?: RegistrarDeps['hop']
   readonly hooks?: RegistrarDeps['hooks']
   readonly time?: ManualTime
+  readonly keepsLost?: RegistrarDeps['keepsLost']
 }
 
 const emptyDatabase = async (): Promise<Store> =>
@@ -67,6 +68,7 @@ export async function startRegistrar({
   hop,
   hooks,
   time = new ManualTime(startedAt),
+  keepsLost,
 }: WorldOptions = {}) {
   const store = given ?? (await withExtensions(await emptyDatabase()))
   const keptAlive: string[] = []
@@ -87,6 +89,7 @@ export async function startRegistrar({
     notices,
     hop,
     hooks,
+    keepsLost,
     now: time.now,
     wallNow: time.wallNow,
     schedule: time.schedule,

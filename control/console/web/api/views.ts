@@ -25,7 +25,14 @@ export type {
   NodeHistoryView as NodeHistory,
   TelemetryView as Telemetry,
 } from '../../../observe/telemetry/telemetry-view.ts'
-export type { AnomaliesView as Anomalies } from '../../../observe/causes/find-anomalies.ts'
+export type {
+  AnomaliesView as Anomalies,
+  FoundView as FoundFinding,
+} from '../../../observe/causes/find-anomalies.ts'
+export type {
+  KeptFindingsView as KeptFindings,
+  KeptFindingView as KeptFinding,
+} from '../../../observe/causes/finding-routes.ts'
 export type { FindingView as Finding } from '../../../observe/causes/finding.ts'
 export type { Summary as CallSummary } from '../../../reports/summary.ts'
 export type { MarginReport } from '../../../reports/margins.ts'

@@ -7,40 +7,31 @@ import { useEffect } from 'preact/hooks'
 import { get, type ConsoleAnswer } from '../api/api.ts'
 import { now } from '../api/browser.ts'
 import { may } from '../api/session.ts'
-import type { Anomalies, CallSummary, Finding, Telemetry } from '../api/views.ts'
+import type { Anomalies, CallSummary, FoundFinding, KeptFinding, Telemetry } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
-import { DAY_MS, clockText, plural, shortMomentText, sinceText } from '../parts/format.ts'
+import { DAY_MS, plural, shortMomentText, sinceText } from '../parts/format.ts'
 import { useResource, useView, type Resource } from '../parts/resource.ts'
 import { Badge, Problem, Text } from '../parts/text.tsx'
+import { FindingActions } from './finding-actions.tsx'
+import { useMarks } from './finding-history.tsx'
 import {
   addressesOf,
+  adviceText,
   evidenceOf,
   findingText,
   findingTitle,
+  handledText,
+  markText,
   stepOf,
   subjectOf,
 } from './finding-words.ts'
 import { denialPhrase } from './denial-words.ts'
-import { actorText } from './ledger-words.ts'
 import { nameOfNode, useNodeNames } from './names.ts'
 
 /** They are found in the records of two weeks. */
 const REFRESH_MS = 30_000
 
 const tones = { critical: 'bad', high: 'bad', medium: 'warn', low: 'plain' } as const
-
-/** Who has changed what against it; empty: nobody has. */
-function handledText({ handled_by: change }: Finding): string {
-  if (change === null) return ''
-  const { tool, by, at, reason, seen_since: isSeen } = change
-  return [
-    `Handled${by === null ? '' : ` by ${actorText(by)}`} at ${clockText(at)}`,
-    ` with ${tool.replaceAll('_', ' ')}`,
-    reason === null ? '' : `: ${reason}`,
-    isSeen ? ' (it has continued since)' : '',
-    '.',
-  ].join('')
-}
 
 type Found = Pick<Anomalies, 'findings'>
 
@@ -61,6 +52,7 @@ interface FindingsProps {
 
 export function Findings({ telemetry, findings: { data, problem, reload } }: FindingsProps) {
   const names = useNodeNames()
+  const kept = useMarks(may('cdrs:read'))
   const silent = silentNodes(telemetry)
   // A node that has fallen silent is a finding: it is not waited for.
   useEffect(() => void (data.value !== undefined && reload()), [silent.join()])
@@ -79,8 +71,28 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
       ),
     ...(telemetry === undefined ? [] : platformAlerts(telemetry)),
   ]
-  const open = found.filter((each) => each.handled_by === null)
-  const handled = found.filter((each) => !open.includes(each))
+  const marks = new Map(kept.data.value?.findings.map((each) => [each.id, each]))
+  const markOf = ({ id }: FoundFinding) => (id === null ? undefined : marks.get(id))
+  const isSnoozed = ({ state }: FoundFinding): boolean => state === 'snoozed'
+  const listed = found.filter((each) => !isSnoozed(each))
+  const snoozed = found.filter(isSnoozed)
+  const unhandled = listed.filter((each) => each.handled_by === null)
+  const open = unhandled.filter(({ state }) => state !== 'acknowledged')
+  const acknowledged = unhandled.filter((each) => !open.includes(each))
+  const handled = listed.filter((each) => !unhandled.includes(each))
+  const onDone = (): void => {
+    reload()
+    kept.reload()
+  }
+  const itemOf = (each: FoundFinding) => (
+    <Item
+      key={`${each.kind} ${each.subject} ${each.next.tool}`}
+      finding={each}
+      mark={markOf(each)}
+      onDone={onDone}
+      {...context}
+    />
+  )
   const isLoading = data.value === undefined && problem.value === undefined
   const count = alerts.length + open.length
   return (
@@ -108,44 +120,60 @@ export function Findings({ telemetry, findings: { data, problem, reload } }: Fin
           )}
         </div>
       )}
-      {found.length > 0 && (
-        <ol class="findings">
-          {[...open, ...handled].map((each) => (
-            <Item
-              key={`${each.kind} ${each.subject} ${each.next.tool}`}
-              finding={each}
-              {...context}
-            />
-          ))}
-        </ol>
+      {listed.length > 0 && (
+        <ol class="findings">{[...open, ...acknowledged, ...handled].map(itemOf)}</ol>
+      )}
+      {snoozed.length > 0 && (
+        <details>
+          <summary>{plural(snoozed.length, 'finding is', 'findings are')} snoozed</summary>
+          <ol class="findings">{snoozed.map(itemOf)}</ol>
+        </details>
       )}
     </section>
   )
 }
 
-type ItemProps = { readonly finding: Finding } & Parameters<typeof findingTitle>[1]
+interface ItemProps extends Pick<Parameters<typeof findingTitle>[1], 'nodes' | 'present'> {
+  readonly finding: FoundFinding
+  /** Undefined: nobody has marked it. */
+  readonly mark: KeptFinding | undefined
+  readonly onDone: () => void
+}
 
-function Item({ finding, ...context }: ItemProps) {
+/** A finding of which the user, or a change in force, says that it is dealt with. */
+function StateBadge({
+  finding: { handled_by: handled, state, severity },
+}: Pick<ItemProps, 'finding'>) {
+  if (state === 'snoozed') return <Badge tone="plain">snoozed</Badge>
+  if (handled !== null) return <Badge tone="good">handled</Badge>
+  if (state === 'acknowledged') return <Badge tone="plain">acknowledged</Badge>
+  return <Badge tone={tones[severity]}>{severity}</Badge>
+}
+
+function Item({ finding, mark, onDone, ...context }: ItemProps) {
   const isOpen = finding.handled_by === null
-  const step = stepOf(finding)
+  const isLoud = isOpen && (finding.state === null || finding.state === 'open')
+  const step = stepOf(finding, context)
   const addresses = addressesOf(finding)
-  const { first_at: first, last_at: last, severity, advice } = finding
+  const title = findingTitle(finding, context)
+  const marked = mark === undefined ? '' : markText(mark)
+  const { first_at: first, last_at: last, severity } = finding
   return (
-    <li class={isOpen ? `finding ${severity}` : 'finding'}>
+    <li class={isLoud ? `finding ${severity}` : 'finding'}>
       <h3>
-        {isOpen ? (
-          <Badge tone={tones[severity]}>{severity}</Badge>
-        ) : (
-          <Badge tone="good">handled</Badge>
-        )}{' '}
-        <Text value={findingTitle(finding, context)} max={200} />
+        <StateBadge finding={finding} /> <Text value={title} max={200} />
       </h3>
       <p>
         <Text value={findingText(finding)} max={800} />
       </p>
       <p>
-        <Text value={isOpen ? advice : handledText(finding)} max={500} />
+        <Text value={isOpen ? adviceText(finding) : handledText(finding)} max={500} />
       </p>
+      {marked !== '' && (
+        <p>
+          <Text value={marked} max={700} />
+        </p>
+      )}
       <p class="links">
         <span>
           Since{' '}
@@ -174,6 +202,7 @@ function Item({ finding, ...context }: ItemProps) {
         ) : (
           <a href={pathOf('changes')}>Changes</a>
         )}
+        <FindingActions finding={finding} title={title} onDone={onDone} />
       </p>
     </li>
   )

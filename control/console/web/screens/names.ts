@@ -54,6 +54,8 @@ export const useCarrierIds = namesBy('carriers:read', async () => {
 })
 
 export interface NodeName {
+  /** Absent: the user may not see the node. */
+  readonly id?: number
   /** `office 3`; the address of a node without a description. */
   readonly name: string
   /** `office 3 (10.0.0.3:5060, office PBX)` */
@@ -66,15 +68,19 @@ export const useNodeNames = namesBy('dispatcher:read', async () => {
   if (answer.kind !== 'ok') return undefined
   return new Map(
     answer.data.flatMap(({ endpoint_name: set, nodes: members }) =>
-      members.map(({ destination, description }): [string, NodeName] => [
+      members.map(({ id, destination, description }): [string, NodeName] => [
         destination,
-        nodeName(destination, description, set),
+        { id, ...nodeName(destination, description, set) },
       ]),
     ),
   )
 })
 
-function nodeName(destination: string, description: string | null, set: string): NodeName {
+function nodeName(
+  destination: string,
+  description: string | null,
+  set: string,
+): Omit<NodeName, 'id'> {
   const place = shortAddress(destination)
   return description === null || description === ''
     ? { name: place, full: `${place} (${set})` }

@@ -2,11 +2,14 @@
 import type { ProcessNode, Telemetry, TelemetryHistory } from '../api/views.ts'
 import { may } from '../api/session.ts'
 import { Chart } from '../parts/chart.tsx'
+import { pathOf } from '../parts/address.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { absent, figureText, unitText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
+import { address } from '../parts/router.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Badge, Facts, Problem, Text } from '../parts/text.tsx'
+import { FindingHistory } from './finding-history.tsx'
 import { Findings, Refusals, useFindings } from './findings.tsx'
 import { asrOf, chartsOf, delayOf, type Charts } from './samples.ts'
 
@@ -23,17 +26,26 @@ export function NowScreen() {
   const findings = useFindings()
   // The parts below them would move.
   const isKnown = findings.data.value !== undefined || findings.problem.value !== undefined
+  if (address.value.query['view'] === 'history')
+    return (
+      <>
+        <Views isHistory />
+        <FindingHistory />
+      </>
+    )
   const problem = <Problem message={telemetry.problem.value ?? history.problem.value} />
   const wrong = <Findings telemetry={telemetry.data.value} findings={findings} />
   if (!isKnown)
     return (
       <>
+        <Views />
         {problem}
         {wrong}
       </>
     )
   return (
     <>
+      <Views />
       {problem}
       {wrong}
       {may('cdrs:read') && <Refusals />}
@@ -54,6 +66,18 @@ export function NowScreen() {
     </>
   )
 }
+
+/** Links between the present and the past. */
+const Views = ({ isHistory = false }: { isHistory?: boolean }) =>
+  may('cdrs:read') ? (
+    <p class="links">
+      {isHistory ? (
+        <a href={pathOf('now')}>What is wrong now</a>
+      ) : (
+        <a href={pathOf('now', undefined, { view: 'history' })}>History of findings</a>
+      )}
+    </p>
+  ) : null
 
 interface FiguresProps {
   /** Undefined while it is not known: the figures have their places all the same. */

@@ -84,6 +84,35 @@ const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
   },
 ]
 
+/** Meanings of the events, by their names. */
+const events: Readonly<Record<Exclude<WebhookEndpoint['events'][number], '*'>, string>> = {
+  'call.authorized': 'a call may begin',
+  'call.denied': 'a call was refused',
+  'call.answered': 'a call was answered',
+  'call.ended': 'a call is over, with its cost',
+  'call.below_margin': 'a call earns less than it should',
+  'recording.ready': 'a recording can be listened to',
+  'wallet.topped_up': 'money was added',
+  'wallet.low_balance': 'a balance is low',
+  'wallet.depleted': 'a wallet is empty',
+  'wallet.adjusted': 'money was moved by hand',
+  'dispatcher.node.down': 'a PBX node is out of service',
+  'dispatcher.node.up': 'a PBX node is back',
+  'node.lost': 'an instance is silent',
+  'node.recovered': 'an instance is back',
+  'node.fenced': 'another process has the name of an instance',
+  'key.revoked': 'a key was revoked',
+  'proposal.created': 'an agent proposes a change',
+  'proposal.decided': 'a proposal was decided on',
+  'payment.alert': 'a payment was not credited, or was taken back',
+  'rerating.completed': 'past calls were priced anew',
+  'carrier.down': 'a carrier is out of service: by hand, silent, or of low quality',
+  'carrier.up': 'a carrier is back',
+  'registration.lost': 'phones, or our registration at a carrier, are lost',
+  'finding.opened': 'something was found on Now',
+  'finding.closed': 'a finding is over',
+}
+
 /** `endpoint`: undefined for a new one. */
 function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined }) {
   return (
@@ -101,9 +130,19 @@ function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined })
         hint="with commas; * means all"
         name="events"
         required
-        maxLength={500}
+        maxLength={1_000}
         defaultValue={endpoint?.events.join(', ') ?? '*'}
       />
+      <details>
+        <summary>Names of events</summary>
+        <ul>
+          {Object.entries(events).map(([name, text]) => (
+            <li key={name}>
+              <code>{name}</code>: {text}
+            </li>
+          ))}
+        </ul>
+      </details>
       <Field
         label="Description"
         hint="optional"

@@ -185,6 +185,24 @@ test('a key used from a new address, with changes from there, is critical', asyn
   expect(findings[0]?.evidence[0]).toBe(findings[0]?.subject.slice(4))
 })
 
+test('a new key with which somebody sets things up is no anomaly; one that changes things after months is', async () => {
+  const rig = await openQuiet()
+  const fresh = await rig.key({ name: 'ci', scopes: ['customers:*'] })
+  const setUp = async (token: string, name: string) => {
+    for (let index = 0; index < 12; index += 1)
+      await rig.request('/api/v1/customers', { token, body: { name: `${name} ${index}` } })
+    await rig.access.tick()
+  }
+  await setUp(fresh, 'first')
+  expect(kindsIn(await rig.find())).toEqual([])
+  const idle = await rig.key({ name: 'idle', scopes: ['customers:*'] })
+  rig.tick(60 * day)
+  await setUp(idle, 'second')
+  expect((await rig.find()).findings).toMatchObject([
+    { kind: 'key_use', what: expect.stringContaining('key "idle" made 12 changes') },
+  ])
+})
+
 test('a node and a carrier that are out are found, since when and why; a node that comes and goes, too', async () => {
   const rig = await openQuiet()
   const note = (kind: 'node' | 'gateway', subject_id: number, ago: number, to_state = 'probing') =>

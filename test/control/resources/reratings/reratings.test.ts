@@ -283,7 +283,12 @@ test('a job is for the process that has begun it: another one may know the old p
   await rig.talk()
   const { scope, meant } = await retailOf(rig)
   const [one, other] = [rig.steps('one'), rig.steps('other')]
-  const id = await beginRerating(rig.store, meant, { ref: 'r', scope, claim: one.claim(), total: 1 })
+  const id = await beginRerating(rig.store, meant, {
+    ref: 'r',
+    scope,
+    claim: one.claim(),
+    total: 1,
+  })
   const seenBy = async (steps: typeof one) => (await steps.open()).map((job) => job.id)
   // A database in a file has one process, which takes the jobs of those that have died at once.
   const { isShared } = rig.store.statements
