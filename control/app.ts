@@ -9,6 +9,8 @@ import type { OpenedAccess } from './access.ts'
 import { authenticate, revalidator } from './auth/authenticate.ts'
 import { keyRoutes } from './resources/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
+import { secondFactorRoutes } from './auth/second-factor-routes.ts'
+import { sessionRoutes } from './auth/session-routes.ts'
 import { userRoutes } from './resources/user-routes.ts'
 import { causeRoutes } from './observe/causes/cause-routes.ts'
 import { changeRoutes } from './changes/change-routes.ts'
@@ -127,7 +129,9 @@ export function createApi(
   app.route('/api/v1', keyHealthRoute(version))
   app.route('/api/v1', telemetryRoutes({ telemetry, others: deps.others }))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
-  app.route('/api/v1', userRoutes({ store, users: access.users, now }))
+  app.route('/api/v1', secondFactorRoutes({ ...access, now, steadyNow }))
+  app.route('/api/v1', sessionRoutes({ ...access, now, steadyNow }))
+  app.route('/api/v1', userRoutes({ ...access, store, now }))
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
   const changeDeps = { ...deps, kinds, keys, usage, tenants }

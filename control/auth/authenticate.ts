@@ -35,7 +35,9 @@ const judgeWith =
     const credential = readCredential(authorization, apiKey)
     if (credential === undefined) return nothing
     if (credential.kind === 'key') return keys.verify(credential.token, address, now())
-    return credential.kind === 'session' ? sessions.verify(credential.token, now()) : rejected
+    return credential.kind === 'session'
+      ? sessions.verify(credential.token, now(), address)
+      : rejected
   }
 
 /**

@@ -22,6 +22,7 @@ import * as profit from './profit.ts'
 import * as reratings from './reratings.ts'
 import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
+import * as signIn from './sign-in.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
 import * as times from './times.ts'
@@ -120,6 +121,7 @@ export const migrations: readonly Migration[] = [
   { version: 16, name: 'times', sql: times.sql },
   // The sums of SQLite are in a file of their own, which is made again.
   { version: 17, name: 'destination-margins', sql: '', forServer: destinationMargins.forServer },
+  { version: 18, name: 'sign-in', sql: signIn.sql },
 ]
 
 export const newestVersion = migrations.length

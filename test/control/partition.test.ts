@@ -60,6 +60,8 @@ async function fill(
   // Descriptions of tools have no data; what tools show and change is in agents/partition.test.ts.
   ids.set('/mcp/tools', ['no_such_tool'])
   ids.set('/stir/authorities', first)
+  // A key has none.
+  ids.set('/auth/sessions', ['no-such-session'])
   // Open to all.
   ids.set('/stir/certificates', ['no-such-file'])
   // Alerts are seen by global credentials only.

@@ -443,6 +443,12 @@ export const operations: Readonly<Record<string, Operations>> = {
     body: {},
     rules: plains('old_password', 'new_password'),
   },
+  // A key has no sign-in.
+  '/auth/second-factor': { body: {}, rules: plains('password') },
+  '/auth/second-factor/confirmation': { body: {}, rules: plains('code') },
+  '/auth/second-factor/recovery-codes': { body: {}, rules: plains('password', 'code') },
+  '/auth/second-factor/removal': { body: {}, rules: plains('password', 'code') },
+  '/sign-in-policy': { body: {}, rules: plains('is_second_factor_required') },
   '/telephony/test-call': {
     body: { from: '101', to: '1555' },
     rules: {

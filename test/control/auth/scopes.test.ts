@@ -79,7 +79,11 @@ test('only these routes are open to all', () => {
     'POST /api/client/auth/login',
     'POST /api/client/payments/webhook',
     'POST /api/v1/auth/login',
+    // The challenge that they take proves a password.
+    'POST /api/v1/auth/login/code',
+    'POST /api/v1/auth/login/enrolment',
     'POST /api/v1/auth/session',
+    'POST /api/v1/auth/session/code',
     'POST /decide',
   ])
 })
