@@ -15,6 +15,9 @@ import { KeyStore } from './auth/key-store.ts'
 import { KeyUsage } from './auth/key-usage.ts'
 import { KeyActivity } from './auth/key-activity.ts'
 import { ApprovalLinks } from './agents/proposals/approval-links.ts'
+import { IdentityStore } from './auth/single-sign-on/identity-store.ts'
+import { ProviderClients } from './auth/single-sign-on/provider-clients.ts'
+import { SignInAttempts } from './auth/single-sign-on/sign-in-attempts.ts'
 import { TenantScope } from './auth/tenants.ts'
 import { SecondFactors } from './auth/second-factors.ts'
 import { jwtSecret, Sessions } from './auth/sessions.ts'
@@ -40,6 +43,8 @@ export function openAccess(
     | 'settings'
     | 'log'
     | 'instances'
+    | 'schedule'
+    | 'resolve'
   > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
@@ -71,6 +76,12 @@ export function openAccess(
     guard: new LoginGuard(windows),
     guardOfAll: new LoginGuard(windows, MAX_GUESSES_OF_ALL),
   })
+  const clients = new ProviderClients({
+    steadyNow,
+    schedule: deps.schedule,
+    resolve: deps.resolve ?? (() => Promise.resolve([])),
+    allowPrivate: deps.settings.allowsPrivateTargets === true,
+  })
   const usage = new KeyUsage(store, now)
   const activity = new KeyActivity(store, now)
   const audit = new AuditLog(store, (entry, error) =>
@@ -86,6 +97,9 @@ export function openAccess(
     sessions,
     factors,
     challenges,
+    clients,
+    identities: new IdentityStore({ store, users, randomBytes }),
+    attempts: new SignInAttempts(readSecret, randomBytes),
     links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,
     guard: new LoginGuard(windows),

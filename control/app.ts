@@ -11,6 +11,7 @@ import { keyRoutes } from './resources/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
 import { secondFactorRoutes } from './auth/second-factor-routes.ts'
 import { sessionRoutes } from './auth/session-routes.ts'
+import { singleSignOnRoutes } from './resources/single-sign-on-routes.ts'
 import { userRoutes } from './resources/user-routes.ts'
 import { causeRoutes } from './observe/causes/cause-routes.ts'
 import { changeRoutes } from './changes/change-routes.ts'
@@ -85,6 +86,7 @@ import type { Webhooks } from './webhooks/webhooks.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
+import { identityProviderRoutes } from './resources/identity-provider-routes.ts'
 import { outboundRoutes, withQuality } from './resources/outbound-routes.ts'
 import { numberRoutes } from './resources/number-routes.ts'
 import { nouns } from './resources/nouns.ts'
@@ -131,6 +133,7 @@ export function createApi(
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', secondFactorRoutes({ ...access, now, steadyNow }))
   app.route('/api/v1', sessionRoutes({ ...access, now, steadyNow }))
+  app.route('/api/v1', singleSignOnRoutes({ ...deps, ...access }))
   app.route('/api/v1', userRoutes({ ...access, store, now }))
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
@@ -272,6 +275,7 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers & Pick<ControlDeps, '
     .route('/', routingWebhookRoutes(deps))
     .route('/', numberRoutes(deps))
     .route('/', stirKeyRoutes(deps))
+    .route('/', identityProviderRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

@@ -585,6 +585,7 @@ function openControl(
       console: readConsole(),
       inForce: deps.inForce,
       loopDelay: watchLoop(),
+      resolve: (host) => lookup(host, { all: true }),
       certificates: () => [
         ...certificates.list(),
         ...(engine.certificate === undefined

@@ -54,6 +54,8 @@ const enrolmentView = z
   })
   .meta({ id: 'SecondFactorEnrolment' })
 
+export type EnrolmentView = z.output<typeof enrolmentView>
+
 const exampleEnrolment = {
   secret: 'JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP',
   otpauth_url:
@@ -70,11 +72,15 @@ const stateView = z
   })
   .meta({ id: 'SecondFactor' })
 
+export type SecondFactorStateView = z.output<typeof stateView>
+
 const exampleState = { is_on: false, since: null, recovery_codes_left: 0, is_required: false }
 
 const policyView = z
   .strictObject({ is_second_factor_required: z.boolean() })
   .meta({ id: 'SignInPolicy' })
+
+export type SignInPolicyView = z.output<typeof policyView>
 
 const challengeBody = { challenge: 'eyJ1c2VyIjoxfQ.c2lnbmF0dXJl' }
 const codeBody = { ...challengeBody, code: '123456' }

@@ -16,7 +16,7 @@ const WINDOW = 1
 const DIGITS = 6
 /** As long as the HMAC (RFC 4226 §4). */
 const SECRET_BYTES = 20
-export const RECOVERY_CODES = 10
+const RECOVERY_CODES = 10
 
 /** The secret of an authenticator that has still to be confirmed. Shown once. */
 export interface Enrolment {

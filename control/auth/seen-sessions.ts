@@ -19,7 +19,7 @@ export interface SessionOrigin {
 }
 
 /** A further session of a user ends the oldest one. */
-export const MAX_SESSIONS = 100
+const MAX_SESSIONS = 100
 const MAX_AGENT_LENGTH = 200
 /** Sessions whose last use is remembered until the next flush. */
 const MAX_NOTED = 20_000

@@ -29,6 +29,8 @@ const seenView = z
   })
   .meta({ id: 'SeenSession' })
 
+export type SeenSessionView = z.output<typeof seenView>
+
 const exampleSeen = {
   session_id: 'mB3bHcTRyQk1cUQ5u0nq5A',
   is_current: true,

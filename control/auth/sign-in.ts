@@ -39,6 +39,8 @@ export const challengeView = z
   })
   .meta({ id: 'SignInChallenge' })
 
+export type SignInChallengeView = z.output<typeof challengeView>
+
 const expiresIn = z.int().describe('Lifetime in seconds.')
 
 export const sessionView = z.strictObject({ user: userSchema, expires_in: expiresIn })

@@ -4,6 +4,7 @@ import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherSets } from './dispatcher-sets.ts'
 import { extensions } from './extensions.ts'
+import { identityProviders } from './identity-providers.ts'
 import { inboundRoutes } from './inbound-routes.ts'
 import { numbers } from './numbers.ts'
 import { outboundRoutes } from './outbound-routes.ts'
@@ -30,4 +31,5 @@ export const nouns = {
   routing_webhooks: routingWebhooks,
   stir_keys: stirKeys,
   stir_authorities: stirAuthorities,
+  identity_providers: identityProviders,
 }

@@ -40,8 +40,8 @@ CREATE TABLE identity_provider (
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
 ) STRICT;
-CREATE UNIQUE INDEX identity_provider_name ON identity_provider (coalesce(tenant_id, 0), name);
-CREATE INDEX identity_provider_tenant ON identity_provider (tenant_id);
+CREATE UNIQUE INDEX identity_provider_name ON identity_provider (name, coalesce(tenant_id, 0));
+CREATE INDEX identity_provider_owner ON identity_provider (tenant_id, name);
 
 -- Who a user is at an issuer. It outlives the provider, which may be made again.
 CREATE TABLE user_identity (

@@ -16,8 +16,9 @@ async function fill(
   const rows = ['/dispatcher', '/rate-plans', '/rates', '/customers', '/routing/carriers']
   const others = ['/outbound-routes', '/inbound-routes', '/telephony/ai-agents', '/pbx/extensions']
   const more = ['/numbers', '/users', '/tenants', '/webhooks', '/routing-webhooks', '/stir/keys']
+  const people = ['/identity-providers']
   const ids = new Map<string, readonly (string | number)[]>(
-    [...rows, ...others, ...more].map((path) => [path, first]),
+    [...rows, ...others, ...more, ...people].map((path) => [path, first]),
   )
   const asCanary = (path: string, body: object) =>
     control.request(`/api/v1${path}`, { token, headers: { 'X-Tenant-Slug': CANARY }, body })
@@ -60,6 +61,7 @@ async function fill(
   // Descriptions of tools have no data; what tools show and change is in agents/partition.test.ts.
   ids.set('/mcp/tools', ['no_such_tool'])
   ids.set('/stir/authorities', first)
+  ids.set('/auth/providers', ['no-such-provider'])
   // A key has none.
   ids.set('/auth/sessions', ['no-such-session'])
   // Open to all.

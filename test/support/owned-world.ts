@@ -133,6 +133,15 @@ export async function fillOwned({
     await make('/routing-webhooks', { ...ofTenant, url: `https://${slug ?? CANARY}.example/` })
     const key = { name: name('key'), private_key: rfcKey, x5u: `https://${of.trim()}.example/` }
     await make('/stir/keys', { ...ofTenant, ...key })
+    await make('/identity-providers', {
+      ...ofTenant,
+      name: name('login'),
+      issuer: `https://${of.trim()}.example`,
+      client_id: name('client'),
+      role_mappings: [{ value: name('group'), role: 'auditor' }],
+      // That of the platform would be offered to everybody.
+      is_enabled: slug !== null,
+    })
     await make('/stir/authorities', { name: name('authority'), certificate: authorityPem })
     if (slug === null) continue
     await make('/webhooks', { ...ofTenant, url: `https://${slug}.example/` })
@@ -172,7 +181,7 @@ const tables = [
   ...['dispatcher_set', 'dispatcher_node', 'rate_plan', 'rate', 'customer', 'phone_number'],
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
-  ...['stir_key', 'stir_authority'],
+  ...['stir_key', 'stir_authority', 'identity_provider'],
 ]
 
 /** All that tenants own, by its table. */

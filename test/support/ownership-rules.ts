@@ -313,6 +313,23 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('enabled', 'secret'),
     },
   },
+  '/identity-providers': {
+    body: {
+      name: 'mine',
+      issuer: 'https://login.own.example',
+      client_id: 'mine',
+      role_mappings: [{ value: 'mine', role: 'auditor' }],
+    },
+    rules: {
+      ...tenant,
+      ...plains('name', 'issuer', 'client_id', 'client_secret', 'scopes', 'is_enabled'),
+      ...plains('role_claim', 'username_claim', 'role_mappings', 'role_mappings.value'),
+      'role_mappings.role': plain,
+      'role_mappings.tenant': [CANARY, 'unheard-of'].map((slug) => ({
+        role_mappings: [{ value: 'mine', role: 'auditor', tenant: slug }],
+      })),
+    },
+  },
   '/stir/keys': {
     body: { name: 'mine', private_key: rfcKey, x5u: 'https://example.com/shaken.pem' },
     rules: {

@@ -60,6 +60,10 @@ test('only these routes are open to all', () => {
   const open = routes.filter(([, { access }]) => access?.kind === 'public')
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
     'GET /',
+    // Whoever signs in by an identity provider has nothing to show yet.
+    'GET /api/v1/auth/callback',
+    'GET /api/v1/auth/providers',
+    'GET /api/v1/auth/providers/:id/start',
     'GET /api/v1/auth/session',
     // Whoever verifies our signatures reads the certificate.
     'GET /api/v1/stir/certificates/:name',

@@ -17,7 +17,8 @@ export function Menu({ screens, current }: { screens: readonly Screen[]; current
   useEffect(() => menu.current?.hidePopover(), [current])
   const links = (group: Screen['group']) =>
     screens
-      .filter((screen) => screen.group === group)
+      // The account stands under the name of the user.
+      .filter((screen) => screen.group === group && screen.scope !== undefined)
       .map(({ name, title }) => (
         <a
           key={name}

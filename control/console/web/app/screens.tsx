@@ -1,10 +1,12 @@
 /** The screens, in the order of the menu. */
 import type { ComponentChildren } from 'preact'
+import { AccountScreen } from '../screens/account.tsx'
 import { AiAgentsScreen } from '../screens/ai-agents.tsx'
 import { AuditScreen } from '../screens/audit.tsx'
 import { BansScreen } from '../screens/bans.tsx'
 import { CarrierScreen, CarriersScreen } from '../screens/carriers.tsx'
 import { DispatcherSetsScreen } from '../screens/dispatcher-sets.tsx'
+import { IdentityProvidersScreen } from '../screens/identity-providers.tsx'
 import { KeyScreen, KeysScreen } from '../screens/keys.tsx'
 import { NumbersScreen } from '../screens/numbers.tsx'
 import { PhonesScreen } from '../screens/phones.tsx'
@@ -47,8 +49,8 @@ export interface Screen {
    * a heading.
    */
   readonly group?: Group
-  /** A user without it does not see the screen. */
-  readonly scope: string
+  /** A user without it does not see the screen; absent: it is of the user alone. */
+  readonly scope?: string
   /** Shows the platform, which tenants do not see. */
   readonly isGlobalOnly?: boolean
   readonly all: () => ComponentChildren
@@ -229,6 +231,13 @@ const screens: readonly Screen[] = [
     all: () => <UsersScreen />,
   },
   {
+    name: 'identity-providers',
+    title: 'Identity providers',
+    group: 'Access',
+    scope: 'users:read',
+    all: () => <IdentityProvidersScreen />,
+  },
+  {
     name: 'keys',
     title: 'Keys',
     group: 'Access',
@@ -293,6 +302,7 @@ const screens: readonly Screen[] = [
     isGlobalOnly: true,
     all: () => <SettingsScreen />,
   },
+  { name: 'account', title: 'Your account', all: () => <AccountScreen /> },
   ...generalScreens.map((screen) => ({
     name: screen.many.replaceAll(' ', '-').toLowerCase(),
     title: titleOf(screen.many),
@@ -304,4 +314,7 @@ const screens: readonly Screen[] = [
 
 /** The screens that the user may see. */
 export const visibleScreens = (): readonly Screen[] =>
-  screens.filter(({ scope, isGlobalOnly }) => may(scope) && (isGlobalOnly !== true || isGlobal()))
+  screens.filter(
+    ({ scope, isGlobalOnly }) =>
+      (scope === undefined || may(scope)) && (isGlobalOnly !== true || isGlobal()),
+  )
