@@ -3,7 +3,6 @@
  * PKCE, state and nonce, and an ID token whose signature is checked.
  */
 import type { Configuration } from 'openid-client'
-import * as openid from 'openid-client'
 import { MINUTE_MS } from '../../../schema/clock.ts'
 import { recentlyUsed } from '../../../schema/recently-used.ts'
 import type { ProviderRow } from './identity-store.ts'
@@ -48,6 +47,7 @@ export class ProviderClients {
     redirectUri: string,
     { state, nonce, verifier }: SignInProof,
   ): Promise<string> {
+    const openid = await library()
     const configuration = await this.#configurationOf(provider)
     const url = openid.buildAuthorizationUrl(configuration, {
       redirect_uri: redirectUri,
@@ -66,6 +66,7 @@ export class ProviderClients {
     answered: URL,
     { state, nonce, verifier }: SignInProof,
   ): Promise<ProvidedIdentity> {
+    const openid = await library()
     const configuration = await this.#configurationOf(provider)
     const tokens = await openid.authorizationCodeGrant(configuration, answered, {
       expectedState: state,
@@ -102,6 +103,7 @@ export class ProviderClients {
   }
 
   async #discovered({ issuer, client_id, clientSecret }: ProviderRow): Promise<Configuration> {
+    const openid = await library()
     const isPlain = new URL(issuer).protocol === 'http:'
     return openid.discovery(
       new URL(issuer),
@@ -118,3 +120,6 @@ export class ProviderClients {
     )
   }
 }
+
+/** Loaded by the first sign-in: most installations have no provider. */
+const library = () => import('openid-client')
