@@ -11,8 +11,6 @@ import { either, type Operation, text } from '../http/operation.ts'
 /** Allows nothing inline, nothing of other origins, and no frames. */
 const policy = [
   "default-src 'self'",
-  // The picture of a new second factor.
-  "img-src 'self' data:",
   "object-src 'none'",
   "base-uri 'none'",
   "form-action 'self'",

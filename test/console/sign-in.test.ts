@@ -62,7 +62,7 @@ test('a user sets up a second factor, signs in with it, and sees and ends sessio
   await dialog.getByRole('button', { name: 'Go on' }).click()
   const picture = dialog.getByRole('img', { name: /QR code/ })
   await picture.waitFor()
-  const isDrawn = `document.querySelector('dialog img').naturalWidth > 0`
+  const isDrawn = `document.querySelector('dialog svg path').getBBox().width > 20`
   await expect.poll(() => first.page.evaluate(isDrawn)).toBe(true)
   const secret = (await dialog.locator('.token').textContent()) ?? ''
   await dialog.getByLabel('Code').fill(codeFrom(secret, 0))

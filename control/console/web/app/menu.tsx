@@ -17,8 +17,7 @@ export function Menu({ screens, current }: { screens: readonly Screen[]; current
   useEffect(() => menu.current?.hidePopover(), [current])
   const links = (group: Screen['group']) =>
     screens
-      // The account stands under the name of the user.
-      .filter((screen) => screen.group === group && screen.scope !== undefined)
+      .filter((screen) => screen.group === group)
       .map(({ name, title }) => (
         <a
           key={name}

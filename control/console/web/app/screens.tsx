@@ -256,6 +256,12 @@ const screens: readonly Screen[] = [
     one: (id) => <WebhookScreen id={id} />,
   },
   {
+    name: 'account',
+    title: 'Your account',
+    group: 'Access',
+    all: () => <AccountScreen />,
+  },
+  {
     name: 'bans',
     title: 'Bans',
     group: 'Access',
@@ -302,7 +308,6 @@ const screens: readonly Screen[] = [
     isGlobalOnly: true,
     all: () => <SettingsScreen />,
   },
-  { name: 'account', title: 'Your account', all: () => <AccountScreen /> },
   ...generalScreens.map((screen) => ({
     name: screen.many.replaceAll(' ', '-').toLowerCase(),
     title: titleOf(screen.many),
