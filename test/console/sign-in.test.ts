@@ -60,7 +60,7 @@ test('a user sets up a second factor, signs in with it, and sees and ends sessio
   const dialog = first.page.getByRole('dialog')
   await dialog.getByLabel('Password').fill(user.password)
   await dialog.getByRole('button', { name: 'Go on' }).click()
-  const picture = dialog.getByRole('img', { name: /QR code/ })
+  const picture = dialog.getByRole('img', { name: 'Picture of the key' })
   await picture.waitFor()
   const isDrawn = `document.querySelector('dialog svg path').getBBox().width > 20`
   await expect.poll(() => first.page.evaluate(isDrawn)).toBe(true)

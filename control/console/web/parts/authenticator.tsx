@@ -19,7 +19,14 @@ function Picture({ svg }: { svg: string }) {
   const [, shape] = / d="([^"]+)"/.exec(svg) ?? []
   if (viewBox === undefined || shape === undefined) return null
   return (
-    <svg class="qr" viewBox={viewBox} width="200" height="200" role="img" aria-label="QR code">
+    <svg
+      class="qr"
+      viewBox={viewBox}
+      width="200"
+      height="200"
+      role="img"
+      aria-label="Picture of the key"
+    >
       <path d={shape} />
     </svg>
   )

@@ -11,23 +11,31 @@ import { type Action, List } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
 import { Badge, Moment, Problem } from '../parts/text.tsx'
 
-export const AccountScreen = () => (
-  <>
-    <SecondFactor />
-    <Sessions />
-  </>
-)
+export function AccountScreen() {
+  const factor = useResource('second factor', () => get<SecondFactorState>('/auth/second-factor'))
+  const { value: problem } = factor.problem
+  // Nothing below moves when it is there.
+  if (factor.data.value === undefined) return <Problem message={problem} />
+  return (
+    <>
+      <SecondFactor state={factor.data.value} problem={problem} reload={factor.reload} />
+      <Sessions />
+    </>
+  )
+}
+
+interface SecondFactorProps {
+  readonly state: SecondFactorState
+  readonly problem: string | undefined
+  readonly reload: () => void
+}
 
 type Asked = 'enrol' | 'confirm' | 'codes' | 'remove'
 
-function SecondFactor() {
-  const { data, problem, reload } = useResource('second factor', () =>
-    get<SecondFactorState>('/auth/second-factor'),
-  )
+function SecondFactor({ state, problem, reload }: SecondFactorProps) {
   const asked = useSignal<Asked | undefined>(undefined)
   const enrolment = useSignal<Enrolment | undefined>(undefined)
   const codes = useSignal<readonly string[] | undefined>(undefined)
-  const state = data.value
   const ask = (what: Asked) => (): void => {
     codes.value = undefined
     asked.value = what
@@ -40,14 +48,14 @@ function SecondFactor() {
   return (
     <section aria-labelledby="second-factor">
       <h2 id="second-factor">Second factor</h2>
-      <Problem message={problem.value} />
-      {state && <FactorText state={state} />}
+      <Problem message={problem} />
+      <FactorText state={state} />
       {codes.value && (
         <div class="notice">
           <RecoveryCodes codes={codes.value} />
         </div>
       )}
-      {state && (
+      {
         <p class="buttons">
           {state.is_on ? (
             <>
@@ -66,7 +74,7 @@ function SecondFactor() {
             </button>
           )}
         </p>
-      )}
+      }
       {asked.value && (
         <FactorDialog
           key={asked.value}

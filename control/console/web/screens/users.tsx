@@ -144,14 +144,13 @@ function Policy() {
     problem.value = answer.kind === 'failed' ? answer.message : undefined
     reload()
   }
-  if (data.value === undefined) return null
   return (
     <>
       <label>
         <input
           type="checkbox"
-          checked={data.value.is_second_factor_required}
-          disabled={!may('users:write')}
+          checked={data.value?.is_second_factor_required === true}
+          disabled={data.value === undefined || !may('users:write')}
           onChange={(event) => void change(event.currentTarget.checked)}
         />{' '}
         A second factor is required of {isGlobal() ? 'users of the platform' : 'all users'}; whoever
