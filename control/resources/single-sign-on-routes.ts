@@ -25,7 +25,7 @@ import {
   ATTEMPT_SECONDS,
   isEqual,
   type SignInAttempt,
-  SignInAttempts,
+  type SignInAttempts,
 } from '../auth/single-sign-on/sign-in-attempts.ts'
 
 const CALLBACK_PATH = '/api/v1/auth/callback'

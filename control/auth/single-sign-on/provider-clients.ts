@@ -114,6 +114,8 @@ export class ProviderClients {
         [openid.customFetch]: providerFetch(this.#deps),
         execute: [
           openid.enableNonRepudiationChecks,
+          // Marked as deprecated only to stand out: as a setting of the operator allows it.
+          // oxlint-disable-next-line typescript/no-deprecated
           ...(isPlain && this.#deps.allowPrivate ? [openid.allowInsecureRequests] : []),
         ],
       },

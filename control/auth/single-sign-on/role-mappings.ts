@@ -63,10 +63,8 @@ export function mappingFor(
 /** A name for a user that has no other one, from a claim. */
 export function usernameIn(claims: Claims, path: string, subject: string): string {
   const claim = [path, 'preferred_username', 'email'].map((each) => claimAt(claims, each))
-  const given = claim.find((value) => typeof value === 'string' && value !== '') ?? subject
-  const name = String(given)
-    .toLowerCase()
-    .replaceAll(/[^\w.@+-]/g, '-')
+  const isName = (value: unknown): value is string => typeof value === 'string' && value !== ''
+  const name = (claim.find(isName) ?? subject).toLowerCase().replaceAll(/[^\w.@+-]/g, '-')
   return name.slice(0, MAX_NAME_LENGTH)
 }
 

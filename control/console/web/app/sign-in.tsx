@@ -140,9 +140,11 @@ function Providers({ tenant }: { tenant: string }) {
   const offered = useSignal<readonly OfferedProvider[]>([])
   useEffect(() => {
     let isWanted = true
-    void offeredProviders(tenant).then((found) => {
+    const load = async (): Promise<void> => {
+      const found = await offeredProviders(tenant)
       if (isWanted) offered.value = found
-    })
+    }
+    void load()
     return () => (isWanted = false)
   }, [tenant])
   if (offered.value.length === 0) return null
