@@ -15,11 +15,19 @@ import { KeyStore } from './auth/key-store.ts'
 import { KeyUsage } from './auth/key-usage.ts'
 import { KeyActivity } from './auth/key-activity.ts'
 import { ApprovalLinks } from './agents/proposals/approval-links.ts'
+import { IdentityStore } from './auth/single-sign-on/identity-store.ts'
+import { ProviderClients } from './auth/single-sign-on/provider-clients.ts'
+import { SignInAttempts } from './auth/single-sign-on/sign-in-attempts.ts'
 import { TenantScope } from './auth/tenants.ts'
+import { SecondFactors } from './auth/second-factors.ts'
 import { jwtSecret, Sessions } from './auth/sessions.ts'
+import { SignInChallenges } from './auth/sign-in-challenges.ts'
 import { LoginGuard } from './auth/login-guard.ts'
 import { PasswordCheck } from './auth/password-check.ts'
 import { UserStore } from './auth/user-store.ts'
+
+/** Guesses at the second factor of one user in fifteen minutes, from all addresses. */
+const MAX_GUESSES_OF_ALL = 20
 
 export type OpenedAccess = ReturnType<typeof openAccess>
 
@@ -35,6 +43,8 @@ export function openAccess(
     | 'settings'
     | 'log'
     | 'instances'
+    | 'schedule'
+    | 'resolve'
   > & { readonly webhooks: Webhooks },
 ) {
   const { store, now, steadyNow, randomBytes } = deps
@@ -47,6 +57,7 @@ export function openAccess(
   const users = new UserStore(store)
   const readSecret = () => jwtSecret(store, deps.settings.jwtSecret, randomBytes)
   const sessions = new Sessions(store, users, readSecret, randomBytes)
+  const challenges = new SignInChallenges(users, readSecret)
   const passwords = new PasswordCheck()
   // Another process wrote, such as `tollgate key create`.
   deps.changes?.follow({
@@ -59,6 +70,18 @@ export function openAccess(
     reload: async () => tenants.clear(),
   })
   const windows = new RequestWindows(deps)
+  const factors = new SecondFactors({
+    store,
+    randomBytes,
+    guard: new LoginGuard(windows),
+    guardOfAll: new LoginGuard(windows, MAX_GUESSES_OF_ALL),
+  })
+  const clients = new ProviderClients({
+    steadyNow,
+    schedule: deps.schedule,
+    resolve: deps.resolve ?? (() => Promise.resolve([])),
+    allowPrivate: deps.settings.allowsPrivateTargets === true,
+  })
   const usage = new KeyUsage(store, now)
   const activity = new KeyActivity(store, now)
   const audit = new AuditLog(store, (entry, error) =>
@@ -72,6 +95,11 @@ export function openAccess(
     users,
     verifier,
     sessions,
+    factors,
+    challenges,
+    clients,
+    identities: new IdentityStore({ store, users, randomBytes }),
+    attempts: new SignInAttempts(readSecret, randomBytes),
     links: new ApprovalLinks({ store, users, readSecret, publicUrl: deps.settings.publicUrl }),
     passwords,
     guard: new LoginGuard(windows),
@@ -91,6 +119,7 @@ export function openAccess(
       await audit.flush()
       await usage.flush()
       await activity.flush()
+      await sessions.seen.flush()
       await idempotency.flush()
     },
     /** Called at the end. */
@@ -98,6 +127,7 @@ export function openAccess(
       await audit.close()
       await usage.flush()
       await activity.flush()
+      await sessions.seen.flush()
       await idempotency.flush()
     },
   }

@@ -9,6 +9,9 @@ import type { OpenedAccess } from './access.ts'
 import { authenticate, revalidator } from './auth/authenticate.ts'
 import { keyRoutes } from './resources/key-routes.ts'
 import { clientLoginRoutes, loginRoutes } from './auth/login-routes.ts'
+import { secondFactorRoutes } from './auth/second-factor-routes.ts'
+import { sessionRoutes } from './auth/session-routes.ts'
+import { singleSignOnRoutes } from './resources/single-sign-on-routes.ts'
 import { userRoutes } from './resources/user-routes.ts'
 import { causeRoutes } from './observe/causes/cause-routes.ts'
 import { findingRoutes } from './observe/causes/finding-routes.ts'
@@ -87,6 +90,7 @@ import type { Alerts } from './alerts/alerts.ts'
 import type { ChangeDeps } from './changes/kinds.ts'
 import { aiAgents } from './resources/ai-agents.ts'
 import { carriers, withLiveStatus } from './resources/carriers.ts'
+import { identityProviderRoutes } from './resources/identity-provider-routes.ts'
 import { outboundRoutes, withQuality } from './resources/outbound-routes.ts'
 import { numberRoutes } from './resources/number-routes.ts'
 import { nouns } from './resources/nouns.ts'
@@ -132,8 +136,11 @@ export function createApi(
   app.route('/api/v1', keyHealthRoute(version))
   app.route('/api/v1', telemetryRoutes({ telemetry, others: deps.others }))
   app.route('/api/v1', loginRoutes({ ...access, now, steadyNow }))
-  app.route('/api/v1', userRoutes({ store, users: access.users, now }))
+  app.route('/api/v1', secondFactorRoutes({ ...access, now, steadyNow }))
+  app.route('/api/v1', sessionRoutes({ ...access, now, steadyNow }))
+  app.route('/api/v1', singleSignOnRoutes({ ...deps, ...access }))
   app.route('/api/v1', savedViewRoutes({ store, now }))
+  app.route('/api/v1', userRoutes({ ...access, store, now }))
   app.route('/api/v1', auditRoutes(access.audit))
   const { keys, usage, tenants } = access
   const changeDeps = { ...deps, kinds, keys, usage, tenants, reratings }
@@ -278,6 +285,7 @@ function plainResourceRoutes(deps: ChangeDeps & WithOthers & Pick<ControlDeps, '
     .route('/', routingWebhookRoutes(deps))
     .route('/', numberRoutes(deps))
     .route('/', stirKeyRoutes(deps))
+    .route('/', identityProviderRoutes(deps))
 }
 
 const carrierRoutes = (deps: ChangeDeps & WithOthers) =>

@@ -647,6 +647,7 @@ function openControl(
       inForce: deps.inForce,
       loopDelay: watchLoop(),
       certificates: listCertificates,
+      resolve: (host) => lookup(host, { all: true }),
       settings: {
         jwtSecret: config.jwtSecret,
         recordingsPath: config.recording?.folder,

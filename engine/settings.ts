@@ -150,7 +150,8 @@ export const settings = {
     'PUBLIC_URL',
     httpUrl,
     'webhooks have no links',
-    'The address at which people reach the API and the console. Links in webhooks begin with it.',
+    'The address at which people reach the API and the console. Links in webhooks begin with ' +
+      'it; single sign-on needs it.',
   ),
   edgeListen: withDefault(
     'EDGE_LISTEN',

@@ -35,7 +35,9 @@ const judgeWith =
     const credential = readCredential(authorization, apiKey)
     if (credential === undefined) return nothing
     if (credential.kind === 'key') return keys.verify(credential.token, address, now())
-    return credential.kind === 'session' ? sessions.verify(credential.token, now()) : rejected
+    return credential.kind === 'session'
+      ? sessions.verify(credential.token, now(), address)
+      : rejected
   }
 
 /**
@@ -99,8 +101,12 @@ const PLAIN_NAME = 'tollgate_session'
 
 const attributes = { path: '/', httpOnly: true, sameSite: 'Strict' } as const
 
-export function setSessionCookie(c: Context<ControlEnv>, token: string): void {
-  const secure = isEncrypted(c)
+/** @param secure absent: as the browser says of its page. */
+export function setSessionCookie(
+  c: Context<ControlEnv>,
+  token: string,
+  secure = isEncrypted(c),
+): void {
   const name = secure ? SECURE_NAME : PLAIN_NAME
   setCookie(c, name, token, { ...attributes, secure, maxAge: SESSION_SECONDS })
 }

@@ -15,9 +15,11 @@ const MAX_PAIRS = 20_000
 export class LoginGuard {
   readonly #failures = recentlyUsed<string, RequestWindow>(MAX_PAIRS, (window) => window.close?.())
   readonly #windows: RequestWindows
+  readonly #maxFailures: number
 
-  constructor(windows: RequestWindows) {
+  constructor(windows: RequestWindows, maxFailures = MAX_FAILURES) {
     this.#windows = windows
+    this.#maxFailures = maxFailures
   }
 
   /** Rejects with 429 while the pair is locked, whether the password is correct or not. */
@@ -47,7 +49,7 @@ export class LoginGuard {
     const pair = `${sourceKey(address)} ${name.toLowerCase()}`
     const known = this.#failures.get(pair)
     if (known !== undefined) return known
-    const window = this.#windows.open('failed login', pair, MAX_FAILURES, WINDOW_MS)
+    const window = this.#windows.open('failed login', pair, this.#maxFailures, WINDOW_MS)
     this.#failures.set(pair, window)
     return window
   }

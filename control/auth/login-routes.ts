@@ -1,7 +1,7 @@
 /** Login and logout of people: staff under `/auth`, customers under `/client/auth`. */
 import { type Context, Hono } from 'hono'
 import { z } from 'zod'
-import { type Clocks, earliest, latest } from '../../schema/clock.ts'
+import { earliest, latest } from '../../schema/clock.ts'
 import { timeToText } from '../../schema/columns.ts'
 import { sourceKey } from '../../schema/net/ip-address.ts'
 import {
@@ -11,10 +11,21 @@ import {
   setSessionCookie,
 } from './authenticate.ts'
 import { hashPassword, type Lane, MAX_PASSWORD_LENGTH, newPassword } from './passwords.ts'
-import type { PasswordCheck } from './password-check.ts'
 import type { Principal } from './principal.ts'
 import { customerOf, openToAll, requiresCredential, requiresCustomer } from './requires.ts'
-import { actorOfUser, SESSION_SECONDS, type Sessions } from './sessions.ts'
+import { actorOfUser, SESSION_SECONDS } from './sessions.ts'
+import {
+  challengeOf,
+  challengeView,
+  checkOwn,
+  exampleOpened,
+  exampleToken,
+  type LoginDeps,
+  openSession,
+  originOf,
+  sessionView,
+  tokenView,
+} from './sign-in.ts'
 import {
   type CustomerLogin,
   userFields,
@@ -22,13 +33,12 @@ import {
   type UserStore,
   userView,
 } from './user-store.ts'
-import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
+import { ApiError, conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok } from '../http/envelope.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { data } from '../http/operation.ts'
 import { moment } from '../http/view-fields.ts'
-import type { LoginGuard } from './login-guard.ts'
 
 const customerLogin = z
   .strictObject({
@@ -38,14 +48,6 @@ const customerLogin = z
     role: z.literal('customer'),
   })
   .meta({ id: 'CustomerLogin' })
-
-const session = (who: z.ZodType) =>
-  z.strictObject({
-    token: z.string().describe('A JWT.'),
-    token_type: z.literal('Bearer'),
-    expires_in: z.int().describe('Lifetime in seconds.'),
-    user: who,
-  })
 
 const { view: userSchema, example: exampleUser } = userFields
 
@@ -65,6 +67,7 @@ const profileView = z
       username: z.string(),
       role: z.string(),
       is_active: z.boolean(),
+      has_second_factor: z.boolean(),
       created_at: moment,
       updated_at: moment,
       ...permissions,
@@ -76,20 +79,6 @@ const profileView = z
 const loggedOut = z.strictObject({ logged_out: z.literal(true) })
 
 const exampleLogin = { id: 7, name: 'Acme', email: 'billing@acme.example', role: 'customer' }
-
-const exampleSession = (who: object) => ({
-  token: 'eyJhbGciOiJIUzI1NiJ9.e30.x',
-  token_type: 'Bearer',
-  expires_in: 28_800,
-  user: who,
-})
-
-export interface LoginDeps extends Clocks {
-  readonly users: UserStore
-  readonly sessions: Sessions
-  readonly passwords: PasswordCheck
-  readonly guard: LoginGuard
-}
 
 const password = z.string().min(1).max(MAX_PASSWORD_LENGTH)
 const loginBody = z.strictObject({ username: z.string().min(1).max(100), password })
@@ -114,16 +103,17 @@ const loginRoute = (deps: LoginDeps) =>
     describeRoute({
       id: 'login',
       tag: 'Sessions',
-      summary: 'Log in as staff',
+      summary: 'Log in as staff. Where a second factor is asked for, the answer is a challenge.',
       body: { username: 'ada', password: 'correct horse' },
-      answer: data(session(userSchema), exampleSession(exampleUser)),
+      answer: data(z.union([tokenView(userSchema), challengeView]), exampleToken(exampleUser)),
       refusals: [401],
     }),
     openToAll(),
     validate('json', loginBody),
     async (c) => {
       const user = await userOf(c, deps, c.req.valid('json'))
-      return tokenAnswer(c, await deps.sessions.forUser(user, latest(deps)), userView(user))
+      const challenge = await challengeOf(deps, user, 'token')
+      return ok(c, challenge ?? (await openSession(c, deps, user, 'token')))
     },
   )
 
@@ -133,18 +123,11 @@ const openSessionRoute = (deps: LoginDeps) =>
     describeRoute({
       id: 'openSession',
       tag: 'Sessions',
-      summary: 'Sign in to the console: the session is a cookie that scripts cannot read',
+      summary:
+        'Sign in to the console: the session is a cookie that scripts cannot read. Where a ' +
+        'second factor is asked for, the answer is a challenge.',
       body: { username: 'ada', password: 'correct horse' },
-      answer: data(
-        z.strictObject({
-          user: userSchema,
-          expires_in: z.int().describe('Lifetime in seconds.'),
-        }),
-        {
-          user: exampleUser,
-          expires_in: 3_600,
-        },
-      ),
+      answer: data(z.union([sessionView, challengeView]), exampleOpened),
       refusals: [401],
     }),
     openToAll(),
@@ -154,8 +137,8 @@ const openSessionRoute = (deps: LoginDeps) =>
       if (!isFromOwnPage(c))
         throw new ApiError(403, 'other_page', 'Only the page of this console may open its session')
       const user = await userOf(c, deps, c.req.valid('json'))
-      setSessionCookie(c, await deps.sessions.renewableForUser(user, latest(deps)))
-      return ok(c, { user: userView(user), expires_in: SESSION_SECONDS })
+      const challenge = await challengeOf(deps, user, 'cookie')
+      return ok(c, challenge ?? (await openSession(c, deps, user, 'cookie')))
     },
   )
 
@@ -227,7 +210,7 @@ const changeOwnPasswordRoute = (deps: LoginDeps) =>
       if (principal.kind !== 'user')
         throw new ApiError(400, 'not_a_session', 'An application key has no password')
       const { old_password: old, new_password: next } = c.req.valid('json')
-      const before = await checkOwn(c, deps, principal.userId, old)
+      const before = await checkOwn(c, deps, principal.userId, old, 'old_password')
       const passwordHash = await hashPassword(next)
       const changed = await deps.users.changePassword(before, passwordHash, deps.now())
       if (changed === undefined)
@@ -235,8 +218,8 @@ const changeOwnPasswordRoute = (deps: LoginDeps) =>
       c.set('change', { before: userView(before), after: userView(changed) })
       const isCookie = isBySessionCookie(c)
       const token = isCookie
-        ? await deps.sessions.renewableForUser(changed, latest(deps))
-        : await deps.sessions.forUser(changed, latest(deps))
+        ? await deps.sessions.renewableForUser(changed, latest(deps), originOf(c))
+        : await deps.sessions.forUser(changed, latest(deps), originOf(c))
       if (isCookie) setSessionCookie(c, token)
       return ok(c, {
         user: userView(changed),
@@ -293,7 +276,7 @@ export function clientLoginRoutes(deps: LoginDeps) {
         tag: 'Sessions',
         summary: 'Log in as a customer',
         body: { email: 'billing@acme.example', password: 'correct horse' },
-        answer: data(session(customerLogin), exampleSession(exampleLogin)),
+        answer: data(tokenView(customerLogin), exampleToken(exampleLogin)),
         refusals: [401],
       }),
       openToAll(),
@@ -421,29 +404,6 @@ async function check<Row extends Login>(
     'tenant_required',
     'Several tenants know this login: name one in X-Tenant-Slug',
   )
-}
-
-/** Returns the user, whose password this is. A wrong one counts as a failed login of the user. */
-async function checkOwn(
-  c: Context<ControlEnv>,
-  { users, passwords, guard, steadyNow }: LoginDeps,
-  id: number,
-  password: string,
-): Promise<UserRow> {
-  const user = await users.byId(id)
-  if (user === undefined) throw notFound('User')
-  const address = c.get('clientAddress')
-  const { username, tenant_slug: slug } = user
-  const pair = slug === null ? username : `${slug}/${username}`
-  await guard.refuseLocked(pair, address, steadyNow())
-  const asker = { lane: 'staff' as const, source: sourceKey(address) }
-  const isRight = await passwords.matches(password, user.password_hash, asker)
-  await guard.refuseLocked(pair, address, steadyNow())
-  if (isRight) return user
-  await guard.failed(pair, address, steadyNow())
-  throw badRequest('The body is invalid', [
-    { path: 'old_password', message: 'is not the password of this user' },
-  ])
 }
 
 const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>

@@ -113,6 +113,9 @@ const closeWindow = ({ window }: Bucket): void => window.close?.()
 const loginPaths: ReadonlySet<string> = new Set([
   '/api/v1/auth/login',
   '/api/v1/auth/session',
+  '/api/v1/auth/login/code',
+  '/api/v1/auth/login/enrolment',
+  '/api/v1/auth/session/code',
   '/api/client/auth/login',
 ])
 

@@ -9,6 +9,7 @@ import { DatabaseRefused } from '../../schema/sql/failure.ts'
 import { execute, first, prepare, type Prepared, transaction } from '../../schema/sql/query.ts'
 import type { CustomerPrincipal, Presented, Principal, UserPrincipal } from './principal.ts'
 import { permissionsOf, roleScopes } from './scopes.ts'
+import { SeenSessions, type SessionOrigin } from './seen-sessions.ts'
 import type { CustomerLogin, UserRow, UserStore } from './user-store.ts'
 
 export const SESSION_SECONDS = 3_600
@@ -24,6 +25,8 @@ export class Sessions {
   #secret: string | undefined
   readonly #randomBytes: (size: number) => Buffer
   readonly #denied: Prepared<{ jti: string }, { jti: string }>
+  /** The sessions of users as they are listed. */
+  readonly seen: SeenSessions
 
   constructor(
     store: Store,
@@ -35,6 +38,7 @@ export class Sessions {
     this.#users = users
     this.#readSecret = readSecret
     this.#randomBytes = randomBytes
+    this.seen = new SeenSessions(store)
     this.#denied = prepare(store, (db, param) =>
       db.selectFrom('jwt_denylist').select('jti').where('jti', '=', param('jti')),
     )
@@ -45,14 +49,14 @@ export class Sessions {
     await this.#signingSecret()
   }
 
-  forUser(user: UserRow, now: number): Promise<string> {
-    return this.#sign('user', user.id, fingerprint(user.password_hash), now)
+  forUser(user: UserRow, now: number, origin = unknownOrigin): Promise<string> {
+    return this.#begin(user, now, origin, { jti: this.#newId() })
   }
 
   /** The token of a console session, which `renewed` extends. */
-  renewableForUser(user: UserRow, now: number): Promise<string> {
+  renewableForUser(user: UserRow, now: number, origin = unknownOrigin): Promise<string> {
     const beginning = { jti: this.#newId(), authenticatedAt: Math.floor(now / 1_000) }
-    return this.#sign('user', user.id, fingerprint(user.password_hash), now, beginning)
+    return this.#begin(user, now, origin, beginning)
   }
 
   /**
@@ -68,6 +72,7 @@ export class Sessions {
     const isDue = expiresAt - now < (SESSION_SECONDS * 1_000) / 2
     if (!isDue || expiresAt >= latestExpiresAt) return undefined
     const authenticatedAt = latestExpiresAt / 1_000 - LONGEST_SESSION_SECONDS
+    await this.seen.extend(jti, Math.min(now + SESSION_SECONDS * 1_000, latestExpiresAt))
     return this.#sign('user', userId, passwordMark, now, { jti, authenticatedAt })
   }
 
@@ -76,12 +81,15 @@ export class Sessions {
     return this.#sign('customer', customer.id, fingerprint(passwordHash), now)
   }
 
-  async verify(token: string, now: number): Promise<Presented> {
+  /** @param address of the request; absent: it is no use of the session. */
+  async verify(token: string, now: number, address?: string): Promise<Presented> {
     const claims = verifyJwt(token, await this.#signingSecret(), now)
     if (claims === undefined) return rejected
     if ((await this.#denied.get({ jti: claims.jti })) !== undefined) return rejected
     const principal = await (claims.kind === 'user' ? this.#user(claims) : this.#customer(claims))
-    return principal === undefined ? rejected : { kind: 'accepted', principal }
+    if (principal === undefined) return rejected
+    if (claims.kind === 'user' && address !== undefined) this.seen.note(claims.jti, address, now)
+    return { kind: 'accepted', principal }
   }
 
   /** Ends one session; its `jti` is stored until its last token would have expired. */
@@ -96,7 +104,22 @@ export class Sessions {
         this.#store,
         insert.onConflict((conflict) => conflict.doNothing()),
       )
+      const seen = db.deleteFrom('user_session').where('jti', '=', principal.jti)
+      await execute(this.#store, seen)
     })
+  }
+
+  async #begin(
+    user: UserRow,
+    now: number,
+    origin: SessionOrigin,
+    { jti, authenticatedAt }: { readonly jti: string; readonly authenticatedAt?: number },
+  ): Promise<string> {
+    const mark = fingerprint(user.password_hash)
+    const expiresAt = now + SESSION_SECONDS * 1_000
+    const row = { jti, user_id: user.id, password_mark: mark, expires_at: expiresAt }
+    await this.seen.begin(row, origin, now)
+    return this.#sign('user', user.id, mark, now, { jti, authenticatedAt })
   }
 
   async #sign(
@@ -104,18 +127,18 @@ export class Sessions {
     id: number,
     passwordMark: string,
     now: number,
-    renewable?: { readonly jti: string; readonly authenticatedAt: number },
+    { jti, authenticatedAt }: { jti?: string; authenticatedAt?: number | undefined } = {},
   ): Promise<string> {
     const iat = Math.floor(now / 1_000)
-    const latest = (renewable?.authenticatedAt ?? Infinity) + LONGEST_SESSION_SECONDS
+    const latest = (authenticatedAt ?? Infinity) + LONGEST_SESSION_SECONDS
     const claims: Claims = {
       iss: 'tollgate',
       sub: String(id),
       kind,
-      jti: renewable?.jti ?? this.#newId(),
+      jti: jti ?? this.#newId(),
       iat,
       exp: Math.min(iat + SESSION_SECONDS, latest),
-      ...(renewable && { auth_time: renewable.authenticatedAt }),
+      ...(authenticatedAt !== undefined && { auth_time: authenticatedAt }),
       pwd: passwordMark,
     }
     return signJwt(claims, await this.#signingSecret())
@@ -163,6 +186,9 @@ export class Sessions {
   }
 }
 
+/** A session that no request opens, such as one of a test. */
+const unknownOrigin: SessionOrigin = { address: '', userAgent: undefined }
+
 const latestExpiryOf = ({ auth_time: authenticatedAt, exp }: Claims): number =>
   authenticatedAt === undefined ? exp : authenticatedAt + LONGEST_SESSION_SECONDS
 
@@ -187,7 +213,7 @@ export const actorOfUser = ({ username, tenant_slug: slug }: UserRow): string =>
 /**
  * An argon2id hash contains a random salt: part of its digest reveals nothing about the password.
  */
-const fingerprint = (passwordHash: string): string =>
+export const fingerprint = (passwordHash: string): string =>
   hash('sha256', passwordHash, 'base64url').slice(0, 16)
 
 const header = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')

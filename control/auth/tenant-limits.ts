@@ -96,6 +96,11 @@ const limits = {
     most: 1_000,
     rows: 'application_key',
   },
+  identity_providers: {
+    code: 'too_many_identity_providers',
+    most: 20,
+    rows: 'identity_provider',
+  },
   users: {
     code: 'too_many_users',
     most: 1_000,

@@ -1,5 +1,5 @@
 /** Staff accounts and the logins of customers, in the database. */
-import { type Insertable, type Selectable, sql, type Updateable } from 'kysely'
+import { type Insertable, type Selectable, sql, type SqlBool, type Updateable } from 'kysely'
 import { z } from 'zod'
 import type { Store } from '../../schema/storage/store.ts'
 import {
@@ -12,11 +12,13 @@ import {
   readApart,
   transaction,
 } from '../../schema/sql/query.ts'
+import { notFound } from '../http/api-error.ts'
 import * as field from '../http/field-table.ts'
 import type { FoundTable } from '../http/found-by.ts'
 import { text } from '../http/fields.ts'
 import { contains, pageOf } from '../http/rows.ts'
 import { newPassword } from './passwords.ts'
+import type { Principal } from './principal.ts'
 import type { ScopedResource } from './scopes.ts'
 import type { CustomerTable } from '../../schema/tables/tenants.ts'
 import type { UserTable } from '../../schema/tables/access.ts'
@@ -33,7 +35,10 @@ export const foundUsers = {
   screen: 'users',
 } as const satisfies FoundTable & { readonly scope: ScopedResource }
 
-export type UserRow = Selectable<UserTable> & { readonly tenant_slug: string | null }
+export type UserRow = Selectable<UserTable> & {
+  readonly tenant_slug: string | null
+  readonly has_second_factor: SqlBool
+}
 
 const ofCustomer = ['id', 'name', 'email', 'password_hash', 'is_active', 'tenant_id'] as const
 
@@ -178,6 +183,17 @@ export class UserStore {
       .leftJoin('tenant', 'tenant.id', 'user.tenant_id')
       .selectAll('user')
       .select('tenant.slug as tenant_slug')
+      .select((row) =>
+        row
+          .exists(
+            row
+              .selectFrom('user_second_factor')
+              .select('user_id')
+              .whereRef('user_second_factor.user_id', '=', 'user.id')
+              .where('confirmed_at', 'is not', null),
+          )
+          .as('has_second_factor'),
+      )
   }
 
   #customers() {
@@ -206,6 +222,7 @@ export const userFields = field.table(
     role: field.required({ body: staffRole, view: staffRole }, { example: 'admin' }),
     tenant_slug: field.optional(field.asText(text(63).min(1))),
     is_active: field.of(field.yesOrNo, { default: true }),
+    has_second_factor: field.shown(z.boolean(), { example: false }),
     created_at: field.createdAt,
     updated_at: field.updatedAt,
   },
@@ -213,4 +230,17 @@ export const userFields = field.table(
 )
 
 /** A user as the API shows it. */
-export const userView = (user: UserRow) => field.shownOf(userFields, user)
+export const userView = (user: UserRow) =>
+  field.shownOf(userFields, user, { has_second_factor: Boolean(user.has_second_factor) })
+
+/** Throws 404 for a user of another tenant, as for one that is not there. */
+export async function visibleUser(
+  users: UserStore,
+  id: string,
+  { tenantId }: Principal,
+): Promise<UserRow> {
+  const user = /^[1-9]\d{0,14}$/.test(id) ? await users.byId(Number(id)) : undefined
+  if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
+    throw notFound('User')
+  return user
+}

@@ -50,7 +50,8 @@ export interface Operation {
 }
 
 export interface DocumentedAnswer {
-  readonly status: 200 | 201 | 202
+  /** 302 sends a browser on. */
+  readonly status: 200 | 201 | 202 | 302
   readonly content: Readonly<Record<string, Content>>
 }
 

@@ -9,6 +9,7 @@ import type { RequestShares } from '../../schema/contracts/limits.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { InstancesPort } from '../../schema/contracts/instances.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
+import type { Resolve } from '../../schema/net/http-target.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { OwnNetwork } from '../../schema/rules/gateways.ts'
 import type { Storage } from '../../schema/storage/storage.ts'
@@ -32,6 +33,8 @@ export interface Platform extends Clocks {
    */
   readonly requestShares?: RequestShares | undefined
   readonly schedule: Schedule
+  /** Asks DNS for the addresses of a host; absent: no name is known. */
+  readonly resolve?: Resolve | undefined
   /** Cryptographically secure. */
   readonly randomBytes: (size: number) => Buffer
   readonly log: Log

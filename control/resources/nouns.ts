@@ -6,6 +6,7 @@ import { carriers } from './carriers.ts'
 import { customers } from './customers.ts'
 import { dispatcherSets } from './dispatcher-sets.ts'
 import { extensions } from './extensions.ts'
+import { identityProviders } from './identity-providers.ts'
 import { inboundRoutes } from './inbound-routes.ts'
 import { numbers } from './numbers.ts'
 import { outboundRoutes } from './outbound-routes.ts'
@@ -34,4 +35,5 @@ export const nouns = {
   stir_authorities: stirAuthorities,
   alert_channels: alertChannels,
   alert_rules: alertRules,
+  identity_providers: identityProviders,
 }

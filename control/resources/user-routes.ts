@@ -14,9 +14,17 @@ import { refusePersonBy } from '../auth/issue-key.ts'
 import { requires } from '../auth/requires.ts'
 import { repeatable } from '../auth/idempotency.ts'
 import { mayGrant, roleScopes } from '../auth/scopes.ts'
+import type { SecondFactors } from '../auth/second-factors.ts'
+import type { Sessions } from '../auth/sessions.ts'
 import { wrongTenant } from '../auth/tenants.ts'
 import { hashPassword } from '../auth/passwords.ts'
-import { userFields, type UserRow, type UserStore, userView } from '../auth/user-store.ts'
+import {
+  userFields,
+  type UserRow,
+  type UserStore,
+  userView,
+  visibleUser,
+} from '../auth/user-store.ts'
 import { data, list } from '../http/operation.ts'
 import { deleted } from '../http/resource-operations.ts'
 
@@ -29,6 +37,8 @@ const userQuery = z.strictObject({ ...pageQuery, search: z.string().max(100).opt
 interface UserRoutesDeps {
   readonly store: Store
   readonly users: UserStore
+  readonly factors: SecondFactors
+  readonly sessions: Sessions
   readonly now: () => number
 }
 
@@ -39,6 +49,7 @@ export function userRoutes(deps: UserRoutesDeps) {
     .route('/', getUserRoute(deps))
     .route('/', updateUserRoute(deps))
     .route('/', deleteUserRoute(deps))
+    .route('/', resetSecondFactorRoute(deps))
 }
 
 const createUserRoute = ({ store, users, now }: UserRoutesDeps) =>
@@ -110,7 +121,8 @@ const getUserRoute = ({ users }: UserRoutesDeps) =>
     }),
     requires('users:read'),
     validate('param', userPath),
-    async (c) => ok(c, userView(await find(users, c.req.valid('param').id, c.var.principal))),
+    async (c) =>
+      ok(c, userView(await visibleUser(users, c.req.valid('param').id, c.var.principal))),
   )
 
 const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
@@ -132,7 +144,7 @@ const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
       const { password, role, is_active: isActive } = c.req.valid('json')
       const passwordHash = password === undefined ? undefined : await hashPassword(password)
       const { user, changed } = await transaction(store, async () => {
-        const user = await find(users, c.req.valid('param').id, principal)
+        const user = await visibleUser(users, c.req.valid('param').id, principal)
         refuseEscalation(principal, user.role)
         if (role !== undefined) refuseEscalation(principal, role)
         // Deactivating a user grants nothing.
@@ -167,7 +179,7 @@ const deleteUserRoute = ({ store, users }: UserRoutesDeps) =>
     validate('param', userPath),
     async (c) => {
       const user = await transaction(store, async () => {
-        const found = await find(users, c.req.valid('param').id, c.var.principal)
+        const found = await visibleUser(users, c.req.valid('param').id, c.var.principal)
         refuseEscalation(c.var.principal, found.role)
         if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
         return found
@@ -177,12 +189,33 @@ const deleteUserRoute = ({ store, users }: UserRoutesDeps) =>
     },
   )
 
-async function find(users: UserStore, id: string, { tenantId }: Principal): Promise<UserRow> {
-  const user = /^[1-9]\d{0,14}$/.test(id) ? await users.byId(Number(id)) : undefined
-  if (user === undefined || (tenantId !== null && user.tenant_id !== tenantId))
-    throw notFound('User')
-  return user
-}
+const resetSecondFactorRoute = ({ store, users, factors, sessions, now }: UserRoutesDeps) =>
+  new Hono<ControlEnv>().delete(
+    '/users/:id/second-factor',
+    describeRoute({
+      id: 'resetSecondFactor',
+      tag: 'Users',
+      summary: 'Remove the second factor of a user who has lost it; the sessions of the user end',
+      answer: data(userSchema, exampleUser),
+      refusals: [409],
+    }),
+    requires('users:write'),
+    validate('param', userPath),
+    async (c) => {
+      const { principal } = c.var
+      const { before, after } = await transaction(store, async () => {
+        const before = await visibleUser(users, c.req.valid('param').id, principal)
+        refuseEscalation(principal, before.role)
+        refusePersonBy(principal)
+        if (!(await factors.remove(before.id)))
+          throw conflict('no_second_factor', 'The user has no second factor')
+        await sessions.seen.endAll(before.id, undefined, now())
+        return { before, after: await visibleUser(users, c.req.valid('param').id, principal) }
+      })
+      c.set('change', { before: userView(before), after: userView(after) })
+      return ok(c, userView(after))
+    },
+  )
 
 /** Rejects creating, changing or deleting a user with more permissions than the credential has. */
 function refuseEscalation(principal: Principal, role: UserRow['role']): void {

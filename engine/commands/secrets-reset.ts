@@ -78,6 +78,12 @@ const toEnter = (removed: RemovedSecrets): string[] => [
   ...removed.stirKeys.map(
     (name) => `STIR key ${name}: is off; give it its private key, and switch it on`,
   ),
+  ...removed.providers.map(
+    (name) => `identity provider ${name}: is off; give it its client secret, and switch it on`,
+  ),
+  ...removed.secondFactors.map(
+    (name) => `user ${name}: has no second factor any more; it has to be set up again`,
+  ),
   'users and customers: have to log in again',
 ]
 
@@ -91,6 +97,10 @@ interface RemovedSecrets {
   readonly routingWebhooks: readonly { readonly id: number; readonly url: string }[]
   /** Names of keys that sign calls. They are empty and deactivated. */
   readonly stirKeys: readonly string[]
+  /** Names of identity providers. They have no client secret any more and are deactivated. */
+  readonly providers: readonly string[]
+  /** Names of users who had a second factor. */
+  readonly secondFactors: readonly string[]
 }
 
 /**
@@ -150,6 +160,8 @@ function giveUpSecrets(
     return {
       routingWebhooks,
       stirKeys: await giveUpStirKeys(store, now),
+      providers: await giveUpProviders(store, now),
+      secondFactors: await giveUpSecondFactors(store),
       carriers: carriers.map(({ name }) => name),
       endpoints: endpoints.filter((each) => each.removed_at === null),
     }
@@ -165,4 +177,28 @@ async function giveUpStirKeys(store: Store, now: number): Promise<readonly strin
     await execute(store, db.updateTable('stir_key').set(emptied).where('id', '=', id))
   }
   return keys.map(({ name }) => name)
+}
+
+async function giveUpProviders(store: Store, now: number): Promise<readonly string[]> {
+  const { db } = store
+  const known = db.selectFrom('identity_provider').select('name').orderBy('name')
+  const withSecret = known.where('client_secret', 'is not', null)
+  const names = (await all(store, withSecret)).map(({ name }) => name)
+  const off = { is_enabled: 0, client_secret: null, updated_at: now } as const
+  const update = db.updateTable('identity_provider').set(off)
+  await execute(store, update.where('client_secret', 'is not', null))
+  return names
+}
+
+async function giveUpSecondFactors(store: Store): Promise<readonly string[]> {
+  const { db } = store
+  const query = db
+    .selectFrom('user_second_factor')
+    .innerJoin('user', 'user.id', 'user_second_factor.user_id')
+    .select('username')
+    .orderBy('username')
+  const names = (await all(store, query)).map(({ username }) => username)
+  await execute(store, db.deleteFrom('user_second_factor'))
+  await execute(store, db.deleteFrom('user_recovery_code'))
+  return names
 }

@@ -29,6 +29,7 @@ import * as reratings from './reratings.ts'
 import * as routeQuality from './route-quality.ts'
 import * as routingWebhooks from './routing-webhooks.ts'
 import * as savedViews from './saved-views.ts'
+import * as signIn from './sign-in.ts'
 import * as stir from './stir.ts'
 import * as stirCalls from './stir-calls.ts'
 import * as times from './times.ts'
@@ -139,6 +140,7 @@ export const migrations: readonly Migration[] = [
   { version: 22, name: 'alerts', sql: alerts.sql, forServer: alerts.forServer },
   { version: 23, name: 'audit-effects', sql: auditEffects.sql },
   { version: 24, name: 'findings', sql: findings.sql },
+  { version: 25, name: 'sign-in', sql: signIn.sql },
 ]
 
 export const newestVersion = migrations.length

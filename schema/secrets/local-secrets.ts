@@ -24,6 +24,8 @@ const columns = [
   { table: 'routing_webhook', column: 'previous_secret', key: 'id' },
   { table: 'alert_channel', column: 'secret', key: 'id' },
   { table: 'stir_key', column: 'private_key', key: 'id' },
+  { table: 'user_second_factor', column: 'secret', key: 'user_id' },
+  { table: 'identity_provider', column: 'client_secret', key: 'id' },
   { table: 'setting', column: 'value', key: 'name', only: "name = 'jwt_secret'" },
 ] as const
 

@@ -8,6 +8,12 @@ export interface AccessTables {
   application_key_previous: ApplicationKeyPreviousTable
   user: UserTable
   saved_view: SavedViewTable
+  user_second_factor: UserSecondFactorTable
+  user_recovery_code: UserRecoveryCodeTable
+  user_session: UserSessionTable
+  user_identity: UserIdentityTable
+  sign_in_policy: SignInPolicyTable
+  identity_provider: IdentityProviderTable
   jwt_denylist: JwtDenylistTable
   idempotent_answer: IdempotentAnswerTable
   idempotent_claim: IdempotentClaimTable
@@ -61,6 +67,78 @@ interface SavedViewTable {
   name: string
   /** Query of the address, without `?`. */
   query: string
+  updated_at: number
+}
+
+interface UserSecondFactorTable {
+  user_id: number
+  /** Base32, encrypted. */
+  secret: string
+  /** Null: the user has not entered a code of it yet, and is not asked for one. */
+  confirmed_at: number | null
+  /** Number of the 30 seconds of the last code that was used: no code is used twice. */
+  last_step: number
+  created_at: number
+}
+
+/** A code that was used is removed. */
+interface UserRecoveryCodeTable {
+  user_id: number
+  /** SHA-256. */
+  code_hash: Buffer
+}
+
+/** Sessions as people see them. Whether one has ended is said by `jwt_denylist`. */
+export interface UserSessionTable {
+  jti: string
+  user_id: number
+  /** Mark of the password with which it began: it ends with that password. */
+  password_mark: string
+  begun_at: number
+  last_seen_at: number
+  /** End of its newest token. */
+  expires_at: number
+  address: string
+  user_agent: string | null
+  /** Null: it began with a password. */
+  identity_provider_id: number | null
+}
+
+/** Who a user is at an issuer of OpenID Connect. */
+interface UserIdentityTable {
+  id: Id
+  user_id: number
+  /** Tenant of the provider; null: a provider of the platform. */
+  owner_id: number | null
+  issuer: string
+  subject: string
+  created_at: number
+}
+
+interface SignInPolicyTable {
+  id: Id
+  /** Null: users of the platform. */
+  tenant_id: number | null
+  is_second_factor_required: Flag
+  updated_at: number
+}
+
+export interface IdentityProviderTable {
+  id: Id
+  name: string
+  tenant_id: number | null
+  issuer: string
+  client_id: string
+  /** Encrypted; null: the client has none. */
+  client_secret: string | null
+  /** JSON array. */
+  scopes: string
+  role_claim: string
+  username_claim: string
+  /** JSON array. */
+  role_mappings: string
+  is_enabled: Flag
+  created_at: number
   updated_at: number
 }
 

@@ -17,8 +17,9 @@ async function fill(
   const others = ['/outbound-routes', '/inbound-routes', '/telephony/ai-agents', '/pbx/extensions']
   const more = ['/numbers', '/users', '/tenants', '/webhooks', '/routing-webhooks', '/stir/keys']
   const alerts = ['/alert-channels', '/alert-rules']
+  const people = ['/identity-providers']
   const ids = new Map<string, readonly (string | number)[]>(
-    [...rows, ...others, ...more, ...alerts].map((path) => [path, first]),
+    [...rows, ...others, ...more, ...alerts, ...people].map((path) => [path, first]),
   )
   const asCanary = (path: string, body: object) =>
     control.request(`/api/v1${path}`, { token, headers: { 'X-Tenant-Slug': CANARY }, body })
@@ -78,6 +79,9 @@ async function fill(
   ids.set('/stir/authorities', first)
   // Of users; test/control/resources/saved-views.test.ts.
   ids.set('/saved-views', ['calls', 'no-such-view'])
+  ids.set('/auth/providers', ['no-such-provider'])
+  // A key has none.
+  ids.set('/auth/sessions', ['no-such-session'])
   // Open to all.
   ids.set('/stir/certificates', ['no-such-file'])
   // Alerts are seen by global credentials only.

@@ -110,6 +110,7 @@ export interface ControlOptions {
   readonly hasMediaRelay?: boolean
   readonly recordingsPath?: string | undefined
   readonly publicUrl?: string
+  readonly allowsPrivateTargets?: boolean
   /** Absent: the installation names none. */
   readonly exitCodes?: readonly string[]
   readonly ownPlaces?: OwnNetwork
@@ -122,6 +123,7 @@ export async function openControl({
   hasMediaRelay = false,
   recordingsPath,
   publicUrl,
+  allowsPrivateTargets = false,
   exitCodes,
   ownPlaces = nowhere,
 }: ControlOptions = {}): Promise<TestControl> {
@@ -202,6 +204,7 @@ export async function openControl({
       paymentWebhookSecret,
       recordingsPath,
       publicUrl,
+      allowsPrivateTargets,
       mcpAllowedHosts: [],
       trustedProxies,
       reservedNetworks: ['127.0.0.0/8'],

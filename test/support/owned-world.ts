@@ -137,6 +137,15 @@ export async function fillOwned({
     await make('/routing-webhooks', { ...ofTenant, url: `https://${slug ?? CANARY}.example/` })
     const key = { name: name('key'), private_key: rfcKey, x5u: `https://${of.trim()}.example/` }
     await make('/stir/keys', { ...ofTenant, ...key })
+    await make('/identity-providers', {
+      ...ofTenant,
+      name: name('login'),
+      issuer: `https://${of.trim()}.example`,
+      client_id: name('client'),
+      role_mappings: [{ value: name('group'), role: 'auditor' }],
+      // That of the platform would be offered to everybody.
+      is_enabled: slug !== null,
+    })
     await make('/stir/authorities', { name: name('authority'), certificate: authorityPem })
     const slack = { kind: 'slack', secret: `https://${slug ?? CANARY}.example/hook` }
     await make('/alert-channels', { ...ofTenant, ...slack, name: name('channel') })
@@ -181,7 +190,7 @@ const tables = [
   ...['wallet', 'ledger_entry', 'carrier', 'carrier_gateway', 'outbound_route', 'inbound_route'],
   ...['webhook_endpoint', 'routing_webhook', 'ai_agent', 'change_proposal', 'spend_guard'],
   ...['stir_key', 'stir_authority', 'alert_channel', 'alert_rule', 'alert_rule_channel'],
-  ...['finding', 'finding_mark'],
+  ...['finding', 'finding_mark', 'identity_provider'],
 ]
 
 /** All that tenants own, by its table. */

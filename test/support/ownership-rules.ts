@@ -313,6 +313,23 @@ export const operations: Readonly<Record<string, Operations>> = {
       ...plains('enabled', 'secret'),
     },
   },
+  '/identity-providers': {
+    body: {
+      name: 'mine',
+      issuer: 'https://login.own.example',
+      client_id: 'mine',
+      role_mappings: [{ value: 'mine', role: 'auditor' }],
+    },
+    rules: {
+      ...tenant,
+      ...plains('name', 'issuer', 'client_id', 'client_secret', 'scopes', 'is_enabled'),
+      ...plains('role_claim', 'username_claim', 'role_mappings', 'role_mappings.value'),
+      'role_mappings.role': plain,
+      'role_mappings.tenant': [CANARY, 'unheard-of'].map((slug) => ({
+        role_mappings: [{ value: 'mine', role: 'auditor', tenant: slug }],
+      })),
+    },
+  },
   '/stir/keys': {
     body: { name: 'mine', private_key: rfcKey, x5u: 'https://example.com/shaken.pem' },
     rules: {
@@ -477,6 +494,12 @@ export const operations: Readonly<Record<string, Operations>> = {
   },
   // A key has none.
   '/saved-views/{screen}': { body: {}, rules: plains('query') },
+  // A key has no sign-in.
+  '/auth/second-factor': { body: {}, rules: plains('password') },
+  '/auth/second-factor/confirmation': { body: {}, rules: plains('code') },
+  '/auth/second-factor/recovery-codes': { body: {}, rules: plains('password', 'code') },
+  '/auth/second-factor/removal': { body: {}, rules: plains('password', 'code') },
+  '/sign-in-policy': { body: {}, rules: plains('is_second_factor_required') },
   '/telephony/test-call': {
     body: { from: '101', to: '1555' },
     rules: {

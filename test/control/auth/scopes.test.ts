@@ -60,6 +60,10 @@ test('only these routes are open to all', () => {
   const open = routes.filter(([, { access }]) => access?.kind === 'public')
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
     'GET /',
+    // Whoever signs in by an identity provider has nothing to show yet.
+    'GET /api/v1/auth/callback',
+    'GET /api/v1/auth/providers',
+    'GET /api/v1/auth/providers/:id/start',
     'GET /api/v1/auth/session',
     // Whoever verifies our signatures reads the certificate.
     'GET /api/v1/stir/certificates/:name',
@@ -79,7 +83,11 @@ test('only these routes are open to all', () => {
     'POST /api/client/auth/login',
     'POST /api/client/payments/webhook',
     'POST /api/v1/auth/login',
+    // The challenge that they take proves a password.
+    'POST /api/v1/auth/login/code',
+    'POST /api/v1/auth/login/enrolment',
     'POST /api/v1/auth/session',
+    'POST /api/v1/auth/session/code',
     'POST /decide',
   ])
 })

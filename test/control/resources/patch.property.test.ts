@@ -218,6 +218,19 @@ const resources: Readonly<Record<string, Patched>> = {
     other: { name: 'root 2', certificate: otherAuthorityPem, is_active: false },
     following: ['subject', 'expires_at'],
   },
+  '/api/v1/identity-providers': {
+    least: {
+      ...{ name: 'login', issuer: 'https://login.example', client_id: 'one' },
+      role_mappings: [{ value: 'voice', role: 'auditor' }],
+    },
+    other: {
+      ...{ name: 'login 2', issuer: 'https://other.example', client_id: 'two' },
+      ...{ client_secret: 'a secret', scopes: ['openid', 'groups'], role_claim: 'roles' },
+      ...{ username_claim: 'email', is_enabled: false },
+      role_mappings: [{ value: 'voice 2', role: 'operator', tenant: 'acme' }],
+    },
+    secret: { table: 'identity_provider', column: 'client_secret' },
+  },
   '/api/v1/pbx/extensions': {
     least: {
       ...{ extension: '101', domain: 'acme.example', display_name: 'One' },
@@ -375,7 +388,9 @@ const lasting = (view: Json): Json =>
 
 const isSecretIn = (patch: unknown): boolean =>
   isObject(patch) &&
-  (['password', 'secret', 'private_key'].some((name) => Object.hasOwn(patch, name)) ||
+  (['password', 'secret', 'private_key', 'client_secret'].some((name) =>
+    Object.hasOwn(patch, name),
+  ) ||
     Object.values(patch).some(isSecretIn))
 
 const rowOf = ({ body }: { readonly body: unknown }): Json => {

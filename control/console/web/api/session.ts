@@ -40,19 +40,6 @@ export async function findSession(): Promise<boolean> {
   return user !== null
 }
 
-/** The text to show, or undefined when it worked. */
-export async function signIn(
-  username: string,
-  password: string,
-  tenant: string,
-): Promise<string | undefined> {
-  const headers = tenant === '' ? {} : { 'X-Tenant-Slug': tenant }
-  const answer = await send('POST', '/auth/session', { username, password }, headers)
-  if (answer.kind === 'failed') return answer.message
-  const isStored = await findSession()
-  return isStored ? undefined : 'The browser did not keep the session cookie'
-}
-
 export async function signOut(): Promise<void> {
   await send('DELETE', '/auth/session')
   session.value = { kind: 'signed-out', isExpired: false }

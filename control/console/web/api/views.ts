@@ -40,6 +40,15 @@ export type { CarrierSums } from '../../../reports/carrier-sums.ts'
 export type { BanView as Ban } from '../../../resources/ban-routes.ts'
 export type { LiveAgent as AiAgent } from '../../../resources/ai-agents.ts'
 export type { LiveRoutingWebhook as RoutingWebhook } from '../../../resources/routing-webhooks.ts'
+export type { LiveProvider as IdentityProvider } from '../../../resources/identity-providers.ts'
+export type {
+  EnrolmentView as Enrolment,
+  SecondFactorStateView as SecondFactorState,
+  SignInPolicyView as SignInPolicy,
+} from '../../../auth/second-factor-routes.ts'
+export type { SeenSessionView as SeenSession } from '../../../auth/session-routes.ts'
+export type { SignInChallengeView as SignInChallenge } from '../../../auth/sign-in.ts'
+export type { OfferedProvider } from '../../../resources/single-sign-on-routes.ts'
 export type { LiveStirKey as StirKey } from '../../../resources/stir-keys.ts'
 export type { LoggedAlert } from '../../../alerts/alert-log.ts'
 export type { AlertChannelTest } from '../../../alerts/alert-routes.ts'

@@ -5,6 +5,7 @@ import { signOut } from '../api/session.ts'
 import type { User } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, enteredIn, Field, words } from '../parts/form.tsx'
+import { pathOf } from '../parts/address.ts'
 import { address } from '../parts/router.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { setTheme, storedTheme, themes } from './theme.ts'
@@ -37,6 +38,9 @@ export function Account({ user }: { user: User }) {
           options={words(...themes)}
           onChange={setTheme}
         />
+        <p>
+          <a href={pathOf('account')}>Second factor and sessions</a>
+        </p>
         <button type="button" onClick={() => (isAsked.value = true)}>
           Change password
         </button>

@@ -5,6 +5,10 @@ import { later } from '../parts/later.tsx'
 import { generalScreens, titleOf } from '../screens/general-screens.ts'
 import { isIncomplete } from '../screens/setup.ts'
 
+const AccountScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AccountScreen))
+const IdentityProvidersScreen = later(() =>
+  import('./rooms/lists.ts').then((loaded) => loaded.IdentityProvidersScreen),
+)
 const AiAgentsScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.AiAgentsScreen),
 )
@@ -110,8 +114,8 @@ export interface Screen {
    * a heading.
    */
   readonly group?: Group
-  /** A user without it does not see the screen. */
-  readonly scope: string
+  /** A user without it does not see the screen; absent: it is of the user alone. */
+  readonly scope?: string
   /** Shows the platform, which tenants do not see. */
   readonly isGlobalOnly?: boolean
   readonly all: () => ComponentChildren
@@ -296,6 +300,13 @@ const screens: readonly Screen[] = [
     all: () => <UsersScreen />,
   },
   {
+    name: 'identity-providers',
+    title: 'Identity providers',
+    group: 'Access',
+    scope: 'users:read',
+    all: () => <IdentityProvidersScreen />,
+  },
+  {
     name: 'keys',
     title: 'Keys',
     group: 'Access',
@@ -333,6 +344,12 @@ const screens: readonly Screen[] = [
     all: () => <WebhooksScreen />,
     oneTitle: 'Deliveries',
     one: (id) => <WebhookScreen id={id} />,
+  },
+  {
+    name: 'account',
+    title: 'Your account',
+    group: 'Access',
+    all: () => <AccountScreen />,
   },
   {
     name: 'bans',
@@ -392,4 +409,7 @@ const screens: readonly Screen[] = [
 
 /** The screens that the user may see. */
 export const visibleScreens = (): readonly Screen[] =>
-  screens.filter(({ scope, isGlobalOnly }) => may(scope) && (isGlobalOnly !== true || isGlobal()))
+  screens.filter(
+    ({ scope, isGlobalOnly }) =>
+      (scope === undefined || may(scope)) && (isGlobalOnly !== true || isGlobal()),
+  )

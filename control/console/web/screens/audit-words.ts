@@ -40,6 +40,7 @@ const nouns: Readonly<Record<string, string>> = {
   'spend-guards': 'spend guard',
   'ai-agents': 'AI agent',
   'routing-webhooks': 'routing webhook',
+  'identity-providers': 'identity provider',
   'stir/keys': 'signing key',
   'stir/authorities': 'signing authority',
 }

@@ -1,14 +1,16 @@
 /** Staff accounts: who signs in here, and what each of them may do. */
 import { freshId } from '../api/browser.ts'
-import { send } from '../api/api.ts'
-import { session } from '../api/session.ts'
-import type { UserAccount } from '../api/views.ts'
+import { useSignal } from '@preact/signals'
+import { get, send } from '../api/api.ts'
+import { isGlobal, may, session } from '../api/session.ts'
+import type { SignInPolicy, UserAccount } from '../api/views.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { enteredIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
-import { Text } from '../parts/text.tsx'
+import { useResource } from '../parts/resource.ts'
+import { Problem, Text } from '../parts/text.tsx'
 
 const roles: Readonly<Record<string, string>> = {
   admin: 'administrator: everything',
@@ -55,6 +57,9 @@ const noun: ScreenNoun<UserAccount> = {
     textColumn('state', 'State', ({ is_active }) => (is_active ? 'active' : 'may not sign in'), {
       tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
     }),
+    textColumn('factor', 'Second factor', (user) => (user.has_second_factor ? 'on' : 'off'), {
+      tone: (user) => (user.has_second_factor ? 'good' : 'plain'),
+    }),
     momentColumn('created', 'Since', (user) => user.created_at, { isMinor: true }),
   ],
   form,
@@ -93,14 +98,76 @@ const newPassword = (user: UserAccount): Action => ({
   },
 })
 
+const resetFactor = (user: UserAccount): Action => ({
+  text: 'Reset second factor',
+  title: 'Remove the second factor?',
+  confirm: 'Remove',
+  isDangerous: true,
+  ask: (
+    <p>
+      <Text value={user.username} max={64} /> is signed out. The password alone opens a session
+      then, until the user sets up another one.
+    </p>
+  ),
+  onConfirm: () => send('DELETE', `/users/${user.id}/second-factor`),
+})
+
+const endSessions = (user: UserAccount): Action => ({
+  text: 'Sign out',
+  title: 'End all sessions?',
+  confirm: 'End',
+  isDangerous: true,
+  ask: (
+    <p>
+      <Text value={user.username} max={64} /> has to sign in again, everywhere.
+    </p>
+  ),
+  onConfirm: () => send('DELETE', `/users/${user.id}/sessions`),
+})
+
+const actionsOf = (user: UserAccount): readonly Action[] => [
+  newPassword(user),
+  endSessions(user),
+  ...(user.has_second_factor ? [resetFactor(user)] : []),
+]
+
 const isMyself = ({ id }: UserAccount): boolean =>
   session.value.kind === 'signed-in' && session.value.user.id === id
+
+/** The sign-in policy of all users. */
+function Policy() {
+  const { data, reload } = useResource('policy', () => get<SignInPolicy>('/sign-in-policy'))
+  const problem = useSignal<string | undefined>(undefined)
+  const change = async (isRequired: boolean): Promise<void> => {
+    const body = { is_second_factor_required: isRequired }
+    const answer = await send('PUT', '/sign-in-policy', body)
+    problem.value = answer.kind === 'failed' ? answer.message : undefined
+    reload()
+  }
+  return (
+    <>
+      <label>
+        <input
+          type="checkbox"
+          checked={data.value?.is_second_factor_required === true}
+          disabled={data.value === undefined || !may('users:write')}
+          onChange={(event) => void change(event.currentTarget.checked)}
+        />{' '}
+        A second factor is required of {isGlobal() ? 'users of the platform' : 'all users'}; whoever
+        has none sets it up at the next sign-in.
+      </label>
+      <Problem message={problem.value} />
+    </>
+  )
+}
 
 export const UsersScreen = () => (
   <ResourceScreen
     noun={noun}
     create={create}
     secretName="The password"
-    actions={(user) => (isMyself(user) ? [] : [newPassword(user)])}
-  />
+    actions={(user) => (isMyself(user) ? [] : actionsOf(user))}
+  >
+    <Policy />
+  </ResourceScreen>
 )

@@ -1,4 +1,6 @@
 /** Screens that are a list and its form. They are loaded together. */
+export { AccountScreen } from '../../screens/account.tsx'
+export { IdentityProvidersScreen } from '../../screens/identity-providers.tsx'
 export { AiAgentsScreen } from '../../screens/ai-agents.tsx'
 export { AuditScreen } from '../../screens/audit.tsx'
 export { BansScreen } from '../../screens/bans.tsx'
