@@ -78,6 +78,9 @@ const toEnter = (removed: RemovedSecrets): string[] => [
   ...removed.stirKeys.map(
     (name) => `STIR key ${name}: is off; give it its private key, and switch it on`,
   ),
+  ...removed.alertChannels.map(
+    (name) => `alert channel ${name}: is off; give it its secret, and switch it on`,
+  ),
   'users and customers: have to log in again',
 ]
 
@@ -91,6 +94,8 @@ interface RemovedSecrets {
   readonly routingWebhooks: readonly { readonly id: number; readonly url: string }[]
   /** Names of keys that sign calls. They are empty and deactivated. */
   readonly stirKeys: readonly string[]
+  /** Names of alert channels that had a secret. They are deactivated. */
+  readonly alertChannels: readonly string[]
 }
 
 /**
@@ -150,6 +155,7 @@ function giveUpSecrets(
     return {
       routingWebhooks,
       stirKeys: await giveUpStirKeys(store, now),
+      alertChannels: await giveUpAlertChannels(store, now),
       carriers: carriers.map(({ name }) => name),
       endpoints: endpoints.filter((each) => each.removed_at === null),
     }
@@ -165,4 +171,14 @@ async function giveUpStirKeys(store: Store, now: number): Promise<readonly strin
     await execute(store, db.updateTable('stir_key').set(emptied).where('id', '=', id))
   }
   return keys.map(({ name }) => name)
+}
+
+async function giveUpAlertChannels(store: Store, now: number): Promise<readonly string[]> {
+  const { db } = store
+  const withSecret = db.selectFrom('alert_channel').select(['id', 'name']).orderBy('name')
+  const channels = await all(store, withSecret.where('secret', 'is not', null))
+  const emptied = { is_enabled: 0, secret: null, updated_at: now } as const
+  const query = db.updateTable('alert_channel').set(emptied).where('secret', 'is not', null)
+  await execute(store, query)
+  return channels.map(({ name }) => name)
 }
