@@ -80,7 +80,7 @@ test('a thousand events, a dead mail server and a program that is killed at rand
     .toBe(EVENTS)
   const messages = new Set(server.mails.map(messageId))
   const figures = { seed, sentMs, kills, messages: messages.size, tellingMs: Date.now() - aliveAt }
-  console.log(`alerts: ${JSON.stringify(figures)}`)
+  process.stdout.write(`alerts: ${JSON.stringify(figures)}\n`)
   // Nothing follows.
   await sleep(3_000)
   const doubled = [...told()].filter(([, inMessages]) => inMessages.size !== 1)
