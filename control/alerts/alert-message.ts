@@ -80,8 +80,7 @@ export function textOf(message: AlertMessage, publicUrl: string | undefined): st
 }
 
 /** `2026-11-29 15:04 UTC` */
-export const shownTime = (at: number): string =>
-  `${timeToText(at).slice(0, 16).replace('T', ' ')} UTC`
+const shownTime = (at: number): string => `${timeToText(at).slice(0, 16).replace('T', ' ')} UTC`
 
 function lasted({ since, at }: AlertItem): string {
   const minutes = Math.max(0, Math.round((at - since) / 60_000))

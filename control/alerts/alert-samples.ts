@@ -215,7 +215,7 @@ async function webhookSamples(store: Store, rule: MeasuringRule): Promise<AlertS
   })
   const known = new Map<number, AlertSample>()
   for (const { id, url, attempts } of await all(store, waiting))
-    known.set(id, facts(id, url, Number(attempts), `has failed ${String(attempts)} times`))
+    known.set(id, facts(id, url, attempts, `has failed ${String(attempts)} times`))
   for (const { id, url, disabled_reason: why } of await all(store, off))
     known.set(id, facts(id, url, SWITCHED_OFF, `was switched off: ${why ?? ''}`))
   return [...known.values()]

@@ -35,16 +35,14 @@ const channelNames: Column = {
     typeof names === 'string' ? names.split('\n').toSorted() : [],
 }
 
-const threshold = z.union(
-  [
-    z
-      .string()
-      .regex(/^-?\d{1,10}(?:\.\d{1,6})?$/, 'must be a number')
-      .transform(Number),
-    z.number(),
-  ],
-  { error: 'must be a number' },
-)
+const threshold = z
+  .union([z.string(), z.number()], { error: 'must be a number' })
+  .transform((given, context) => {
+    if (typeof given === 'number') return given
+    if (/^-?\d{1,10}(?:\.\d{1,6})?$/.test(given)) return Number(given)
+    context.addIssue({ code: 'custom', message: 'must be a number' })
+    return z.NEVER
+  })
 
 const shownQuietHours = z.strictObject({
   from: z.string(),

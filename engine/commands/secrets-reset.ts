@@ -84,6 +84,9 @@ const toEnter = (removed: RemovedSecrets): string[] => [
   ...removed.secondFactors.map(
     (name) => `user ${name}: has no second factor any more; it has to be set up again`,
   ),
+  ...removed.alertChannels.map(
+    (name) => `alert channel ${name}: is off; give it its secret, and switch it on`,
+  ),
   'users and customers: have to log in again',
 ]
 
@@ -101,6 +104,8 @@ interface RemovedSecrets {
   readonly providers: readonly string[]
   /** Names of users who had a second factor. */
   readonly secondFactors: readonly string[]
+  /** Names of alert channels that had a secret. They are deactivated. */
+  readonly alertChannels: readonly string[]
 }
 
 /**
@@ -162,6 +167,7 @@ function giveUpSecrets(
       stirKeys: await giveUpStirKeys(store, now),
       providers: await giveUpProviders(store, now),
       secondFactors: await giveUpSecondFactors(store),
+      alertChannels: await giveUpAlertChannels(store, now),
       carriers: carriers.map(({ name }) => name),
       endpoints: endpoints.filter((each) => each.removed_at === null),
     }
@@ -201,4 +207,14 @@ async function giveUpSecondFactors(store: Store): Promise<readonly string[]> {
   await execute(store, db.deleteFrom('user_second_factor'))
   await execute(store, db.deleteFrom('user_recovery_code'))
   return names
+}
+
+async function giveUpAlertChannels(store: Store, now: number): Promise<readonly string[]> {
+  const { db } = store
+  const withSecret = db.selectFrom('alert_channel').select(['id', 'name']).orderBy('name')
+  const channels = await all(store, withSecret.where('secret', 'is not', null))
+  const emptied = { is_enabled: 0, secret: null, updated_at: now } as const
+  const query = db.updateTable('alert_channel').set(emptied).where('secret', 'is not', null)
+  await execute(store, query)
+  return channels.map(({ name }) => name)
 }

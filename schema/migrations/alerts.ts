@@ -89,9 +89,9 @@ CREATE TABLE alert (
   closed_at INTEGER,
   closed_by TEXT
 ) STRICT;
-CREATE UNIQUE INDEX alert_subject ON alert (rule_id, subject) WHERE ((state <> 'closed'));
+CREATE UNIQUE INDEX alert_subject ON alert (rule_id, subject) WHERE state <> 'closed';
 CREATE INDEX alert_tenant ON alert (tenant_id, id);
-CREATE INDEX alert_waiting ON alert (due_at) WHERE ((state = 'waiting'));
+CREATE INDEX alert_waiting ON alert (due_at) WHERE state = 'waiting';
 
 -- A message of the rule NULL is a test.
 CREATE TABLE alert_message (
@@ -110,7 +110,7 @@ CREATE TABLE alert_message (
   claimed_by TEXT,
   claimed_until INTEGER
 ) STRICT;
-CREATE INDEX alert_message_due ON alert_message (next_attempt_at) WHERE ((state = 'pending'));
+CREATE INDEX alert_message_due ON alert_message (next_attempt_at) WHERE state = 'pending';
 CREATE INDEX alert_message_channel ON alert_message (channel_id, id);
 CREATE INDEX alert_message_claimed ON alert_message (claimed_by) WHERE claimed_by IS NOT NULL;
 

@@ -56,7 +56,7 @@ describe.runIf(hasPostgres)('alerts of several instances', () => {
     await first.channel()
     await first.rule({ on: 'node_down', group_seconds: 2 })
     first.alerts.start()
-    let living = [first]
+    const living = [first]
     for (let node = 0; node < 60; node += 1) {
       if (node % 12 === 0) {
         // One dies with what it has in its hands, and another one comes.
@@ -64,7 +64,7 @@ describe.runIf(hasPostgres)('alerts of several instances', () => {
         if (gone !== undefined) gone.die()
         const next = await openInstance(`n${node}`, answer)
         next.alerts.start()
-        living = [...living, next]
+        living.push(next)
       }
       const writer = living[Math.floor(random() * living.length)]
       await writer?.write(nodeEvent(node, 'down'))
