@@ -139,6 +139,12 @@ function* questions(start: number): Generator<readonly [string, Question], void>
     '&number=15550000380',
     '&cause=no_rate',
     '&cause=blocked',
+    '&sort=-cost',
+    '&sort=margin&loss=true',
+    '&called=1013*&code=486,503',
+    '&duration_from=290&carrier=carrier+3,carrier+4',
+    '&cost_from=0.03&order=newest',
+    '&call_id=4000000-a84b4c76e66710@203.0.113.7',
   ])
     yield [`records${filter}, page 1, 90 days`, `cdrs?${between(0, 90)}&page=1&limit=50${filter}`]
   yield [

@@ -98,9 +98,9 @@ export const searchCdrs = defineTool({
   name: 'search_cdrs',
   title: 'Search call records',
   description:
-    'Finds calls that started in a period, newest or dearest first. If the result has a ' +
+    'Finds calls of a period, newest or dearest first. If the result has a ' +
     'cursor, there may be older calls: ' +
-    'call again with the cursor and the same arguments. format brief is short; ' +
+    'call again with it and the same arguments. format brief is short; ' +
     'summarize_calls counts calls by group, ' +
     'explain_call explains one call.',
   effect: 'reads',
