@@ -19,9 +19,9 @@ const DAYS = 7
 const REFRESH_MS = 15_000
 
 /** The search of the list of calls that finds those of one thing. */
-export type CallSearch = 'carrier' | 'node' | 'number' | 'customer_id'
+export type CallsOfFilter = 'carrier' | 'node' | 'number' | 'customer_id'
 
-const callsPath = (by: CallSearch, text: string, days: '1' | '7' | '30' = '7'): string =>
+const callsPath = (by: CallsOfFilter, text: string, days: '1' | '7' | '30' = '7'): string =>
   pathOf('history', undefined, { days, by, for: text })
 
 const columnsFor = (
@@ -54,7 +54,7 @@ const columnsFor = (
 ]
 
 interface CallsOfProps {
-  readonly by: CallSearch
+  readonly by: CallsOfFilter
   readonly text: string
   /** Stands below: it is there when the calls are, so that nothing moves. */
   readonly children?: ComponentChildren

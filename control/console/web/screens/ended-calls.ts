@@ -14,7 +14,7 @@ const PAGE_ROWS = 100
 /** Rows of a page of the console; an export has all. */
 export const MAX_ROWS = 5_000
 
-export interface CallSearch {
+export interface EndedCallSearch {
   /** Filters, as parameters of the API. */
   readonly filters: Readonly<Record<string, string>>
   /** Milliseconds UTC. */
@@ -25,7 +25,7 @@ export interface CallSearch {
 }
 
 /** The search as a query of the API. */
-export const searchWords = ({ filters, from, before }: Omit<CallSearch, 'sort'>): string =>
+export const searchWords = ({ filters, from, before }: Omit<EndedCallSearch, 'sort'>): string =>
   new URLSearchParams({
     start_date: new Date(from).toISOString(),
     end_date: new Date(before).toISOString(),
@@ -39,7 +39,7 @@ interface FurtherRows {
 }
 
 /** The list, of which `loadMore` brings the next page; undefined: it has all. */
-export function useEndedCalls(search: CallSearch) {
+export function useEndedCalls(search: EndedCallSearch) {
   const path = `/reports/cdrs?${searchWords(search)}&sort=${search.sort}&limit=${PAGE_ROWS}`
   const { data, problem } = useResource(path, () => getBare<CallReport>(path))
   const further = useSignal<FurtherRows>({ path: '', rows: [], cursor: null })
@@ -78,7 +78,7 @@ export function useEndedCalls(search: CallSearch) {
 const TICK_MS = 1_000
 
 /** Calls that end while the list is shown and match its filters; none while it is off. */
-export function useCallTail(filters: CallSearch['filters'], from: number, isOn: boolean) {
+export function useCallTail(filters: EndedCallSearch['filters'], from: number, isOn: boolean) {
   const tail = useRef(new CallTail())
   const shown = useSignal(0)
   const wanted = new URLSearchParams(filters).toString()
