@@ -56,7 +56,7 @@ interface FoundColumns {
 }
 
 function rowOf(row: FoundColumns): FoundRow {
-  const beside = Object.entries<unknown>(row)
+  const beside = Object.entries({ ...row } as Readonly<Record<string, unknown>>)
     .filter(([name]) => name.startsWith('beside'))
     .map(([, value]) => value)
     .filter((value) => value !== null && value !== undefined && value !== '')
