@@ -7,6 +7,7 @@ import type { Scope } from './scopes.ts'
 import { wrongTenant } from './tenants.ts'
 import { ApiError } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
+import { refuseUnversioned } from '../http/precondition.ts'
 import { type Access, describeHandler, isRepeatable } from '../http/validate.ts'
 
 /** Requires a valid credential with this scope: 401 without the first, 403 without the second. */
@@ -68,6 +69,7 @@ function refuseUnrepeatable(c: Context<ControlEnv>): void {
 
 const pass: MiddlewareHandler<ControlEnv> = (c, next) => {
   refuseUnrepeatable(c)
+  refuseUnversioned(c)
   return next()
 }
 describeHandler(pass, { access: { kind: 'public' } })
@@ -84,6 +86,7 @@ function guard(
     admit(principal)
     c.set('principal', principal)
     refuseUnrepeatable(c)
+    refuseUnversioned(c)
     return next()
   }
   describeHandler(check, { access })

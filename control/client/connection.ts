@@ -33,6 +33,10 @@ export interface RequestOptions {
   readonly reason?: string | undefined
   /** Makes a request that moves money or starts a call safe to repeat; one is made up if absent. */
   readonly idempotencyKey?: string | undefined
+  /** The `ETag` of the version that is to be changed; another one is refused with 412. */
+  readonly ifMatch?: string | undefined
+  /** Is given the answer to this request: its headers have the `ETag` of what it shows. */
+  readonly onAnswer?: ((answer: AnswerNote) => void) | undefined
   readonly tenant?: string | undefined
   readonly timeoutMs?: number | undefined
   readonly signal?: AbortSignal | undefined
@@ -56,11 +60,20 @@ export class TollgateError extends Error {
   /** Names the request in the log of the API. */
   readonly correlationId: string | undefined
   readonly retryAfterSeconds: number | undefined
+  /** What is there now, where `ifMatch` has named another version. */
+  readonly current: unknown
+  /** The version of `current`. */
+  readonly etag: string | undefined
 
   constructor(
     message: string,
     facts: Pick<TollgateError, 'status' | 'code'> &
-      Partial<Pick<TollgateError, 'details' | 'correlationId' | 'retryAfterSeconds' | 'cause'>>,
+      Partial<
+        Pick<
+          TollgateError,
+          'details' | 'correlationId' | 'retryAfterSeconds' | 'cause' | 'current' | 'etag'
+        >
+      >,
   ) {
     super(message, { cause: facts.cause })
     this.status = facts.status
@@ -68,6 +81,8 @@ export class TollgateError extends Error {
     this.details = facts.details ?? []
     this.correlationId = facts.correlationId
     this.retryAfterSeconds = facts.retryAfterSeconds
+    this.current = facts.current
+    this.etag = facts.etag
   }
 }
 
@@ -114,7 +129,7 @@ export class Connection {
 
   #headersOf(
     { body, bodyType = 'application/json', isRepeatable = false }: ApiRequest,
-    { idempotencyKey, tenant = this.#options.tenant }: RequestOptions,
+    { idempotencyKey, ifMatch, tenant = this.#options.tenant }: RequestOptions,
   ): Readonly<Record<string, string>> {
     const repetition = idempotencyKey ?? (isRepeatable ? randomId() : undefined)
     return {
@@ -123,13 +138,18 @@ export class Connection {
       ...(body !== undefined && { 'Content-Type': bodyType }),
       ...(tenant !== undefined && { 'X-Tenant-Slug': tenant }),
       ...(repetition !== undefined && { 'Idempotency-Key': repetition }),
+      ...(ifMatch !== undefined && { 'If-Match': ifMatch }),
     }
   }
 
   async #attempt(
     { method, path, body }: ApiRequest,
     headers: Readonly<Record<string, string>>,
-    { signal, timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs }: RequestOptions,
+    {
+      signal,
+      onAnswer: onThisAnswer,
+      timeoutMs = this.#options.timeoutMs ?? defaultTimeoutMs,
+    }: RequestOptions,
   ): Promise<unknown> {
     const { fetch: ask = fetch, onAnswer } = this.#options
     const timeout = AbortSignal.timeout(timeoutMs)
@@ -158,7 +178,9 @@ export class Connection {
             cause: error,
           })
     }
-    onAnswer?.({ status: response.status, headers: response.headers })
+    const note = { status: response.status, headers: response.headers }
+    onAnswer?.(note)
+    onThisAnswer?.(note)
     const parsed = isJson(response) ? parse(text) : text
     if (response.ok && parsed !== undefined) return parsed
     throw refusalOf(response, parsed)
@@ -182,23 +204,25 @@ function refusalOf({ status, headers }: Response, body: unknown): TollgateError 
     status,
     correlationId: headers.get('X-Correlation-ID') ?? undefined,
     retryAfterSeconds: Number(headers.get('Retry-After') ?? NaN) || undefined,
+    etag: headers.get('ETag') ?? undefined,
   }
   if (!isErrorBody(body))
     return new TollgateError(`The answer ${status} does not come from Tollgate`, {
       ...facts,
       code: 'unexpected_answer',
     })
-  const { error, code, details = [] } = body
+  const { error, code, details = [], current } = body
   const reasons = details.map(({ path, message }) =>
     path === '' ? message : `${path}: ${message}`,
   )
-  return new TollgateError([error, ...reasons].join('. '), { ...facts, code, details })
+  return new TollgateError([error, ...reasons].join('. '), { ...facts, code, details, current })
 }
 
 interface ErrorBody {
   readonly error: string
   readonly code: string
   readonly details?: readonly ErrorDetail[]
+  readonly current?: unknown
 }
 
 const isErrorBody = (body: unknown): body is ErrorBody =>

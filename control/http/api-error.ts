@@ -13,6 +13,7 @@ export type ErrorStatus =
   | 405
   | 408
   | 409
+  | 412
   | 413
   | 415
   | 416
@@ -26,6 +27,8 @@ export type ErrorStatus =
 interface ErrorExtras {
   readonly details?: readonly RequestProblem[]
   readonly headers?: Readonly<Record<string, string>>
+  /** What is there instead of the version that the request names. */
+  readonly current?: unknown
 }
 
 /**
@@ -39,6 +42,7 @@ export class ApiError extends Error {
   readonly code: string
   readonly details: readonly RequestProblem[] | undefined
   readonly headers: Readonly<Record<string, string>>
+  readonly current: unknown
 
   constructor(status: ErrorStatus, code: string, message: string, extras: ErrorExtras = {}) {
     super(message)
@@ -46,6 +50,7 @@ export class ApiError extends Error {
     this.code = code
     this.details = extras.details
     this.headers = extras.headers ?? {}
+    this.current = extras.current
   }
 }
 

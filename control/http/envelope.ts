@@ -41,6 +41,7 @@ export const errorBody = (error: ApiError, requestId: string) => ({
   statusCode: error.status,
   code: error.code,
   ...(error.details !== undefined && { details: error.details }),
+  ...(error.current !== undefined && { current: error.current }),
   request_id: requestId,
 })
 

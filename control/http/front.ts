@@ -67,12 +67,12 @@ export function correlationIds(randomBytes: (size: number) => Buffer): () => str
 
 const allowedHeaders =
   'Content-Type, Authorization, X-API-Key, X-Customer-ID, X-Correlation-ID, X-Tenant-Slug, ' +
-  'Idempotency-Key'
+  'Idempotency-Key, If-Match'
 
 const exposedHeaders =
   'X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, RateLimit-Policy, RateLimit, ' +
   'Retry-After, Location, X-Correlation-ID, Idempotency-Replayed, X-Unreachable-Nodes, ' +
-  'X-Change-Id'
+  'X-Change-Id, ETag'
 
 /** A request without `Origin` does not come from a page and needs none of this. */
 export function cors(): Step {

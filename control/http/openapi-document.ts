@@ -97,7 +97,11 @@ export function openApiDocument(
       schemas: schemas.all,
       responses: errorResponses(error, usedIn(paths)),
       headers: commonHeaders,
-      parameters: { Tenant: tenantHeader, IdempotencyKey: repetitionHeader },
+      parameters: {
+        Tenant: tenantHeader,
+        IdempotencyKey: repetitionHeader,
+        IfMatch: versionHeader,
+      },
       securitySchemes,
     },
   }
@@ -139,7 +143,7 @@ function operationObject(note: RouteNote, operation: Operation, schemas: Schemas
   const refusals = new Set<ErrorStatus>([...refusalsOf(note), ...(operation.refusals ?? [])])
   if (instances === 'call') refusals.add(503)
   const made = answerObject(answer, schemas, instances)
-  const responses: Json = { [answer.status]: withChange(made, note) }
+  const responses: Json = { [answer.status]: withVersion(withChange(made, note), note) }
   if (hasRanges)
     responses[206] = { ...answerObject(answer, schemas, instances), description: 'A part.' }
   for (const status of [...refusals].toSorted((a, b) => a - b))
@@ -186,9 +190,13 @@ function parametersOf(note: RouteNote, schemas: Schemas): Json[] {
   const headers = [
     ...(isForTenants(note) ? [{ $ref: '#/components/parameters/Tenant' }] : []),
     ...(note.isRepeatable === true ? [{ $ref: '#/components/parameters/IdempotencyKey' }] : []),
+    ...(isConditional(note) ? [{ $ref: '#/components/parameters/IfMatch' }] : []),
   ]
   return [...inPath, ...inQuery, ...headers]
 }
+
+const isConditional = ({ isVersioned, method }: RouteNote): boolean =>
+  isVersioned === true && method !== 'GET'
 
 const isForTenants = ({ access }: RouteNote): boolean =>
   access?.kind === 'scope' || access?.kind === 'authenticated'
@@ -212,6 +220,13 @@ function withChange({ headers, ...answer }: Json, { query }: RouteNote): Json {
   const changeId = { 'X-Change-Id': { $ref: '#/components/headers/ChangeId' } }
   const isEntered = query instanceof z.ZodObject && 'reason' in query.shape
   return { ...answer, headers: { ...(headers as Json), ...(isEntered && changeId) } }
+}
+
+/** What is removed has no version any more. */
+function withVersion({ headers, ...answer }: Json, { isVersioned, method }: RouteNote): Json {
+  const version = { ETag: { $ref: '#/components/headers/ETag' } }
+  const isShown = isVersioned === true && method !== 'DELETE'
+  return { ...answer, headers: { ...(headers as Json), ...(isShown && version) } }
 }
 
 function answerObject(
@@ -282,6 +297,12 @@ const commonHeaders = {
       'was changed.',
     schema: { type: 'string', format: 'uuid' },
   },
+  ETag: {
+    description:
+      'The version of what is shown, for `If-Match`. Live states and figures are no part of it.',
+    schema: { type: 'string' },
+    example: '"2jmj7l5rSw0yVb_vlWAYkK"',
+  },
   Location: { description: 'Path of the created resource.', schema: { type: 'string' } },
   UnreachableNodes: {
     description:
@@ -310,6 +331,18 @@ const repetitionHeader = {
     'Makes the request safe to retry: a repeated request within 24 hours gets the first ' +
     'response again, without a token or secret. A POST without this parameter refuses the ' +
     'header: 400 `idempotency_not_supported`.',
+}
+
+const versionHeader = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  schema: { type: 'string' },
+  example: '"2jmj7l5rSw0yVb_vlWAYkK"',
+  description:
+    'The `ETag` of the version that was seen: if it is another one now, nothing is done, and 412 ' +
+    'shows the present one. `*` is any version. A change without this parameter refuses the ' +
+    'header: 400 `if_match_not_supported`.',
 }
 
 const securitySchemes = {
@@ -352,6 +385,7 @@ const errorResponses = (error: Json, used: ReadonlySet<string>): Json =>
           description: when,
           headers: {
             ...headerReferences,
+            ...(status === '412' && { ETag: { $ref: '#/components/headers/ETag' } }),
             ...(status === '429' && { 'Retry-After': { $ref: '#/components/headers/RetryAfter' } }),
           },
           content: {
@@ -383,6 +417,10 @@ const errorSchema = z.strictObject({
     .array(z.strictObject({ path: z.string(), message: z.string() }))
     .optional()
     .describe('One entry per problem.'),
+  current: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .describe('Of 412: the resource as it is now, for those who may read it.'),
   request_id: z.string().describe('The `X-Correlation-ID` of the response.'),
 })
 
@@ -431,6 +469,11 @@ const errors: Readonly<Record<ErrorStatus, ErrorText>> = {
     when: 'The request conflicts with the current state of the resource.',
     code: 'duplicate',
   },
+  412: {
+    name: 'PreconditionFailed',
+    when: 'It was changed meanwhile. `current` is what it is now, `ETag` its version.',
+    code: 'precondition_failed',
+  },
   413: { name: 'BodyTooLarge', when: 'The request body is too large.', code: 'body_too_large' },
   415: {
     name: 'UnsupportedMediaType',
@@ -472,5 +515,6 @@ function refusalsOf(note: RouteNote): ErrorStatus[] {
   // 503: the database cannot be written.
   if (method !== 'GET') found.push(400, 408, 413, 503)
   if (note.isRepeatable === true) found.push(409)
+  if (isConditional(note)) found.push(412)
   return found
 }

@@ -152,6 +152,8 @@ interface HandlerNote {
   readonly param?: z.ZodType
   /** Honours `Idempotency-Key`. */
   readonly isRepeatable?: true
+  /** Shows an `ETag`; a change honours `If-Match`. */
+  readonly isVersioned?: true
   /** Further properties in the OpenAPI document. */
   readonly operation?: Operation
 }
@@ -189,6 +191,10 @@ export function describeRoute(operation: Operation): MiddlewareHandler {
 /** Whether a handler of the route of this request honours `Idempotency-Key`. */
 export const isRepeatable = (c: Context): boolean =>
   matchedRoutes(c).some(({ handler }) => notes.get(handler)?.isRepeatable === true)
+
+/** Whether a handler of the route of this request honours `If-Match`. */
+export const isVersioned = (c: Context): boolean =>
+  matchedRoutes(c).some(({ handler }) => notes.get(handler)?.isVersioned === true)
 
 /**
  * Returns every route of an app with the notes of all its handlers, without middleware mounted on

@@ -20,6 +20,7 @@ import { type WithOthers, countsOfPeers } from '../instances/other-instances.ts'
 import { conflict } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok } from '../http/envelope.ts'
+import { refuseOtherVersion, showVersion, versioned, versionOf } from '../http/precondition.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { patched, patchOf } from './patch.ts'
 import { found, id, idParam, resourceRoutes, withLookUp } from './resource-routes.ts'
@@ -35,6 +36,7 @@ import {
   type NodeBody,
   nodeDocument,
   nodeIn,
+  type NodeView,
   type SetView,
   withStatus,
   exampleNode,
@@ -184,10 +186,13 @@ function getDispatcherNodeRoute(parts: DispatcherParts) {
       answer: data(liveNodeView, exampleNode),
     }),
     read,
+    versioned(),
     validate('param', nodeParam),
     async (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
-      return ok(c, nodeIn(await wholeSet(c, setRow), nodeId))
+      const node = nodeIn(await wholeSet(c, setRow), nodeId)
+      showVersion(c, versionOfNode(node))
+      return ok(c, node)
     },
   )
 }
@@ -240,6 +245,7 @@ function updateDispatcherNodeRoute(parts: DispatcherParts) {
       refusals: [409],
     }),
     write,
+    versioned(),
     validate('param', nodeParam),
     validate('query', writeQuery),
     validate('json', patchOf(nodeBody)),
@@ -251,12 +257,17 @@ function updateDispatcherNodeRoute(parts: DispatcherParts) {
         patched(nodeBody, nodeDocument(node), c.req.valid('json'))
       const scope = await lookedUp(asker, bodyOver(nodeIn(await setIn(asker, setRow), nodeId)))
       // Read again: another request may have changed it meanwhile.
-      const replacement = () => sets.replaceNode(scope, setRow, nodeId, bodyOver)
+      const replacement = () =>
+        sets.replaceNode(scope, setRow, nodeId, (node) => {
+          refuseOther(c, node)
+          return bodyOver(node)
+        })
       const { written: stored, changeId } = await entered(c, setRow, reason, replacement)
       const before = nodeOf(stored.before, nodeId)
       await engine.dispatcher.reload()
       const after = nodeOf(stored.after, nodeId)
       recordChange(c, changeId, { before: lasting(before), after: lasting(after) }, reason)
+      showVersion(c, versionOfNode(after))
       return ok(c, after)
     },
   )
@@ -274,13 +285,14 @@ function deleteDispatcherNodeRoute(parts: DispatcherParts) {
       refusals: [409],
     }),
     write,
+    versioned(),
     validate('param', nodeParam),
     validate('query', writeQuery),
     async (c) => {
       const { id: setRow, nodeId } = c.req.valid('param')
       const { reason = null } = c.req.valid('query')
       const scope = requestScope(c.var.principal, now)
-      const removal = () => sets.removeNode(scope, setRow, nodeId)
+      const removal = () => sets.removeNode(scope, setRow, nodeId, (node) => refuseOther(c, node))
       const { written, changeId } = await entered(c, setRow, reason, removal)
       const before = nodeOf(written, nodeId)
       await engine.dispatcher.reload()
@@ -344,6 +356,20 @@ const withCallsOfPeers =
       })),
     }))
   }
+
+/** What its probes find out is no part of it. */
+function versionOfNode(node: NodeView): string {
+  const { id, operator_state: state, destination } = node
+  return versionOf([id, state, destination, ...fieldsOfNode.map((field) => node[field])])
+}
+
+const fieldsOfNode = nodeBody.keyof().options
+
+function refuseOther(c: Context<ControlEnv>, node: NodeView): void {
+  const isReader = c.var.principal.scopes.has('dispatcher:read')
+  const shown = isReader ? () => node : undefined
+  refuseOtherVersion(c, { version: versionOfNode(node), shown })
+}
 
 /** A node in the audit log: without volatile fields such as latencies. */
 const lasting = ({ status, ...node }: LiveNode) => ({ ...node, state: status?.state ?? null })

@@ -280,7 +280,7 @@ export const liveSetView = fields.view
 
 type SetWriting = Writing<typeof fields.body, typeof fields.view>
 export type SetView = ViewOf<typeof fields.view>
-type NodeView = z.output<typeof nodeView>
+export type NodeView = z.output<typeof nodeView>
 export type LiveNode = z.output<typeof liveNodeView>
 export type LiveSet = z.output<typeof liveSetView>
 
@@ -418,12 +418,17 @@ export class DispatcherSets extends ResourceStore<typeof fields.body, typeof fie
     })
   }
 
-  /** Resolves with the set before. */
-  async removeNode(scope: RequestScope, id: number, nodeId: number): Promise<SetView> {
+  /** `admit` throws where this node is not to go. Resolves with the set before. */
+  async removeNode(
+    scope: RequestScope,
+    id: number,
+    nodeId: number,
+    admit: (node: NodeView) => void = () => undefined,
+  ): Promise<SetView> {
     const { store } = this.deps
     return write(store, async () => {
       const before = await this.#existing(scope, id)
-      nodeIn(before, nodeId)
+      admit(nodeIn(before, nodeId))
       const rest = before.nodes.filter((node) => node.id !== nodeId)
       refuseEmptySet(before.nodes, rest, this.deps)
       await execute(store, store.db.deleteFrom('dispatcher_node').where('id', '=', nodeId))

@@ -13,6 +13,7 @@ import type { ChangeDeps } from '../changes/kinds.ts'
 import { notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { ok, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
+import { showVersion, versioned } from '../http/precondition.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { extensions, type ExtensionView, extensionDetails } from './extensions.ts'
 import { storeOf } from './resource.ts'
@@ -101,13 +102,15 @@ function getExtensionDetailsRoute(deps: ChangeDeps) {
       answer: data(extensionDetails, exampleDetails),
     }),
     read,
+    versioned(),
     one,
     async (c) => {
       const { id } = c.req.valid('param')
-      const view = found(
-        await storeOf(extensions, deps).find(requestScope(c.var.principal, now), id),
+      const { view, version } = found(
+        await storeOf(extensions, deps).versioned(requestScope(c.var.principal, now), id),
         noun,
       )
+      showVersion(c, version)
       return ok(c, details(view, deps))
     },
   )

@@ -28,6 +28,7 @@ import {
 import { ApiError, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, offsetOf, pageMeta } from '../http/envelope.ts'
+import { refuseOtherVersion, showVersion, versioned, versionOf } from '../http/precondition.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { requires, requiresCredential } from '../auth/requires.ts'
 import { repeatable } from '../auth/idempotency.ts'
@@ -207,12 +208,13 @@ function shownKeys(deps: KeyRoutesDeps) {
         answer: data(keySchema, exampleKey),
       }),
       requires('keys:read'),
+      versioned(),
       validate('param', keyPath),
-      async (c) =>
-        ok(
-          c,
-          keyView(await reachable(c.req.valid('param').uuid, c.var.principal, deps.keys), now()),
-        ),
+      async (c) => {
+        const key = await reachable(c.req.valid('param').uuid, c.var.principal, deps.keys)
+        showVersion(c, versionOfKey(key))
+        return ok(c, keyView(key, now()))
+      },
     )
 
     .get(
@@ -248,6 +250,7 @@ function changedKeys(deps: KeyRoutesDeps) {
         refusals: [409],
       }),
       requires('keys:write'),
+      versioned(),
       validate('param', keyPath),
       validate('query', writeQuery),
       validate('json', keyPatch),
@@ -256,17 +259,18 @@ function changedKeys(deps: KeyRoutesDeps) {
         const { reason = null } = c.req.valid('query')
         const given = c.req.valid('json')
         const { uuid } = c.req.valid('param')
+        const present = async () => {
+          const key = await reachable(uuid, principal, deps.keys)
+          refuseOther(c, key, now())
+          return key
+        }
         const patch = async () => ({
-          written: await changeKey(
-            deps,
-            () => reachable(uuid, principal, deps.keys),
-            given,
-            grantorOf(principal),
-          ),
+          written: await changeKey(deps, present, given, grantorOf(principal)),
           scopes: ['keys:write' as const],
         })
         const { written, changeId } = await entered(c, uuid, { given, reason }, patch)
         recordChange(c, changeId, auditedChange(written, now()), reason)
+        showVersion(c, versionOfKey(written.after))
         return ok(c, keyView(written.after, now()))
       },
     )
@@ -281,6 +285,7 @@ function changedKeys(deps: KeyRoutesDeps) {
         refusals: [409],
       }),
       requires('keys:write'),
+      versioned(),
       validate('param', keyPath),
       validate('query', revokeQuery),
       async (c) => {
@@ -290,6 +295,7 @@ function changedKeys(deps: KeyRoutesDeps) {
         let before: AppKey | undefined
         const plan = async () => {
           before = await reachable(c.req.valid('param').uuid, principal, deps.keys)
+          refuseOther(c, before, now())
           refuseOwnKey(before, principal, isConfirmed)
           return planRevocation(before, { ...deps, principal })
         }
@@ -305,6 +311,18 @@ function changedKeys(deps: KeyRoutesDeps) {
         return ok(c, keyView(own.key, now()))
       },
     )
+}
+
+/** What every use of it changes is no part of it, nor is that it has expired meanwhile. */
+function versionOfKey(key: AppKey): string {
+  const { state: _, ...rest } = auditedKey(key, 0)
+  return versionOf(rest)
+}
+
+function refuseOther(c: Context<ControlEnv>, key: AppKey, now: number): void {
+  const isReader = c.var.principal.scopes.has('keys:read')
+  const shown = isReader ? () => keyView(key, now) : undefined
+  refuseOtherVersion(c, { version: versionOfKey(key), shown })
 }
 
 const auditedChange = ({ before, after }: ChangedKey, now: number) => ({

@@ -18,11 +18,19 @@ import {
   pageMeta,
   pageQuery,
 } from '../http/envelope.ts'
+import { refuseOtherVersion, showVersion, versioned } from '../http/precondition.ts'
 import { describeRoute, validate } from '../http/validate.ts'
 import { resourceOperations } from '../http/resource-operations.ts'
 import { patched, patchOf } from './patch.ts'
 import { inTermsOf } from './references.ts'
-import { type Definition, kindOf, resourceDeps, storeOf, type ViewOf } from './resource.ts'
+import {
+  type Definition,
+  kindOf,
+  resourceDeps,
+  storeOf,
+  type Versioned,
+  type ViewOf,
+} from './resource.ts'
 import { type RequestScope, requestScope } from '../auth/tenants.ts'
 
 export interface RouteOptions<View extends z.ZodObject, Live> {
@@ -104,7 +112,11 @@ function routesOf<Body extends z.ZodObject, View extends z.ZodObject, Live exten
         return written
       }),
     existing: async (asker: RequestScope, rowId: number) =>
-      found(await resource.find(asker, rowId), noun),
+      found(await resource.versioned(asker, rowId), noun),
+    refuseOther: (c: Context<ControlEnv>, { view, version }: Versioned<ViewOf<View>>) => {
+      const isReader = c.get('principal').scopes.has(`${scope}:read`)
+      refuseOtherVersion(c, { version, shown: isReader ? () => show(view) : undefined })
+    },
   }
 }
 
@@ -128,7 +140,7 @@ function createRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
       const scope = await routes.lookedUp(requestScope(principal, deps.now), given)
       const insertion = async () => {
         const rowId = await inTermsOf(given, () => resource.insert(given, scope, secret))
-        return { given, id: rowId, after: await existing(scope, rowId) }
+        return { given, id: rowId, after: (await existing(scope, rowId)).view }
       }
       const { written, changeId } = await enterCreation(c, { given, reason }, async () => {
         const inserted = await routes.asAllowed(principal, insertion)
@@ -187,11 +199,13 @@ function getRoute<Body extends z.ZodObject, View extends z.ZodObject, Live exten
   return new Hono<ControlEnv>().get(
     `${path}/:id`,
     routes.read,
+    versioned(),
     describeRoute(routes.described.get),
     validate('param', idParam(noun)),
     async (c) => {
       const asker = requestScope(c.var.principal, deps.now)
-      const view = await routes.existing(asker, c.req.valid('param').id)
+      const { view, version } = await routes.existing(asker, c.req.valid('param').id)
+      showVersion(c, version)
       const [whole] = await routes.showAll(c, [view])
       return routes.answer(c, found(whole, noun))
     },
@@ -207,6 +221,7 @@ function updateRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
   return new Hono<ControlEnv>().patch(
     `${path}/:id`,
     routes.write,
+    versioned(),
     describeRoute(routes.described.update),
     validate('param', idParam(noun)),
     validate('query', writeQuery),
@@ -226,19 +241,22 @@ function updateRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
           : await routes.lookedUp(asker, await bodyNow())
       const replacement = async () => {
         const before = await existing(scope, rowId)
+        routes.refuseOther(c, before)
         // Read again: another request may have changed it meanwhile.
         const whole = await bodyNow()
         await inTermsOf(given, () => resource.replace(rowId, whole, scope, secret))
-        return { given, before, after: await existing(scope, rowId) }
+        const { view: after, version } = await existing(scope, rowId)
+        return { given, before: before.view, after, version }
       }
       const { written, changeId } = await enterWrite(c, rowId, { given, reason }, async () => {
         const replaced = await routes.asAllowed(principal, replacement)
         const scopes = scopesToUndo(principal, routes.writeScope, replaced, routes.beyond)
         return { written: replaced, scopes }
       })
-      const { before, after } = written
+      const { before, after, version } = written
       await definition.follow?.(deps, { id: rowId, before, after })
       recordChange(c, changeId, { before, after }, reason)
+      showVersion(c, version)
       return routes.answer(c, routes.show(after))
     },
   )
@@ -252,6 +270,7 @@ function deleteRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
   return new Hono<ControlEnv>().delete(
     `${path}/:id`,
     routes.write,
+    versioned(),
     describeRoute(routes.described.remove),
     validate('param', idParam(noun)),
     validate('query', writeQuery),
@@ -260,9 +279,10 @@ function deleteRoute<Body extends z.ZodObject, View extends z.ZodObject, Live ex
       const { reason = null } = c.req.valid('query')
       const scope = requestScope(c.var.principal, deps.now)
       const removal = async () => {
-        const before = await resource.find(scope, rowId)
+        const before = await resource.versioned(scope, rowId)
+        if (before !== undefined) routes.refuseOther(c, before)
         if ((await resource.remove(rowId, scope)) === 'absent') throw notFound(noun)
-        return { written: found(before, noun), scopes: [routes.writeScope] }
+        return { written: found(before?.view, noun), scopes: [routes.writeScope] }
       }
       const { written, changeId } = await enterWrite(c, rowId, { given: {}, reason }, removal)
       await definition.follow?.(deps, { id: rowId, before: written })

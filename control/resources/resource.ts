@@ -22,6 +22,7 @@ import type { FoundBy } from '../http/found-by.ts'
 import type { ResourceDescription } from '../http/resource-operations.ts'
 import type { Row } from '../http/field-columns.ts'
 import { type FieldTable, shownOf } from '../http/field-table.ts'
+import { versionOf } from '../http/precondition.ts'
 import { nothingReserved, type ReservedAddresses, reservedBy } from './gateway-reach.ts'
 import { withoutRelay } from './media-fields.ts'
 import { either, resolve, tenantOf } from './references.ts'
@@ -90,6 +91,12 @@ interface Children extends Pick<ChildTable, 'table' | 'parent'> {
 
 /** The view of a row. */
 export type ViewOf<View extends z.ZodObject> = z.output<View> & { readonly id: number }
+
+/** A row, and the version that it has (`http/precondition.ts`). */
+export interface Versioned<Shown> {
+  readonly view: Shown
+  readonly version: string
+}
 
 /** A write, as the checks of its resource see it. */
 export interface Writing<Body extends z.ZodObject, View extends z.ZodObject> {
@@ -303,6 +310,17 @@ export class ResourceStore<Body extends z.ZodObject, View extends z.ZodObject> {
   async find(scope: RequestScope, id: number): Promise<ViewOf<View> | undefined> {
     const row = await this.#row(scope, id)
     return row === undefined ? undefined : (await this.#views([row]))[0]
+  }
+
+  /** A row as `find` returns it, with the version of what a body may write. */
+  async versioned(scope: RequestScope, id: number): Promise<Versioned<ViewOf<View>> | undefined> {
+    const row = await this.#row(scope, id)
+    if (row === undefined) return undefined
+    // Both are made of one reading of the row: another one may be of a later version.
+    const [view] = await this.#views([row])
+    if (view === undefined) return undefined
+    const { updated_at: at = null }: Row = view
+    return { view, version: versionOf([this.documentOf(row, view), at]) }
   }
 
   /** Returns the id of the row that a body names: this makes a seed file repeatable. */

@@ -1,5 +1,5 @@
 /** `/users`: staff accounts. Requires `users:read` or `users:write` (admins). */
-import { Hono } from 'hono'
+import { type Context, Hono } from 'hono'
 import { z } from 'zod'
 import { toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -7,6 +7,7 @@ import { first, transaction } from '../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
+import { refuseOtherVersion, showVersion, versioned, versionOf } from '../http/precondition.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { writeWithinLimits } from '../auth/tenant-limits.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -120,9 +121,13 @@ const getUserRoute = ({ users }: UserRoutesDeps) =>
       answer: data(userSchema, exampleUser),
     }),
     requires('users:read'),
+    versioned(),
     validate('param', userPath),
-    async (c) =>
-      ok(c, userView(await visibleUser(users, c.req.valid('param').id, c.var.principal))),
+    async (c) => {
+      const user = await visibleUser(users, c.req.valid('param').id, c.var.principal)
+      showVersion(c, versionOfUser(user))
+      return ok(c, userView(user))
+    },
   )
 
 const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
@@ -137,6 +142,7 @@ const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
       refusals: [409],
     }),
     requires('users:write'),
+    versioned(),
     validate('param', userPath),
     validate('json', userPatch),
     async (c) => {
@@ -145,6 +151,7 @@ const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
       const passwordHash = password === undefined ? undefined : await hashPassword(password)
       const { user, changed } = await transaction(store, async () => {
         const user = await visibleUser(users, c.req.valid('param').id, principal)
+        refuseOther(c, user)
         refuseEscalation(principal, user.role)
         if (role !== undefined) refuseEscalation(principal, role)
         // Deactivating a user grants nothing.
@@ -161,6 +168,7 @@ const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
       if (changed === 'last_admin') throw lastAdmin()
       if (changed === undefined) throw notFound('User')
       c.set('change', { before: userView(user), after: userView(changed) })
+      showVersion(c, versionOfUser(changed))
       return ok(c, userView(changed))
     },
   )
@@ -176,10 +184,12 @@ const deleteUserRoute = ({ store, users }: UserRoutesDeps) =>
       refusals: [409],
     }),
     requires('users:write'),
+    versioned(),
     validate('param', userPath),
     async (c) => {
       const user = await transaction(store, async () => {
         const found = await visibleUser(users, c.req.valid('param').id, c.var.principal)
+        refuseOther(c, found)
         refuseEscalation(c.var.principal, found.role)
         if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
         return found
@@ -216,6 +226,16 @@ const resetSecondFactorRoute = ({ store, users, factors, sessions, now }: UserRo
       return ok(c, userView(after))
     },
   )
+
+/** Its last login and its second factor are no part of it. */
+const versionOfUser = ({ username, role, tenant_id, is_active, updated_at }: UserRow): string =>
+  versionOf([username, role, tenant_id, is_active, updated_at])
+
+function refuseOther(c: Context<ControlEnv>, user: UserRow): void {
+  const isReader = c.var.principal.scopes.has('users:read')
+  const shown = isReader ? () => userView(user) : undefined
+  refuseOtherVersion(c, { version: versionOfUser(user), shown })
+}
 
 /** Rejects creating, changing or deleting a user with more permissions than the credential has. */
 function refuseEscalation(principal: Principal, role: UserRow['role']): void {

@@ -11,6 +11,7 @@ import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, endingMeta, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
+import { refuseOtherVersion, showVersion, versioned, versionOf } from '../http/precondition.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import { tenantOf } from '../resources/references.ts'
 import { found, id, idParam } from '../resources/resource-routes.ts'
@@ -124,9 +125,12 @@ const getWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
       answer: data(endpointShown, exampleEndpoint),
     }),
     read,
+    versioned(),
     validate('param', idParam(noun)),
     async (c) => {
-      return ok(c, endpointView(await endpointOf(deps, c.var.principal, c.req.valid('param').id)))
+      const shown = endpointView(await endpointOf(deps, c.var.principal, c.req.valid('param').id))
+      showVersion(c, versionOf(shown))
+      return ok(c, shown)
     },
   )
 
@@ -141,11 +145,13 @@ const updateWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
       answer: data(endpointShown, exampleEndpoint),
     }),
     write,
+    versioned(),
     validate('param', idParam(noun)),
     validate('json', endpointPatch(deps.webhooks.allowPrivate)),
     async (c) => {
       const change = c.req.valid('json')
       const after = await changed(c, deps, c.req.valid('param').id, (before) => {
+        refuseOther(c, before)
         refuseUnreadable(c.var.principal, change.events ?? typesOf(before))
         return deps.webhooks.endpoints.update(
           before.id,
@@ -153,6 +159,7 @@ const updateWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
           deps.now(),
         )
       })
+      showVersion(c, versionOf(after))
       return ok(c, after)
     },
   )
@@ -167,10 +174,16 @@ const deleteWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
       answer: data(deleted, { id: 1, deleted: true }),
     }),
     write,
+    versioned(),
     validate('param', idParam(noun)),
     async (c) => {
-      const before = await endpointOf(deps, c.var.principal, c.req.valid('param').id)
-      if (!(await deps.webhooks.remove(before.id))) throw notFound(noun)
+      const before = await transaction(deps.store, async () => {
+        const found = await endpointOf(deps, c.var.principal, c.req.valid('param').id)
+        refuseOther(c, found)
+        if (!(await deps.webhooks.endpoints.remove(found.id, deps.now()))) throw notFound(noun)
+        return found
+      })
+      await deps.webhooks.removed()
       c.set('change', { before: endpointView(before), after: null })
       return ok(c, { id: before.id, deleted: true })
     },
@@ -302,6 +315,12 @@ async function changed(
   await deps.webhooks.reload()
   c.set('change', change)
   return change.after
+}
+
+function refuseOther(c: Context<ControlEnv>, endpoint: EndpointRow): void {
+  const shown = endpointView(endpoint)
+  const isReader = c.var.principal.scopes.has('webhooks:read')
+  refuseOtherVersion(c, { version: versionOf(shown), shown: isReader ? () => shown : undefined })
 }
 
 function refuseInactive({ is_active: isActive }: { readonly is_active: 0 | 1 }): void {

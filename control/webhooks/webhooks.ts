@@ -173,9 +173,14 @@ export class Webhooks {
    */
   async remove(endpointId: number): Promise<boolean> {
     if (!(await this.endpoints.remove(endpointId, this.#deps.now()))) return false
+    await this.removed()
+    return true
+  }
+
+  /** After an endpoint was removed: it gets nothing any more. */
+  async removed(): Promise<void> {
     await this.reload()
     await this.#sweeps.request()
-    return true
   }
 
   /** Counts waiting deliveries and the age of the oldest. */
