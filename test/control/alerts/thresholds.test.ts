@@ -9,8 +9,6 @@ import { settling, sharedDatabase } from '../../support/shared-database.ts'
 import { runSql } from '../../support/stored.ts'
 import { openToolRig, storeRecord, type ToolRig } from '../../support/tools-rig.ts'
 
-const minute = 60_000
-
 /** A platform whose calls are forgotten, with a rule of it, or of a tenant. */
 async function open(rule: Readonly<Record<string, unknown>>, tenantId: number | null = null) {
   const tools = await openToolRig()
