@@ -10,6 +10,7 @@ import { earliest } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
 import { CARRIERS_TICK_MS, CarrierWatch } from './observe/causes/carrier-watch.ts'
+import { PAYMENTS_TICK_MS, Payments } from './money/payments.ts'
 import { FINDINGS_TICK_MS, FindingWatch } from './observe/causes/finding-watch.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
@@ -122,7 +123,11 @@ export function createControl(
     newCorrelationId: newId,
   })
   const { proposals } = tools
-  const watches = { findings: new FindingWatch(deps), carriers: new CarrierWatch(deps) }
+  const watches = {
+    findings: new FindingWatch(deps),
+    carriers: new CarrierWatch(deps),
+    payments: ocs && new Payments({ ...deps, ocs }),
+  }
   const made = { access, telemetry, hub, feed, subscriptions, changes, proposals, watches }
   return { ...made, reratings, api, edge }
 }
@@ -176,6 +181,7 @@ export async function startControl(
   const stopWatches = [
     options.every(FINDINGS_TICK_MS, () => void watches.findings.tick()),
     options.every(CARRIERS_TICK_MS, () => void watches.carriers.tick()),
+    options.every(PAYMENTS_TICK_MS, () => void watches.payments?.tellWaiting()),
   ]
   reratings?.wake()
   const stopReratings = options.every(RERATING_TICK_MS, () => reratings?.wake())

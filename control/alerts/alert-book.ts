@@ -3,7 +3,7 @@
  * transaction, and one subject of a rule has one alert that is not over: what was seen twice is
  * told once.
  */
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import { afterQuietHours } from '../../schema/rules/quiet-hours.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -19,6 +19,9 @@ export interface AlertBookDeps {
   /** Draws the key of a new alert. */
   readonly newKey: () => string
 }
+
+/** Alerts that one transaction ends. */
+const GONE_AT_ONCE = 100
 
 export type AlertRow = Selectable<AlertTable>
 
@@ -94,6 +97,33 @@ export class AlertBook {
       .where('state', '<>', 'closed')
       .where('rule_id', 'not in', enabled)
     await execute(store, query)
+  }
+
+  /** Ends the alerts of carriers that were deleted: nothing else would say that they are over. */
+  async closeGone(rules: readonly RuleInForce[]): Promise<void> {
+    const { store, now } = this.#deps
+    const looking = rules.filter(({ kind }) => kind === 'carrier_down')
+    if (looking.length === 0) return
+    const query = store.db
+      .selectFrom('alert')
+      .select(['rule_id', 'subject'])
+      .where('kind', '=', 'carrier_down')
+      .where('state', '<>', 'closed')
+      .where((row) =>
+        row.not(
+          row.exists(
+            row
+              .selectFrom('carrier')
+              .select('id')
+              .where('alert.subject', '=', sql<string>`'carrier ' || CAST(id AS text)`),
+          ),
+        ),
+      )
+      .limit(GONE_AT_ONCE)
+    for (const { rule_id: id, subject } of await all(store, query)) {
+      const rule = looking.find((each) => each.id === id)
+      if (rule !== undefined) await this.close(rule, subject, now())
+    }
   }
 
   /** The subjects of a rule of which an alert waits or is open. */

@@ -23,7 +23,12 @@ export interface EventFacts extends AlertFacts {
   readonly severity: string | null
   /** The number of the dispatcher set whose tenant it concerns. */
   readonly setId: number | null
+  /** Sides that have said that they want to hear no more of it for now. */
+  readonly snoozedBy: readonly unknown[]
 }
+
+/** Longer ones do not fit into an index of PostgreSQL. */
+const MAX_SUBJECT = 300
 
 /** @param data in the API's own spelling, of any version: a field may be missing. */
 export function factsOf(type: string, data: EventData): EventFacts {
@@ -37,9 +42,12 @@ export function factsOf(type: string, data: EventData): EventFacts {
     node: textIn(data, 'destination'),
     severity: textIn(data, 'severity'),
     setId: numberIn(data, 'set_id'),
+    snoozedBy: listIn(data, 'snoozed_by'),
     figures: figuresOf(data),
   }
-  return { ...concerned, ...told(type.split('.', 1)[0] ?? '', type, data, carrierId, carrier) }
+  const facts = told(type.split('.', 1)[0] ?? '', type, data, carrierId, carrier)
+  // What no database stores must not stop those that follow.
+  return { ...concerned, ...facts, subject: cleanText(facts.subject, MAX_SUBJECT) }
 }
 
 function told(
@@ -94,12 +102,16 @@ function registrationTold(
       path: carrierId === null ? '/console/carriers' : `/console/carriers/${carrierId}`,
     }
   const [extension, domain] = [textIn(data, 'extension'), textIn(data, 'domain')]
-  const count = numberIn(data, 'count') ?? numberIn(data, 'lost')
-  const who = extension === null ? `${count ?? 'some'} phones` : `${extension}@${domain ?? '?'}`
+  const path = '/console/phones'
+  if (extension === null) {
+    const who = `${numberIn(data, 'count') ?? 'several'} phones`
+    return { subject: `phone ${who}`, text: `The registrations of ${who} are lost${why}`, path }
+  }
+  const who = `${extension}@${domain ?? '?'}`
   return {
     subject: `phone ${who}`,
     text: `The registration of ${cleanText(who)} is lost${why}`,
-    path: '/console/phones',
+    path,
   }
 }
 
@@ -122,7 +134,9 @@ function findingTold(data: EventData, why: string) {
   const id = numberIn(data, 'finding_id') ?? numberIn(data, 'id') ?? textIn(data, 'id') ?? '?'
   const kind = textIn(data, 'kind') ?? 'finding'
   const text = textIn(data, 'what') ?? textIn(data, 'text') ?? `${kind}${why}`
-  return { subject: `finding ${id}`, text: cleanText(text), path: '/console/now' }
+  const sentence = cleanText(text).replace(/\.$/, '')
+  const shown = sentence.charAt(0).toUpperCase() + sentence.slice(1)
+  return { subject: `finding ${id}`, text: shown, path: '/console/now' }
 }
 
 function reasonOf(data: EventData): string {
@@ -153,6 +167,11 @@ const textIn = (data: EventData, name: string): string | null => {
   return typeof value === 'string' ? value : null
 }
 
+const listIn = (data: EventData, name: string): readonly unknown[] => {
+  const value = data[name]
+  return Array.isArray(value) ? value : []
+}
+
 const ranks: readonly string[] = ['low', 'medium', 'high', 'critical']
 
 /** Says how an event changes the alerts of a rule; undefined: it does not concern the rule. */
@@ -170,12 +189,14 @@ export function effectOn(
   const isOtherCarrier =
     rule.carrierId !== null &&
     rule.carrierId !== facts.carrierId &&
-    !(facts.carrierId === null && rule.carrier === facts.carrier)
+    !(facts.carrierId === null && rule.carrier === facts.carrier && rule.tenantId === tenantId)
   if (isOtherCarrier) return undefined
   if (rule.node !== null && rule.node !== facts.node) return undefined
   const { leastSeverity } = rule
   // A finding that became milder closes all the same.
   if (leastSeverity !== null && effect === 'opens')
     if (ranks.indexOf(facts.severity ?? '') < ranks.indexOf(leastSeverity)) return undefined
+  const side = rule.tenantId === null ? 'platform' : 'tenant'
+  if (effect === 'opens' && facts.snoozedBy.includes(side)) return undefined
   return effect === 'opens' && closes.length === 0 ? 'happens' : effect
 }

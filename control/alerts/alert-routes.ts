@@ -39,7 +39,7 @@ export function alertNoticeRoutes(deps: AlertRoutesDeps) {
 const testView = z
   .strictObject({
     is_delivered: z.boolean(),
-    error: z.string().nullable().describe('Why it was not delivered.'),
+    error: z.string().nullable().describe('Why it was not delivered, or to whom it was not.'),
   })
   .meta({ id: 'AlertChannelTest' })
 
@@ -64,8 +64,9 @@ function testRoute(deps: AlertRoutesDeps) {
       found(await channels.find(requestScope(c.var.principal, deps.now), id), alertChannels.noun)
       const outcome = found(await deps.alerts.test(id), alertChannels.noun)
       if (outcome === 'busy') throw conflict('test_running', 'A test is under way')
-      const error = outcome.kind === 'sent' ? null : outcome.reason
-      return ok(c, { is_delivered: error === null, error })
+      const isSent = outcome.kind === 'sent'
+      const error = isSent ? (outcome.refused ?? null) : outcome.reason
+      return ok(c, { is_delivered: isSent, error })
     },
   )
 }

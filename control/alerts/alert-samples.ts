@@ -117,11 +117,12 @@ interface SpentRow {
   readonly spent: string
 }
 
+/** A customer of the platform may pay a tenant's calls: how much, the tenant does not see. */
 async function spendSamples(store: Store, rule: MeasuringRule, now: number) {
   const conditions = [
     sql<SqlBool>`start_stamp >= ${now - rule.windowMs}`,
     sql<SqlBool>`cost_micros <> 0`,
-    ...callFilters(rule).map((each) => each),
+    ...callFilters(rule),
   ]
   // Those far below the threshold are as good as absent.
   const least = Math.round(rule.threshold * 0.95 * MICROS)
@@ -131,7 +132,8 @@ async function spendSamples(store: Store, rule: MeasuringRule, now: number) {
       FROM cdr WHERE customer_id IS NOT NULL AND ${sql.join(conditions, sql` AND `)}
       GROUP BY customer_id, currency HAVING sum(cost_micros) >= ${least}
       ORDER BY customer_id LIMIT ${MAX_SUBJECTS}
-    ) AS spent JOIN customer ON customer.id = spent.customer_id`
+    ) AS spent JOIN customer ON customer.id = spent.customer_id
+    ${rule.tenantId === null ? sql`` : sql`WHERE customer.tenant_id = ${rule.tenantId}`}`
   const rows = await all<SpentRow>(store, { compile: () => query.compile(store.db) })
   return rows.map(({ customer_id: id, name, currency, spent }): AlertSample => {
     const value = Number(spent) / MICROS

@@ -63,9 +63,12 @@ export class AlertSender {
         subject: subjectOf(message),
         text: textOf(message, this.#deps.publicUrl),
       })
-      return outcome.kind === 'sent'
+      if (outcome.kind === 'failed')
+        return { ...outcome, reason: withoutSecret(outcome.reason, channel) }
+      const { refused } = outcome
+      return refused === undefined
         ? outcome
-        : { ...outcome, reason: withoutSecret(outcome.reason, channel) }
+        : { ...outcome, refused: withoutSecret(refused, channel) }
     },
     slack: async (channel, _, message) => {
       if (channel.secret === undefined) return unreadable

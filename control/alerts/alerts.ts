@@ -237,6 +237,7 @@ export class Alerts {
         'alerts',
         async () => {
           await this.#book.closeWithoutRule()
+          await this.#book.closeGone(this.#inForce.rules)
           await this.#messages.giveUp(before - waitsMs)
           await this.#messages.prune(before - retentionMs, pruneLimit)
         },

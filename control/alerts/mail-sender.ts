@@ -28,6 +28,7 @@ export interface Mail {
 /** Time for the whole exchange, with DNS. */
 const DEADLINE_MS = 30_000
 const STEP_MS = 10_000
+const MAX_REASON = 300
 
 export class MailSender {
   readonly #deps: MailSenderDeps
@@ -40,7 +41,9 @@ export class MailSender {
     const { installation, schedule } = this.#deps
     const own = channel.mailServer
     const server = own ?? installation?.server
-    const sender = channel.sender ?? (own === undefined ? installation?.sender : undefined)
+    // A tenant cannot send as anybody else by the mail server of the installation.
+    const isFree = own !== undefined || channel.tenantId === null
+    const sender = (isFree ? channel.sender : null) ?? (own ? undefined : installation?.sender)
     if (server === undefined || sender === undefined)
       return failure('there is no mail server: give the channel one, or set SMTP_URL')
     if (server.user !== undefined && server.password === undefined)
@@ -53,7 +56,7 @@ export class MailSender {
     try {
       socket = this.#connect(server, own === undefined)
       await connected(socket)
-      await transportOn(socket, server).sendMail({
+      const { rejected, rejectedErrors } = await transportOn(socket, server).sendMail({
         from: { name: 'Tollgate', address: sender },
         to: [...channel.recipients],
         subject: mail.subject,
@@ -63,9 +66,14 @@ export class MailSender {
         disableFileAccess: true,
         disableUrlAccess: true,
       })
-      return { kind: 'sent' }
+      // The others have it: sent again, it would be told twice to them.
+      if (rejected.length === 0) return { kind: 'sent' }
+      const why = isFree ? `: ${rejectedErrors?.[0]?.response ?? 'no reason'}` : ''
+      const who = rejected.map(String).join(', ')
+      return { kind: 'sent', refused: `not to ${who}${why}`.slice(0, MAX_REASON) }
     } catch (error) {
-      return failureOf(error)
+      // What the mail server inside is and says is not for tenants.
+      return failureOf(error, isFree)
     } finally {
       cancel()
       socket?.destroy()
@@ -107,16 +115,18 @@ const transportOn = (socket: Socket, { host, port, tls, user, password }: MailSe
 
 const failure = (reason: string, isFinal = false): SendOutcome => ({
   kind: 'failed',
-  reason: reason.slice(0, 300),
+  reason: reason.slice(0, MAX_REASON),
   isFinal,
   retryAfterMs: 0,
 })
 
 /** A server that takes no such recipient or text (RFC 5321 §4.2.1) will not take it later. */
-function failureOf(error: unknown): SendOutcome {
-  const reason = error instanceof Error ? error.message || error.name : String(error)
+function failureOf(error: unknown, isShown: boolean): SendOutcome {
+  const said = error instanceof Error ? error.message || error.name : String(error)
   const { code, responseCode } = error as { code?: unknown; responseCode?: unknown }
   const isRefused = code === 'EENVELOPE' || code === 'EMESSAGE'
   const isPermanent = typeof responseCode === 'number' && responseCode >= 550
+  const status = typeof responseCode === 'number' ? ` (it answered ${responseCode})` : ''
+  const reason = isShown ? said : `the mail server of the installation did not take it${status}`
   return failure(reason, isRefused && isPermanent)
 }

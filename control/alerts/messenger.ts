@@ -97,7 +97,7 @@ export class Messenger {
     const outcome = await sender.send(channel, message.key, body)
     if (this.#isStopped) return
     const attempt = this.#judge(message, outcome)
-    if (attempt.state !== 'sent')
+    if (attempt.error !== null)
       this.#deps.log('warn', 'alert: not delivered', {
         channel: channel.name,
         message: message.key,
@@ -117,7 +117,7 @@ export class Messenger {
     const { now, steadyNow, random } = this.#deps
     const known = { id, now: now() }
     if (outcome.kind === 'sent')
-      return { ...known, state: 'sent', nextAttemptAt: steadyNow(), error: null }
+      return { ...known, state: 'sent', nextAttemptAt: steadyNow(), error: outcome.refused ?? null }
     const { reason: error, isFinal, retryAfterMs } = outcome
     const delayMs = delaysMs[attempts]
     if (isFinal || delayMs === undefined)

@@ -1,6 +1,7 @@
 /** The end of an attempt to send a message. */
 export type SendOutcome =
-  | { readonly kind: 'sent' }
+  /** `refused`: some of its receivers were refused, in a line for people. */
+  | { readonly kind: 'sent'; readonly refused?: string }
   | {
       readonly kind: 'failed'
       /** One line for people, without secrets. */

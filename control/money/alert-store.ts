@@ -35,6 +35,9 @@ const assignable: readonly AlertKind[] = [
   'resolved_before',
 ]
 
+/** What is over when the payment is credited. */
+const uncredited: readonly AlertKind[] = [...assignable, 'not_arrived']
+
 export const isAssignable = (kind: AlertKind): boolean => assignable.includes(kind)
 
 export class AlertStore {
@@ -117,7 +120,7 @@ export class AlertStore {
       this.#store.db
         .updateTable('billing_alert')
         .set({ resolved_at: now, resolved_by: by })
-        .where('kind', 'in', assignable)
+        .where('kind', 'in', uncredited)
         .where('reference', 'in', references)
         .where('resolved_at', 'is', null),
     )

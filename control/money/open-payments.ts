@@ -71,6 +71,34 @@ export class OpenPayments {
     await execute(this.#store, query)
   }
 
+  /**
+   * Names, at most `limit`, of payments whose money has not arrived since `before`, without those of
+   * which an alert says so, or that are refunds of payments that nobody knows.
+   */
+  async waiting(before: number, limit: number): Promise<readonly string[]> {
+    const query = this.#store.db
+      .selectFrom('open_payment')
+      .select('payment')
+      .distinct()
+      .where('amount_micros', 'is', null)
+      .where('told_at', '<', before)
+      .where((row) =>
+        row.not(
+          row.exists(
+            row
+              .selectFrom('open_payment as same')
+              .innerJoin('billing_alert', 'billing_alert.reference', 'same.reference')
+              .select('billing_alert.id')
+              .whereRef('same.payment', '=', 'open_payment.payment')
+              .where('billing_alert.kind', 'in', ['refund', 'not_arrived']),
+          ),
+        ),
+      )
+      .orderBy('payment')
+      .limit(limit)
+    return (await all(this.#store, query)).map(({ payment }) => payment)
+  }
+
   async #forget(before: number): Promise<void> {
     const query = this.#store.db
       .deleteFrom('open_payment')

@@ -27,6 +27,7 @@ const alertKinds = [
   'unknown_customer',
   'currency_mismatch',
   'amount_mismatch',
+  'not_arrived',
   'unreadable_event',
   'balance_out_of_range',
   'resolved_before',

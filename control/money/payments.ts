@@ -4,10 +4,12 @@
  * name of the payment, so a payment counts once. One that cannot be credited is told: as an alert,
  * an event and a finding, until an event says what it lacked, or a person says whose it is.
  */
+import { DAY_MS } from '../../schema/clock.ts'
 import { moneyToDecimal } from '../../schema/columns.ts'
 import type { OcsPort } from '../../schema/contracts/charging.ts'
 import type { OutgoingEvent } from '../../schema/contracts/engine.ts'
 import { all, execute, first, transaction } from '../../schema/sql/query.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
 import { type Alert, AlertStore, type AlertView, isAssignable } from './alert-store.ts'
 import { type OpenPayment, OpenPayments } from './open-payments.ts'
 import type { Platform } from '../http/platform.ts'
@@ -20,6 +22,13 @@ export type PaymentsDeps = Pick<Platform, 'store' | 'now' | 'log'> & {
   /** Takes events in the open transaction. */
   readonly webhooks: { readonly write: (event: OutgoingEvent) => Promise<void> }
 }
+
+/** How often waiting payments are looked for. */
+export const PAYMENTS_TICK_MS = 600_000
+/** A direct debit takes up to two weeks. */
+const LONG_WAIT_MS = 14 * DAY_MS
+/** Alerts of one transaction. */
+const WAITING_AT_ONCE = 50
 
 export type PaymentOutcome = PaymentEventTable['outcome']
 
@@ -102,7 +111,9 @@ export class Payments {
   async #fail(references: readonly [string, ...string[]]): Promise<PaymentOutcome> {
     const nobody = { idOrName: null, email: null }
     const payment = await this.#open.joined({ names: references, customer: nobody, paid: null })
-    if (payment.paid === null) await this.#open.remove(payment.names)
+    if (payment.paid !== null) return 'ignored'
+    await this.#open.remove(payment.names)
+    await this.#alerts.settle(payment.names, actor, this.#deps.now())
     return 'ignored'
   }
 
@@ -222,6 +233,35 @@ export class Payments {
     return this.#alert(event, facts)
   }
 
+  /** Alerts of payments whose money has not arrived for long, each once. Never rejects. */
+  async tellWaiting(): Promise<void> {
+    const { store, now, log } = this.#deps
+    try {
+      await transaction(store, async () => {
+        for (const name of await this.#open.waiting(now() - LONG_WAIT_MS, WAITING_AT_ONCE))
+          await this.#tellWaiting(name)
+      })
+    } catch (error) {
+      // Then the next time.
+      if (!isUnstored(error)) log('error', 'billing: waiting payments cannot be told', { error })
+    }
+  }
+
+  async #tellWaiting(reference: string): Promise<void> {
+    const nobody = { idOrName: null, email: null }
+    const payment = await this.#open.joined({ names: [reference], customer: nobody, paid: null })
+    const days = LONG_WAIT_MS / DAY_MS
+    await this.#alert(
+      { eventId: `waiting:${reference}`, kind: 'waiting' },
+      {
+        kind: 'not_arrived',
+        customerId: await this.#customerOf(payment.customer),
+        reference,
+        detail: `it was announced more than ${days} days ago, and its money has not arrived`,
+      },
+    )
+  }
+
   /**
    * A person says whose a payment is. Undefined: there is no such alert.
    *
@@ -282,7 +322,10 @@ export class Payments {
     await this.#open.put(payment, this.#deps.now())
   }
 
-  async #alert({ eventId, kind: eventKind }: PaymentEvent, facts: AlertFacts): Promise<'alert'> {
+  async #alert(
+    { eventId, kind: eventKind }: Pick<PaymentEvent, 'eventId' | 'kind'>,
+    facts: AlertFacts,
+  ): Promise<'alert'> {
     const { engine, log, now, store, webhooks } = this.#deps
     const { customerId = null, ...others } = facts
     const unknown = { reference: null, amountMicros: null, currency: null }

@@ -41,7 +41,9 @@ const fields = field.table(
     ),
     from: field.optional(field.asText(address), {
       column: 'sender',
-      about: 'E-mail: the address of the sender. Absent: that of the installation (`SMTP_FROM`).',
+      about:
+        'E-mail: the address of the sender. Absent: that of the installation (`SMTP_FROM`). A ' +
+        'tenant gives one with its own mail server alone.',
     }),
     smtp_host: field.optional(field.asText(host), {
       about: 'E-mail: the mail server. Absent: that of the installation (`SMTP_URL`).',
@@ -179,7 +181,7 @@ function refuseUrl(path: string, url: string, allowsPrivate: boolean): void {
 /** Mail servers of others do not use ports of the system apart from these. */
 const mailPorts: ReadonlySet<number> = new Set([25, 465, 587])
 
-function refuseUnusableMail({ body, deps }: ChannelWriting): void {
+function refuseUnusableMail({ body, deps, tenantId }: ChannelWriting): void {
   const { smtp_host, smtp_port, smtp_tls, smtp_user, from, secret } = body
   if (body.to == null) throw badReference('to', 'is required')
   if (smtp_host == null) {
@@ -187,6 +189,9 @@ function refuseUnusableMail({ body, deps }: ChannelWriting): void {
       ([, value]) => value != null,
     )
     if (stray !== undefined) throw badReference(stray[0], 'is only allowed with smtp_host')
+    // By the server of the installation it would write in anybody's name.
+    if (from != null && tenantId !== null)
+      throw badReference('from', 'is only allowed with smtp_host')
     return
   }
   const isInside = isAddress(smtp_host) ? !isPublicAddress(smtp_host) : isLocal(smtp_host)

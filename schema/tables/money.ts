@@ -130,6 +130,8 @@ export type AlertKind =
   | 'balance_out_of_range'
   /** A person has resolved an earlier alert of the payment, and may have credited it by hand. */
   | 'resolved_before'
+  /** It was announced long ago, and its money has not arrived. */
+  | 'not_arrived'
   | 'unreadable_event'
   | 'refund'
   | 'dispute'

@@ -17,6 +17,7 @@ import { openRateImports } from '../../control/resources/rate-imports.ts'
 import type { ChangeDuties } from '../../control/changes/change-duties.ts'
 import type { EventHub } from '../../control/observe/events/event-hub.ts'
 import type { CarrierWatch } from '../../control/observe/causes/carrier-watch.ts'
+import type { Payments } from '../../control/money/payments.ts'
 import type { FindingWatch } from '../../control/observe/causes/finding-watch.ts'
 import type { Proposals } from '../../control/agents/proposals/proposals.ts'
 import type { Telemetry } from '../../control/observe/telemetry/telemetry.ts'
@@ -62,6 +63,8 @@ export interface TestControl {
   readonly proposals: Proposals
   readonly findings: FindingWatch
   readonly carriers: CarrierWatch
+  /** Undefined: another system charges. */
+  readonly payments: Payments | undefined
   readonly store: TestStore
   readonly engine: TestEngine
   readonly ocs: Ocs

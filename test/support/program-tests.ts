@@ -7,6 +7,7 @@
  * their own.
  */
 export const onBothDatabases: Readonly<Record<string, string>> = {
+  'test/process/alerts.test.ts': 'events are told once, whatever dies when',
   'test/process/denials.test.ts': 'each reason is stored, and read again after a restart',
   'test/process/disk-full.test.ts': 'on a server, only the journal of calls is on the disk',
   'test/process/external-ocs.test.ts': 'records wait in the database, and are charged once',

@@ -137,6 +137,13 @@ const meanings: Readonly<Record<AlertKind, Meaning>> = {
     what: 'is credited with another amount than an event says',
     advice: 'Compare it with the payment provider. The first event counts; adjust the difference.',
   },
+  not_arrived: {
+    severity: 'medium',
+    what: 'waits for its money',
+    advice:
+      'Look it up at the payment provider, and ask the customer. When the money arrives, it is ' +
+      'credited, and the alert ends.',
+  },
   refund: { severity: 'medium', what: 'is refunded', advice: takenBack },
   dispute: { severity: 'medium', what: 'is disputed', advice: takenBack },
   subscription_ended: {

@@ -330,7 +330,16 @@ function thingOf(subject: string): object {
   const [, kind, name = ''] = /^(customer|carrier|node) (.+)$/s.exec(subject) ?? []
   if (kind === 'customer') return /^\d+$/.test(name) ? { customer_id: Number(name) } : {}
   if (kind === 'node') return { destination: name }
-  return kind === 'carrier' ? { carrier: name.replace(/^"(.*)"$/s, '$1') } : {}
+  return kind === 'carrier' ? { carrier: unquoted(name) } : {}
+}
+
+/** Subjects name carriers in quotes (`quoted`). */
+function unquoted(name: string): string {
+  try {
+    return String(JSON.parse(name))
+  } catch {
+    return name
+  }
 }
 
 /** The data of its webhook events. */

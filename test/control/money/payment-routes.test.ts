@@ -664,6 +664,43 @@ test('what is known of a payment whose money never comes is forgotten after thre
   expect(await rows()).toEqual(['cs_new', 'pi_new'])
 })
 
+test('a payment whose money does not come for two weeks is an alert, once, until it comes or fails', async () => {
+  const control = await open()
+  await control.call('POST', '/webhooks', {
+    url: 'https://books.example/hook',
+    events: ['payment.alert'],
+  })
+  const days = async (count: number) => {
+    control.tick(count * 86_400_000)
+    await Promise.all([control.payments?.tellWaiting(), control.payments?.tellWaiting()])
+  }
+  const [late, lost] = [slowPayment('late', control.id), slowPayment('lost', control.id)]
+  await send(control, late.completed)
+  await send(control, lost.completed)
+  // A refund of a payment that nobody knows waits for nothing.
+  await send(control, event('charge.refunded', { id: 'ch_9', amount: 2_500, currency: 'usd' }))
+  await days(13)
+  expect(await control.alerts('?kind=not_arrived')).toEqual([])
+  await days(2)
+  await days(1)
+  const told = await control.alerts('?kind=not_arrived&state=open')
+  expect(told.map(({ reference }) => reference).toSorted()).toEqual(['pi_late', 'pi_lost'])
+  expect(told[0]).toMatchObject({ customer_id: control.id, assignable: false })
+  const waiting = control.engine.told.filter(
+    (each) => 'kind' in each && each.kind === 'not_arrived',
+  )
+  expect(waiting).toHaveLength(2)
+  expect((await assign(control, told[0]?.id, { customer: 'acme' })).status).toBe(409)
+  await send(control, late.arrived)
+  await send(control, lost.failed)
+  expect(control.balance()).toBe(25_000_000n)
+  expect(await control.alerts('?kind=not_arrived&state=open')).toEqual([])
+  await days(20)
+  expect(await control.alerts('?kind=not_arrived')).toHaveLength(2)
+  const bodies = await readColumn(control.store, 'SELECT body FROM webhook_event')
+  expect(bodies.filter((text) => String(text).includes('not_arrived'))).toHaveLength(2)
+})
+
 test('a payment that is not credited is a finding until it is, and only the platform sees it', async () => {
   const control = await open()
   await control.tenant('acme')

@@ -20,6 +20,7 @@ const reasons: Readonly<Record<BillingAlert['kind'], string>> = {
   currency_mismatch: 'not credited: the wallet has another currency',
   balance_out_of_range: 'not credited: the balance would be too large',
   resolved_before: 'not credited: an earlier alert was resolved by hand, or it was refunded',
+  not_arrived: 'announced long ago, and its money has not arrived',
   unreadable_event: 'its event cannot be read',
   amount_mismatch: 'credited, and told with another amount',
   refund: 'refunded',
