@@ -20,6 +20,7 @@ import {
   checkOwn,
   exampleOpened,
   exampleToken,
+  guardedLogin,
   type LoginDeps,
   openSession,
   originOf,
@@ -370,7 +371,7 @@ async function check<Row extends Login>(
   const asker = { lane, source: sourceKey(address) }
   const slug = c.req.header('x-tenant-slug')?.slice(0, MAX_SLUG_LENGTH)
   // A success in one tenant says nothing about other users with the same name.
-  const pair = slug === undefined ? name : `${slug}/${name}`
+  const pair = guardedLogin(lane, slug, name)
   await guard.refuseLocked(pair, address, steadyNow())
   const matching: Row[] = []
   for (const row of known)
@@ -383,17 +384,17 @@ async function check<Row extends Login>(
   // them too.
   const lockedRows: Row[] = []
   for (const row of known.length > 1 ? known : [])
-    if (await guard.isLocked(pairOfRow(row, name), address, steadyNow())) lockedRows.push(row)
+    if (await guard.isLocked(pairOfRow(lane, row, name), address, steadyNow())) lockedRows.push(row)
   const [row, second] = matching.filter((each) => !lockedRows.includes(each))
   if (row === undefined) {
     await guard.failed(pair, address, steadyNow())
     for (const each of lockedRows)
-      await guard.refuseLocked(pairOfRow(each, name), address, steadyNow())
+      await guard.refuseLocked(pairOfRow(lane, each, name), address, steadyNow())
     throw wrongLogin()
   }
   if (known.length === 1) guard.succeeded(pair, address)
   for (const each of known.length === 1 ? [] : known) {
-    const ofRow = pairOfRow(each, name)
+    const ofRow = pairOfRow(lane, each, name)
     if (lockedRows.includes(each)) continue
     if (matching.includes(each)) guard.succeeded(ofRow, address)
     else await guard.failed(ofRow, address, steadyNow())
@@ -406,8 +407,8 @@ async function check<Row extends Login>(
   )
 }
 
-const pairOfRow = ({ tenant_id: tenantId }: Login, name: string): string =>
-  `tenant ${tenantId ?? 0}/${name}`
+const pairOfRow = (lane: Lane, { tenant_id: tenantId }: Login, name: string): string =>
+  `${lane} of tenant ${tenantId ?? 0}/${name}`
 
 /** A wrong name and a wrong password get the same response. */
 const wrongLogin = (): ApiError =>

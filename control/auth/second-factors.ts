@@ -134,13 +134,8 @@ export class SecondFactors {
   }
 
   /** False: the user had none. */
-  async remove(userId: number): Promise<boolean> {
-    const { db } = this.#store
-    return transaction(this.#store, async () => {
-      await execute(this.#store, db.deleteFrom('user_recovery_code').where('user_id', '=', userId))
-      const removal = db.deleteFrom('user_second_factor').where('user_id', '=', userId)
-      return (await execute(this.#store, removal)) > 0
-    })
+  remove(userId: number): Promise<boolean> {
+    return removeSecondFactor(this.#store, userId)
   }
 
   /** Whether the users of a tenant, or of the platform, must have one. */
@@ -208,6 +203,15 @@ export class SecondFactors {
     this.#deps.guardOfAll.succeeded(guardName(id), ANYWHERE)
   }
 }
+
+/** False: the user had none. */
+export const removeSecondFactor = (store: Store, userId: number): Promise<boolean> =>
+  transaction(store, async () => {
+    const { db } = store
+    await execute(store, db.deleteFrom('user_recovery_code').where('user_id', '=', userId))
+    const removal = db.deleteFrom('user_second_factor').where('user_id', '=', userId)
+    return (await execute(store, removal)) > 0
+  })
 
 /** Stands for all addresses together. */
 const ANYWHERE = '0.0.0.0'

@@ -7,6 +7,7 @@ import { badRequest, notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import type { LoginGuard } from './login-guard.ts'
 import type { PasswordCheck } from './password-check.ts'
+import type { Lane } from './passwords.ts'
 import type { SecondFactors } from './second-factors.ts'
 import type { SessionOrigin } from './seen-sessions.ts'
 import { SESSION_SECONDS, type Sessions } from './sessions.ts'
@@ -108,6 +109,13 @@ export const guessIn = (c: Context<ControlEnv>, deps: Clocks, code: string) => (
 })
 
 /**
+ * Under what the wrong passwords of a login are counted. Staff and customers are counted apart: a
+ * tenant, which gives its customers their addresses, must not end a lock of somebody else's user.
+ */
+export const guardedLogin = (lane: Lane, slug: string | undefined, name: string): string =>
+  `${lane} ${slug === undefined ? name : `${slug}/${name}`}`
+
+/**
  * Returns the user, whose password this is. A wrong one counts as a failed login of the user.
  *
  * @param path of the password in the body.
@@ -123,7 +131,7 @@ export async function checkOwn(
   if (user === undefined) throw notFound('User')
   const address = c.get('clientAddress')
   const { username, tenant_slug: slug } = user
-  const pair = slug === null ? username : `${slug}/${username}`
+  const pair = guardedLogin('staff', slug ?? undefined, username)
   await guard.refuseLocked(pair, address, steadyNow())
   const asker = { lane: 'staff' as const, source: sourceKey(address) }
   const isRight = await passwords.matches(password, user.password_hash, asker)

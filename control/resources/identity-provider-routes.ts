@@ -21,11 +21,13 @@ export function identityProviderRoutes(deps: IdentityProviderRoutesDeps) {
   }
   app.post('/identity-providers', asPerson)
   app.patch('/identity-providers/:id', asPerson)
-  const redirectUri = redirectUriOf(deps.settings.publicUrl) ?? null
   return app.route(
     '/',
     resourceRoutes(deps, identityProviders, {
-      show: (provider) => ({ ...provider, redirect_uri: redirectUri }),
+      show: (provider) => ({
+        ...provider,
+        redirect_uri: redirectUriOf(deps.settings.publicUrl, provider.id) ?? null,
+      }),
     }),
   )
 }

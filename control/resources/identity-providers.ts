@@ -107,7 +107,7 @@ export const identityProviders: Definition<typeof fields.body, typeof fields.vie
     shown: liveIdentityProviderView,
     example: {
       ...fields.example,
-      redirect_uri: 'https://tollgate.example/api/v1/auth/callback',
+      redirect_uri: 'https://tollgate.example/api/v1/auth/callback/1',
     },
     body: {
       name: 'Company login',
@@ -126,6 +126,9 @@ class IdentityProviderStore extends ResourceStore<typeof fields.body, typeof fie
   }
 }
 
+/** Entra ID for accounts of all directories, each of which gives its own roles. */
+const ofManyIssuers = /^https:\/\/login\.microsoftonline\.com\/+(common|organizations|consumers)\b/i
+
 /** It refuses what nobody could sign in by, and what would give away users of others. */
 async function refuseUnusable(writing: ProviderWriting): Promise<Row | undefined> {
   const { body, before, tenantId, deps } = writing
@@ -135,6 +138,8 @@ async function refuseUnusable(writing: ProviderWriting): Promise<Row | undefined
   if (search !== '') throw badReference('issuer', 'must not have a query')
   if (protocol !== 'https:' && !deps.allowsPrivateTargets)
     throw badReference('issuer', 'must be an https URL')
+  if (ofManyIssuers.test(body.issuer))
+    throw badReference('issuer', 'must name one directory: in this one anybody gives roles')
   for (const [index, { tenant }] of body.role_mappings.entries())
     if (tenant != null) await refuseForeign(deps.store, tenant, tenantId, index)
   const isMoved = before !== undefined && before.issuer !== body.issuer
@@ -158,19 +163,29 @@ async function refuseForeign(
 
 /** Whoever maps a role gives its scopes away, and must have them. */
 function givenAway({ before, after }: WrittenRow<IdentityProviderView>): readonly BeyondScope[] {
-  const decisive = ['issuer', 'client_id', 'role_claim', 'role_mappings', 'is_enabled'] as const
-  const isChanged =
-    before === undefined ||
-    decisive.some((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+  const isChanged = before === undefined || isDecisive(before, after)
   const roles = after.role_mappings as Parameters<typeof scopesOf>[0]
   return fieldsWhere(
     ...scopesOf(roles).map((scope) => [isChanged, 'role_mappings', [scope]] as const),
   )
 }
 
-async function putSecret(id: number, { body, deps: { store }, scope: { now } }: ProviderWriting) {
+const decisive = ['issuer', 'client_id', 'role_claim', 'role_mappings', 'is_enabled'] as const
+
+/** Whether it says anew who signs in, or as what. */
+const isDecisive = (before: IdentityProviderView, after: Record<string, unknown>): boolean =>
+  decisive.some((name) => JSON.stringify(before[name]) !== JSON.stringify(after[name]))
+
+async function putSecret(id: number, writing: ProviderWriting): Promise<void> {
+  const {
+    body,
+    before,
+    deps: { store },
+    scope: { now },
+  } = writing
   if (body.client_secret !== undefined) await putClientSecret(store, id, body.client_secret)
-  if (!body.is_enabled) await endSessionsOf(store, id, now)
+  // Who is signed in got the role by what was said before.
+  if (before !== undefined && isDecisive(before, body)) await endSessionsOf(store, id, now)
 }
 
 /** Null: there is none, or it cannot be read with the key of the secrets. */

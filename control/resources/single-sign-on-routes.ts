@@ -66,15 +66,21 @@ const exampleOffered = {
 
 const sentOn = { ...text('text/html', '<!doctype html>'), status: 302 as const }
 
+const providerPath = z.strictObject({ id: z.string().max(20) })
+
 const answerQuery = z.object({
   code: z.string().max(4_000).optional(),
   state: z.string().max(200).optional(),
   error: z.string().max(200).optional(),
 })
 
-/** The address to which providers send the browser back; undefined: `PUBLIC_URL` is not set. */
-export const redirectUriOf = (publicUrl: string | undefined): string | undefined =>
-  publicUrl === undefined ? undefined : `${publicUrl.replace(/\/$/, '')}${CALLBACK_PATH}`
+/**
+ * The address to which a provider sends the browser back; undefined: `PUBLIC_URL` is not set. Each
+ * has its own (RFC 9700 §4.4): else a provider of one tenant could send visitors on to another
+ * provider, whose code would come back as its own.
+ */
+export const redirectUriOf = (publicUrl: string | undefined, id: number): string | undefined =>
+  publicUrl === undefined ? undefined : `${publicUrl.replace(/\/$/, '')}${CALLBACK_PATH}/${id}`
 
 /** Mounted under `/api/v1`. */
 export const singleSignOnRoutes = (deps: SingleSignOnDeps) =>
@@ -117,13 +123,13 @@ const startRoute = (deps: SingleSignOnDeps) =>
       refusals: [404],
     }),
     openToAll(),
-    validate('param', z.strictObject({ id: z.string().max(20) })),
+    validate('param', providerPath),
     async (c) => {
       const { id } = c.req.valid('param')
       const provider = /^[1-9]\d{0,14}$/.test(id)
         ? await deps.identities.provider(Number(id))
         : undefined
-      const redirectUri = redirectUriOf(deps.settings.publicUrl)
+      const redirectUri = redirectUriOf(deps.settings.publicUrl, Number(id))
       if (provider === undefined || redirectUri === undefined) throw notFound('Identity provider')
       const { cookie, attempt } = await deps.attempts.begin(provider.id, latest(deps))
       try {
@@ -142,7 +148,7 @@ const startRoute = (deps: SingleSignOnDeps) =>
 
 const callbackRoute = (deps: SingleSignOnDeps) =>
   new Hono<ControlEnv>().get(
-    '/auth/callback',
+    '/auth/callback/:id',
     describeRoute({
       id: 'finishSingleSignOn',
       tag: 'Sessions',
@@ -150,13 +156,15 @@ const callbackRoute = (deps: SingleSignOnDeps) =>
       answer: sentOn,
     }),
     openToAll(),
+    validate('param', providerPath),
     validate('query', answerQuery),
     async (c) => {
       const cookie = getCookie(c, nameOf(deps))
       deleteCookie(c, nameOf(deps), attributesOf(deps))
       const { state, error } = c.req.valid('query')
       const attempt = cookie && (await deps.attempts.open(cookie, latest(deps)))
-      const provider = attempt && (await deps.identities.provider(attempt.providerId))
+      const isAsked = attempt && String(attempt.providerId) === c.req.valid('param').id
+      const provider = isAsked && (await deps.identities.provider(attempt.providerId))
       if (!attempt || !provider || state === undefined || !isEqual(state, attempt.state))
         return sendBack(c, 'expired')
       const outcome =
@@ -182,7 +190,7 @@ async function signedIn(
   provider: ProviderRow,
   attempt: SignInAttempt,
 ): Promise<Outcome> {
-  const answered = new URL(redirectUriOf(deps.settings.publicUrl) ?? c.req.url)
+  const answered = new URL(redirectUriOf(deps.settings.publicUrl, provider.id) ?? c.req.url)
   answered.search = new URL(c.req.url).search
   let identity: ProvidedIdentity
   try {
@@ -197,8 +205,10 @@ async function signedIn(
     const username = usernameIn(claims, provider.username_claim, subject)
     const found = { subject, username, mapping }
     const outcome = await deps.identities.signIn(provider, found, deps.now())
-    if (outcome.kind === 'refused') return refused(deps, provider, outcome.why, 'refused here')
-    return outcome
+    if (outcome.kind === 'user') return outcome
+    // What the provider says now is not what the open sessions may do.
+    if (outcome.why !== 'last_admin') await endSessionsOfSubject(deps, provider, subject)
+    return refused(deps, provider, outcome.why, 'refused here')
   } catch (error) {
     if (!(error instanceof ApiError) || error.code !== 'too_many_users') throw error
     return refused(deps, provider, 'too_many_users', error.message)
@@ -211,9 +221,18 @@ async function withoutRole(
   provider: ProviderRow,
   subject: string,
 ): Promise<Outcome> {
-  const user = await deps.identities.find(provider, subject)
-  if (user !== undefined) await deps.sessions.seen.endAll(user.id, undefined, deps.now())
+  const user = await endSessionsOfSubject(deps, provider, subject)
   return { kind: 'refused', problem: 'no_role', user }
+}
+
+async function endSessionsOfSubject(
+  { identities, sessions, now }: SingleSignOnDeps,
+  provider: ProviderRow,
+  subject: string,
+): Promise<UserRow | undefined> {
+  const user = await identities.find(provider, subject)
+  if (user !== undefined) await sessions.seen.endAll(user.id, undefined, now())
+  return user
 }
 
 function refused(

@@ -28,7 +28,7 @@ import { serve } from './serve.ts'
 import { settingNotes } from './settings-in-force.ts'
 import { sipServer } from './sip-server.ts'
 import { testPbx } from './test-pbx.ts'
-import { userCreate, userPassword } from './user.ts'
+import { userCreate, userPassword, userResetSecondFactor } from './user.ts'
 
 /** In the order of the overview. The first is what `tollgate` alone does. */
 const commands: readonly Command[] = [
@@ -40,6 +40,7 @@ const commands: readonly Command[] = [
   keyCreate,
   userCreate,
   userPassword,
+  userResetSecondFactor,
   backup,
   restore,
   check,

@@ -1,5 +1,9 @@
 import { hashPassword, newPassword } from '../../control/auth/passwords.ts'
-import { staffRole, username, UserStore } from '../../control/auth/user-store.ts'
+import { removeSecondFactor } from '../../control/auth/second-factors.ts'
+import { SeenSessions } from '../../control/auth/seen-sessions.ts'
+import { staffRole, username, type UserRow, UserStore } from '../../control/auth/user-store.ts'
+import type { Store } from '../../schema/storage/store.ts'
+import { transaction } from '../../schema/sql/query.ts'
 import { addUser } from '../first-admin.ts'
 import { type Command, type CommandInput, type CommandContext, WrongUsage } from './command.ts'
 import { withAudit } from './audited.ts'
@@ -28,30 +32,68 @@ export const userCreate: Command = {
   },
 }
 
+const whichUser = {
+  username: { value: 'NAME', meaning: 'the name for the sign-in', isRequired: true },
+  tenant: { value: 'SLUG', meaning: 'the tenant of the user; default: none' },
+} as const
+
 export const userPassword: Command = {
   name: 'user password',
   summary:
     'Changes the password of a user and ends its sessions. Standard input holds the password.',
-  options: {
-    username: { value: 'NAME', meaning: 'the name for the sign-in', isRequired: true },
-    tenant: { value: 'SLUG', meaning: 'the tenant of the user; default: none' },
-  },
+  options: whichUser,
   run: async (input, context) => {
-    const name = readOption(input, 'username', username)
-    const { tenant } = input.options
+    const user = namedUser(input)
     const password = await readPassword(context)
-    const target = tenant === undefined ? name : `${name} of ${tenant}`
-    await withAudit(context, { action: 'user password', target }, async (store) => {
-      const users = new UserStore(store)
-      const found = await users.byUsername(name, tenant)
-      const user = found.find(({ tenant_slug: slug }) => slug === (tenant ?? null))
-      if (user === undefined) throw new Error(`there is no user ${target}`)
+    await withAudit(context, { action: 'user password', target: user.shown }, async (store) => {
+      const { id } = await storedUser(store, user)
       const passwordHash = await hashPassword(password)
-      await users.update(user.id, { password_hash: passwordHash, updated_at: context.now() })
+      const change = { password_hash: passwordHash, updated_at: context.now() }
+      await new UserStore(store).update(id, change)
     })
-    context.print(`user ${target} has a new password`)
+    context.print(`user ${user.shown} has a new password`)
     return 0
   },
+}
+
+export const userResetSecondFactor: Command = {
+  name: 'user reset-second-factor',
+  summary:
+    'Removes the second factor of a user who has lost it, and ends the sessions of the user.',
+  options: whichUser,
+  run: async (input, context) => {
+    const user = namedUser(input)
+    const audited = { action: 'user reset-second-factor', target: user.shown }
+    await withAudit(context, audited, (store) =>
+      transaction(store, async () => {
+        const { id } = await storedUser(store, user)
+        if (!(await removeSecondFactor(store, id)))
+          throw new Error(`user ${user.shown} has no second factor`)
+        await new SeenSessions(store).endAll(id, undefined, context.now())
+      }),
+    )
+    context.print(`user ${user.shown} has no second factor any more; the password is as it was`)
+    return 0
+  },
+}
+
+interface NamedUser {
+  readonly name: string
+  readonly tenant: string | undefined
+  readonly shown: string
+}
+
+function namedUser(input: CommandInput): NamedUser {
+  const name = readOption(input, 'username', username)
+  const { tenant } = input.options
+  return { name, tenant, shown: tenant === undefined ? name : `${name} of ${tenant}` }
+}
+
+async function storedUser(store: Store, { name, tenant, shown }: NamedUser): Promise<UserRow> {
+  const found = await new UserStore(store).byUsername(name, tenant)
+  const user = found.find(({ tenant_slug: slug }) => slug === (tenant ?? null))
+  if (user === undefined) throw new Error(`there is no user ${shown}`)
+  return user
 }
 
 async function readPassword(context: CommandContext): Promise<string> {

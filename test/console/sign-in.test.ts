@@ -126,7 +126,7 @@ test('an administrator requires a second factor; a user without one sets it up t
 })
 
 test('an administrator sets up a provider, by which people sign in; who has no role is told so', async () => {
-  const provider = await openProvider(`${publicUrl}/api/v1/auth/callback`)
+  const provider = await openProvider(`${publicUrl}/api/v1/auth/callback/1`)
   provider.people.set('sub-1', { groups: ['voice'], preferred_username: 'grace' })
   const { page, inaccessible } = await signedIn()
   await page.getByRole('link', { name: 'Identity providers' }).click()
@@ -139,7 +139,7 @@ test('an administrator sets up a provider, by which people sign in; who has no r
   await dialog.getByLabel(/^Value/).fill('voice')
   await dialog.getByLabel(/^Role/).selectOption('operator')
   await dialog.getByRole('button', { name: 'Create' }).click()
-  await row(page, 'Company').getByText(`${publicUrl}/api/v1/auth/callback`).waitFor()
+  await row(page, 'Company').getByText(`${publicUrl}/api/v1/auth/callback/1`).waitFor()
   expect(await inaccessible()).toEqual([])
 
   const context = page.context().browser()

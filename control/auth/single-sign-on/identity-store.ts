@@ -67,13 +67,15 @@ export class IdentityStore {
     return all(this.#store, query.orderBy('identity_provider.name').limit(MAX_OFFERED))
   }
 
-  /** Undefined: it is not there, not enabled, or its secret cannot be read. */
+  /** Undefined: it or its tenant is not there or not in use, or its secret cannot be read. */
   async provider(id: number): Promise<ProviderRow | undefined> {
     const query = this.#store.db
       .selectFrom('identity_provider')
-      .selectAll()
-      .where('id', '=', id)
+      .leftJoin('tenant', 'tenant.id', 'identity_provider.tenant_id')
+      .selectAll('identity_provider')
+      .where('identity_provider.id', '=', id)
       .where('is_enabled', '=', 1)
+      .where((row) => row.or([row('tenant_id', 'is', null), row('tenant.is_active', '=', 1)]))
     const row = await first(this.#store, query)
     if (row === undefined) return undefined
     const { scopes, role_mappings: mappings, client_secret: sealed, ...rest } = row

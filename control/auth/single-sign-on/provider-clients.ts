@@ -27,6 +27,8 @@ interface KnownClient {
   readonly configuration: Promise<Configuration>
 }
 
+/** OpenID Connect Core 1.0 §2. */
+const MAX_SUBJECT_LENGTH = 255
 const MAX_CLIENTS = 200
 /** Discovery is repeated after this time. */
 const KNOWN_MS = 60 * MINUTE_MS
@@ -76,7 +78,11 @@ export class ProviderClients {
     })
     const claims = tokens.claims()
     if (claims === undefined) throw new Error('the answer has no ID token')
-    const { sub: subject } = claims
+    const { sub: subject, iss } = claims
+    // The library lets some providers answer for many issuers, and subjects are those of one.
+    if (iss !== configuration.serverMetadata().issuer)
+      throw new Error('the ID token is of another issuer')
+    if (subject.length > MAX_SUBJECT_LENGTH) throw new Error('the subject is too long')
     // Many providers keep the claims of scopes for this request.
     const more =
       configuration.serverMetadata().userinfo_endpoint === undefined

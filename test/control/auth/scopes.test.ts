@@ -61,7 +61,7 @@ test('only these routes are open to all', () => {
   expect([...new Set(open.map(([name]) => name))].toSorted()).toEqual([
     'GET /',
     // Whoever signs in by an identity provider has nothing to show yet.
-    'GET /api/v1/auth/callback',
+    'GET /api/v1/auth/callback/:id',
     'GET /api/v1/auth/providers',
     'GET /api/v1/auth/providers/:id/start',
     'GET /api/v1/auth/session',

@@ -4,7 +4,7 @@ import { clientId, clientSecret, openProvider } from '../../support/openid-provi
 import { readRows, readValue, runSql } from '../../support/stored.ts'
 
 const publicUrl = 'https://tollgate.example'
-const callback = `${publicUrl}/api/v1/auth/callback`
+const callback = `${publicUrl}/api/v1/auth/callback/1`
 
 const mappings = [
   { value: 'voice-admins', role: 'admin' },

@@ -13,6 +13,7 @@ const commands = [
   'key create',
   'user create',
   'user password',
+  'user reset-second-factor',
   'backup',
   'restore',
   'check',
@@ -29,7 +30,9 @@ async function printed(...words: readonly string[]): Promise<string> {
 }
 
 test('--help lists every command, and --version names the program', async () => {
-  const listed = (await printed('--help')).matchAll(/^ {2}([a-z-]+(?: create| password| reset)?)/gm)
+  const listed = (await printed('--help')).matchAll(
+    /^ {2}([a-z-]+(?: create| password| reset-second-factor| reset)?)/gm,
+  )
   expect([...listed].map(([, name]) => name)).toEqual(commands)
   expect(await printed('--version')).toMatch(/^tollgate \d+\.\d+\.\d+$/)
 })
