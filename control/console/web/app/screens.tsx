@@ -13,19 +13,17 @@ const AiAgentsScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.AiAgentsScreen),
 )
 const AlertChannelsScreen = later(() =>
-  import('./rooms/alerts.ts').then((loaded) => loaded.AlertChannelsScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.AlertChannelsScreen),
 )
 const AlertRulesScreen = later(() =>
-  import('./rooms/alerts.ts').then((loaded) => loaded.AlertRulesScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.AlertRulesScreen),
 )
-const AlertsScreen = later(() => import('./rooms/alerts.ts').then((loaded) => loaded.AlertsScreen))
+const AlertsScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AlertsScreen))
 const AuditScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AuditScreen))
 const BansScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.BansScreen))
-const CarrierScreen = later(() =>
-  import('./rooms/things.ts').then((loaded) => loaded.CarrierScreen),
-)
+const CarrierScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.CarrierScreen))
 const CarriersScreen = later(() =>
-  import('./rooms/things.ts').then((loaded) => loaded.CarriersScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.CarriersScreen),
 )
 const DispatcherSetsScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.DispatcherSetsScreen),
@@ -33,12 +31,12 @@ const DispatcherSetsScreen = later(() =>
 const KeyScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.KeyScreen))
 const KeysScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.KeysScreen))
 const NumbersScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NumbersScreen))
-const PhonesScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.PhonesScreen))
+const PhonesScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.PhonesScreen))
 const RatePlanScreen = later(() =>
-  import('../screens/rate-plans.tsx').then((loaded) => loaded.RatePlanScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.RatePlanScreen),
 )
 const RatePlansScreen = later(() =>
-  import('../screens/rate-plans.tsx').then((loaded) => loaded.RatePlansScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.RatePlansScreen),
 )
 const InboundRoutesScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.InboundRoutesScreen),
@@ -78,29 +76,27 @@ const SpendGuardsScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.SpendGuardsScreen),
 )
 const CustomerScreen = later(() =>
-  import('./rooms/things.ts').then((loaded) => loaded.CustomerScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.CustomerScreen),
 )
 const CustomersScreen = later(() =>
-  import('./rooms/things.ts').then((loaded) => loaded.CustomersScreen),
+  import('./rooms/lists.ts').then((loaded) => loaded.CustomersScreen),
 )
 const GeneralNounScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.GeneralNounScreen),
 )
 const HistoryScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.HistoryScreen))
-const MarginsScreen = later(() =>
-  import('./rooms/things.ts').then((loaded) => loaded.MarginsScreen),
-)
-const NodesScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.NodesScreen))
-const NowScreen = later(() => import('../screens/now.tsx').then((loaded) => loaded.NowScreen))
+const MarginsScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.MarginsScreen))
+const NodesScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NodesScreen))
+const NowScreen = later(() => import('./rooms/now.ts').then((loaded) => loaded.NowScreen))
 const PaymentsScreen = later(() =>
   import('./rooms/lists.ts').then((loaded) => loaded.PaymentsScreen),
 )
 const SimulatorScreen = later(() =>
-  import('../screens/simulator.tsx').then((loaded) => loaded.SimulatorScreen),
+  import('./rooms/calls.ts').then((loaded) => loaded.SimulatorScreen),
 )
-const StartScreen = later(() => import('../screens/start.tsx').then((loaded) => loaded.StartScreen))
-const PhoneScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.PhoneScreen))
-const NodeScreen = later(() => import('./rooms/things.ts').then((loaded) => loaded.NodeScreen))
+const StartScreen = later(() => import('./rooms/now.ts').then((loaded) => loaded.StartScreen))
+const PhoneScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.PhoneScreen))
+const NodeScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NodeScreen))
 
 /** The groups of the menu, in its order. */
 export const groups = ['Calls', 'Routing', 'Billing', 'Access', 'Platform'] as const

@@ -33,6 +33,7 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
 export const WebhooksScreen = () => (
   <ListScreen<WebhookEndpoint>
     label="Webhooks"
+    about="Addresses that are told what happens."
     path="/webhooks?limit=200"
     columns={columns}
     keyOf={({ id }) => id}
