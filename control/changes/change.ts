@@ -566,8 +566,10 @@ async function subjectOf(
   state: FieldState,
 ): Promise<string> {
   if (kind.nameOf !== undefined) return `The ${noun} ${await kind.nameOf(state, deps)}`
-  const { name, endpoint_name, extension, slug } = state
-  const named = [name, endpoint_name, extension, slug].find((each) => typeof each === 'string')
+  const { name, endpoint_name, number, extension, slug } = state
+  const named = [name, endpoint_name, number, extension, slug].find(
+    (each) => typeof each === 'string',
+  )
   return `The ${noun} ${quoted(named ?? target.id)}`
 }
 

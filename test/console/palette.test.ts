@@ -34,8 +34,9 @@ test('by the keyboard alone a customer is found, topped up, and is recent afterw
   await dialog.getByLabel('Reason').fill('by the palette')
   await page.keyboard.press('Enter')
   await dialog.waitFor({ state: 'detached' })
-  await page.getByText('by the palette').waitFor()
   await page.waitForURL(/\/console\/customers\/1$/)
+  await page.getByRole('link', { name: 'Statement' }).press('Enter')
+  await page.getByText('by the palette').waitFor()
   expect(complaints).toEqual([])
 })
 
@@ -178,7 +179,7 @@ test('a form makes what it lacks, and has what was typed after the session ended
   await expect.poll(() => tenant.locator('option:checked').textContent()).toBe('fresh')
   await dialog.getByRole('button', { name: 'Create' }).click()
   await page.getByText('The password, shown only now').waitFor()
-  await page.getByRole('cell', { name: '4711', exact: true }).waitFor()
+  await page.getByRole('link', { name: '4711', exact: true }).waitFor()
 })
 
 test('a user of a tenant finds nothing of others, and no action that it may not do', async () => {

@@ -15,6 +15,7 @@ test('a statement has the months and times of the customer, wherever it is read'
   await field('Opening balance').fill('2.00')
   await confirm('Create')
   await page.getByRole('link', { name: 'of Auckland', exact: true }).click()
+  await page.getByRole('link', { name: 'Statement' }).click()
   const fact = (name: string) => page.locator('.fact').filter({ hasText: name })
   await fact('Months and times of').getByText('Pacific/Auckland').waitFor()
   const entry = row(page, 'opening balance')

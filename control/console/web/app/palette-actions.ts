@@ -1,5 +1,6 @@
 /** The actions of the palette: each opens its form, for those who may do what it is for. */
 import { isGlobal, may } from '../api/session.ts'
+import type { SearchHit } from '../api/views.ts'
 import { formPath } from '../parts/prefill.ts'
 import { pathOf } from '../parts/address.ts'
 import type { PaletteAction } from './palette-entries.ts'
@@ -14,6 +15,10 @@ export const paletteActions = (): readonly PaletteAction[] =>
     ({ scope, isGlobalOnly }) => may(scope) && (isGlobalOnly !== true || isGlobal()),
   )
 
+/** The filter of the list of calls that finds those of a thing. */
+const filterOf = (hit: SearchHit | undefined): Readonly<Record<string, string>> =>
+  hit?.kind === 'carrier' ? { carrier: hit.title } : { customer_id: hit?.id ?? '' }
+
 const actions: readonly (PaletteAction & Allowed)[] = [
   {
     verbs: ['top up', 'topup'],
@@ -21,6 +26,25 @@ const actions: readonly (PaletteAction & Allowed)[] = [
     scope: 'wallets:write',
     title: (name) => `Top up ${name}`,
     to: (_, hit) => formPath('customers', {}, { item: hit?.id ?? '', action: 'top-up' }),
+  },
+  {
+    verbs: ['calls of'],
+    of: ['customer', 'carrier'],
+    scope: 'cdrs:read',
+    title: (name) => `Calls of ${name}`,
+    to: (_, hit) => pathOf('history', undefined, { period: '7d', ...filterOf(hit) }),
+  },
+  {
+    verbs: ['failed calls of', 'failed'],
+    of: ['customer', 'carrier'],
+    scope: 'cdrs:read',
+    title: (name) => `Failed calls of ${name}`,
+    to: (_, hit) =>
+      pathOf('history', undefined, {
+        period: '7d',
+        ...filterOf(hit),
+        disposition: 'FAILED,CONGESTION',
+      }),
   },
   {
     verbs: ['drain'],

@@ -22,8 +22,8 @@ export interface PaletteGroup {
 export interface PaletteAction {
   /** The words to type. */
   readonly verbs: readonly string[]
-  /** The kind of thing whose name follows the verb; absent: any text follows it. */
-  readonly of?: string
+  /** The kinds of things whose name follows the verb; absent: any text follows it. */
+  readonly of?: string | readonly string[]
   /** Whether a thing that was found is meant. */
   readonly isMeant?: (hit: SearchHit) => boolean
   /** The form of that text; absent: any. */
@@ -123,7 +123,7 @@ function actionEntries(
     if (action.of === undefined)
       return action.pattern?.test(rest) === false ? [] : [made(action, rest)]
     return found
-      .flatMap(({ kind, hits }) => (kind === action.of ? hits : []))
+      .flatMap(({ kind, hits }) => ([action.of].flat().includes(kind) ? hits : []))
       .filter((hit) => action.isMeant?.(hit) !== false)
       .slice(0, MAX_OF_GROUP)
       .map((hit) => made(action, rest, hit))

@@ -2,7 +2,7 @@
  * The palette: finds anything, goes there, and opens forms, by the keyboard alone. It is a combobox
  * with a list below it (ARIA Authoring Practices): the focus stays in its field.
  */
-import { useComputed, useSignal } from '@preact/signals'
+import { useComputed, useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import { type ConsoleAnswer, get } from '../api/api.ts'
 import { after } from '../api/browser.ts'
@@ -33,6 +33,8 @@ export function Palette({ user, screens, onClose }: PaletteProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const text = useSignal('')
   const chosen = useSignal(0)
+  /** Enter was pressed before the answer to the text had come. */
+  const isAwaited = useSignal<'here' | 'apart' | undefined>(undefined)
   const actions = useRef(paletteActions())
   const recent = useRef(recentOf(user.id))
   const settings = useResource('palette settings', loadSettings)
@@ -64,12 +66,22 @@ export function Palette({ user, screens, onClose }: PaletteProps) {
     if (entry.to.startsWith('/console')) go(entry.to)
     else location.assign(entry.to)
   }
+  // The first entry may still be that of an earlier text.
+  const enter = (isApart: boolean): void => {
+    if (isBusy.value && chosen.value === 0) isAwaited.value = isApart ? 'apart' : 'here'
+    else choose(entries.value[chosen.value], isApart)
+  }
+  useSignalEffect(() => {
+    if (isBusy.value || isAwaited.value === undefined) return
+    const isApart = isAwaited.peek() === 'apart'
+    isAwaited.value = undefined
+    choose(entries.peek()[chosen.peek()], isApart)
+  })
   const onKey = (event: KeyboardEvent): void => {
     if (event.isComposing) return
     const to = movedBy(event, chosen.value, groups.value)
     if (to !== undefined) chosen.value = to
-    else if (event.key === 'Enter')
-      choose(entries.value[chosen.value], event.ctrlKey || event.metaKey)
+    else if (event.key === 'Enter') enter(event.ctrlKey || event.metaKey)
     else return
     event.preventDefault()
   }
@@ -99,6 +111,7 @@ export function Palette({ user, screens, onClose }: PaletteProps) {
         onInput={(event) => {
           text.value = event.currentTarget.value
           chosen.value = 0
+          isAwaited.value = undefined
         }}
         onKeyDown={onKey}
       />
@@ -197,30 +210,32 @@ const PAGE = 8
 function useFound(wanted: () => string) {
   const found = useSignal<SearchGroups>([])
   const problem = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
-  const text = useComputed(wanted).value
+  /** The text to which `found` belongs. */
+  const answered = useSignal('')
+  const text = useComputed(wanted)
+  const isBusy = useComputed(() => answered.value !== text.value)
+  const { value: asked } = text
   useEffect(() => {
-    if (text === '') {
+    if (asked === '') {
       found.value = []
-      isBusy.value = false
+      answered.value = ''
       return undefined
     }
     let isCurrent = true
-    isBusy.value = true
     const ask = async (): Promise<void> => {
-      const answer = await get<SearchGroups>(`/search?q=${encodeURIComponent(text)}`)
+      const answer = await get<SearchGroups>(`/search?q=${encodeURIComponent(asked)}`)
       if (!isCurrent) return
-      isBusy.value = false
       if (answer.kind === 'signed-out') return sessionEnded()
       problem.value = answer.kind === 'failed' ? answer.message : undefined
       found.value = answer.kind === 'ok' ? answer.data : []
+      answered.value = asked
     }
     const stop = after(PAUSE_MS, () => void ask())
     return () => {
       isCurrent = false
       stop()
     }
-  }, [text])
+  }, [asked])
   return { found, problem, isBusy }
 }
 

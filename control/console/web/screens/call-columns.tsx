@@ -259,9 +259,22 @@ const Two = ({ first, second }: { first: ComponentChildren; second: ComponentChi
 function Result({ call }: { call: CallRecordView }) {
   const { tone, text } = results[call.disposition]
   const cause = causeText(call)
-  const badge = <Badge tone={tone}>{text}</Badge>
+  const badge = (
+    <FilterLink name="disposition" value={call.disposition} text={text}>
+      <Badge tone={tone}>{text}</Badge>
+    </FilterLink>
+  )
   if (cause === '') return badge
-  return <Two first={badge} second={<Short value={cause} title={call.denial_text ?? cause} />} />
+  return (
+    <Two
+      first={badge}
+      second={
+        <FilterLink name="cause" value={call.denial_code ?? call.hangup_cause} text={cause}>
+          <Short value={cause} title={call.denial_text ?? `Only ${cause}`} />
+        </FilterLink>
+      }
+    />
+  )
 }
 
 interface FilterLinkProps {
@@ -271,10 +284,12 @@ interface FilterLinkProps {
   readonly text: string
   /** The page of the thing, which a click with a modifier opens. */
   readonly page?: string | undefined
+  /** What is shown of it; absent: the text. */
+  readonly children?: ComponentChildren
 }
 
 /** Shows only the calls of this thing; with Ctrl, ⌘ or Shift the browser opens its page. */
-function FilterLink({ name, value, text, page }: FilterLinkProps) {
+function FilterLink({ name, value, text, page, children }: FilterLinkProps) {
   const { screen, query } = address.value
   const changes = { ...oldWords, ...withoutOldWords(query), [name]: value }
   const to = page ?? pathOf(screen, undefined, changes)
@@ -287,7 +302,7 @@ function FilterLink({ name, value, text, page }: FilterLinkProps) {
   const title = page === undefined ? text : `Only ${text}; with Ctrl its page`
   return (
     <a href={to} onClick={filter} class="filter">
-      <Short value={text} title={title} />
+      {children ?? <Short value={text} title={title} />}
     </a>
   )
 }

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { getBare } from '../api/api.ts'
 import { now } from '../api/browser.ts'
-import { may } from '../api/session.ts'
+import { isGlobal, may } from '../api/session.ts'
 import type { CallRecordView, CallReport } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { figureColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
@@ -21,8 +21,8 @@ const REFRESH_MS = 15_000
 /** The search of the list of calls that finds those of one thing. */
 export type CallsOfFilter = 'carrier' | 'node' | 'number' | 'customer_id'
 
-const callsPath = (by: CallsOfFilter, text: string, days: '1' | '7' | '30' = '7'): string =>
-  pathOf('history', undefined, { days, by, for: text })
+const callsPath = (by: CallsOfFilter, text: string, tenant: string | undefined): string =>
+  pathOf('history', undefined, { period: '7d', [by]: text, tenant })
 
 const columnsFor = (
   customers: ReadonlyMap<number, string>,
@@ -56,6 +56,8 @@ const columnsFor = (
 interface CallsOfProps {
   readonly by: CallsOfFilter
   readonly text: string
+  /** The tenant of a thing whose number another tenant may have, too; absent: no other has it. */
+  readonly tenant?: string
   /** Stands below: it is there when the calls are, so that nothing moves. */
   readonly children?: ComponentChildren
 }
@@ -64,14 +66,17 @@ interface CallsOfProps {
 export const CallsOf = (props: CallsOfProps) =>
   may('cdrs:read') ? <Latest {...props} /> : <>{props.children}</>
 
-function Latest({ by, text, children }: CallsOfProps) {
+function Latest({ by, text, tenant: given, children }: CallsOfProps) {
   const openedAt = useSignal(now())
+  // Users of a tenant see the calls of that tenant alone.
+  const tenant = isGlobal() ? given : undefined
   const customers = useCustomerNames()
   const load = () => {
     const words = new URLSearchParams({
       start_date: new Date(openedAt.value - DAYS * DAY_MS).toISOString(),
       end_date: new Date(now() + 1_000).toISOString(),
       [by]: text,
+      ...(tenant !== undefined && { tenant }),
       order: 'newest',
       limit: `${SHOWN}`,
       page: '1',
@@ -84,7 +89,7 @@ function Latest({ by, text, children }: CallsOfProps) {
       <section>
         <div class="part-head">
           <h2>Latest calls</h2>
-          <a href={callsPath(by, text)}>All its calls</a>
+          <a href={callsPath(by, text, tenant)}>All its calls</a>
         </div>
         <Problem message={problem.value} />
         <Table

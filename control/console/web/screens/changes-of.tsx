@@ -27,6 +27,10 @@ interface ChangesOfProps {
   readonly id: string
 }
 
+/** The list of its changes. `named`: how the list calls it. */
+export const changesPath = (kind: string, id: string, named?: string): string =>
+  pathOf('changes', undefined, { target_kind: kind, target: id, named })
+
 /** Nothing, where the user may not see changes. */
 export const ChangesOf = (props: ChangesOfProps) =>
   may('audit:read') ? <Latest {...props} /> : null
@@ -40,7 +44,7 @@ function Latest({ kind, id }: ChangesOfProps) {
     <section>
       <div class="part-head">
         <h2>Changes</h2>
-        <a href={pathOf('changes')}>All changes</a>
+        <a href={changesPath(kind, id)}>All its changes</a>
       </div>
       <Problem message={problem.value} />
       <Table

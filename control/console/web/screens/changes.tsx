@@ -6,6 +6,7 @@ import { pathOf } from '../parts/address.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { Reason, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
+import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { actorText } from './ledger-words.ts'
@@ -45,21 +46,36 @@ const columns: readonly ShownColumn<Change>[] = [
   momentColumn('until', 'Until', (change) => change.expires_at, { isMinor: true }),
 ]
 
-export const ChangesScreen = () => (
-  <ListScreen<Change>
-    label="Changes"
-    about="What was changed, and what of it can be undone."
-    path="/changes?limit=200"
-    events={/^proposal\./}
-    columns={columns}
-    keyOf={({ change_id }) => change_id}
-    empty="Nothing was changed."
-    isWritable={mayWrite()}
-    isWrapped
-    nameOf={({ effect }) => effect}
-    actions={(change) => (change.is_reversible && change.state === 'made' ? [undo(change)] : [])}
-  />
-)
+/** All changes, or those of the thing that the address names. */
+export function ChangesScreen() {
+  const { target_kind: kind, target, named } = address.value.query
+  const isOfOne = kind !== undefined && target !== undefined
+  const words = new URLSearchParams({ limit: '200', ...(isOfOne && { target_kind: kind, target }) })
+  return (
+    <ListScreen<Change>
+      label="Changes"
+      path={`/changes?${words}`}
+      about={
+        isOfOne ? (
+          <>
+            Only those of <Text value={named ?? `${kind} ${target}`} max={120} />.{' '}
+            <a href={pathOf('changes')}>All changes</a>
+          </>
+        ) : (
+          'What was changed, and what of it can be undone.'
+        )
+      }
+      events={/^proposal\./}
+      columns={columns}
+      keyOf={({ change_id }) => change_id}
+      empty="Nothing was changed."
+      isWritable={mayWrite()}
+      isWrapped
+      nameOf={({ effect }) => effect}
+      actions={(change) => (change.is_reversible && change.state === 'made' ? [undo(change)] : [])}
+    />
+  )
+}
 
 /**
  * The server refuses it where something came later, and where the user may not make such a change.

@@ -7,7 +7,7 @@ import { Field, onForm, textIn } from '../parts/form.tsx'
 import { List } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
 import { Problem } from '../parts/text.tsx'
-import { FindRates, newRateOf, rateColumns, useRates } from './rate-plans.tsx'
+import { FindRates, newRateOf, shownRateColumns, useRates } from './rate-plans.tsx'
 
 export function CustomerRates({ customer }: { customer: Customer }) {
   const { rate_plan_id: plan } = customer
@@ -21,7 +21,7 @@ export function CustomerRates({ customer }: { customer: Customer }) {
       <List
         label="Rates"
         rows={data.value?.rows}
-        columns={rateColumns}
+        columns={shownRateColumns()}
         keyOf={(rate) => rate.id}
         empty="The plan has no such rate."
         isSearched

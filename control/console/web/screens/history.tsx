@@ -31,6 +31,8 @@ import {
 } from './call-filters.ts'
 import { useCallNames, type CallNames } from './call-names.ts'
 import { CallTabs } from './call-tabs.tsx'
+import { hangupText } from './call-words.ts'
+import { denialPhrase } from './denial-words.ts'
 import { MAX_ROWS, searchWords, useCallTail, useEndedCalls } from './ended-calls.ts'
 import { SavedViews } from './saved-views.tsx'
 
@@ -176,7 +178,9 @@ function Filters({ names, onChange, children }: FiltersProps) {
       chips={active.map((each) => ({
         name: each.filter.name,
         label: each.filter.label,
-        text: wantedText(each, names.nameOf),
+        text: wantedText(each, (filter, part) =>
+          filter.name === 'cause' ? causeName(part) : names.nameOf(filter, part),
+        ),
       }))}
       onRemove={({ name }) => {
         const found = of(name)
@@ -206,6 +210,9 @@ function Filters({ names, onChange, children }: FiltersProps) {
     </Chips>
   )
 }
+
+/** A cause in words: why the platform refused a call, or how one ended. */
+const causeName = (cause: string): string => denialPhrase(cause) ?? hangupText(cause)
 
 /** Amounts of each currency. */
 const amountsText = (amounts: Readonly<Record<string, string>>): string | undefined => {

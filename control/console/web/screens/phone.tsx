@@ -68,10 +68,10 @@ function Details({ phone, onChange }: { phone: ExtensionDetails; onChange: () =>
         actions={(contact) => [unregister(phone, contact)]}
         isPart
       />
-      <DayFigures of={{ caller: extension }} />
+      <DayFigures of={{ caller: extension, tenant: phone.tenant }} />
       <h2>Set-up</h2>
       <PhoneFacts phone={phone} />
-      <CallsOf by="number" text={extension}>
+      <CallsOf by="number" text={extension} tenant={phone.tenant}>
         <ChangesOf kind="extension" id={`${id}`} />
       </CallsOf>
       {dialog}

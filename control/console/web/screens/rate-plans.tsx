@@ -15,6 +15,7 @@ import { address, setQuery } from '../parts/router.ts'
 import { saveForm, SchemaFields } from '../parts/forms.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { visibleText } from '../parts/visible-text.ts'
+import { changesPath } from './changes-of.tsx'
 import { ImportDeck } from './deck-import.tsx'
 import { Decks, useDecks } from './decks.tsx'
 import { lossForm } from './loss-form.ts'
@@ -116,7 +117,7 @@ const minutePrice = ({ blocked, rate_per_minute_exact: exact }: Rate) => ({
   currency: null,
 })
 
-export const rateColumns: readonly ShownColumn<Rate>[] = [
+const rateColumns: readonly ShownColumn<Rate>[] = [
   textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
     show: ({ prefix }) => (prefix === '' ? 'all others' : prefix),
   }),
@@ -139,14 +140,31 @@ export const rateColumns: readonly ShownColumn<Rate>[] = [
   momentColumn('from', 'From', (rate) => rate.effective_from, { isMinor: true }),
 ]
 
+const rateName = ({ prefix, description }: Rate): string =>
+  [prefix === '' ? 'all others' : prefix, description].filter(Boolean).join(' ')
+
+/** Leads to who has changed the price. */
+const changesColumn = textColumn<Rate>('changes', 'Changed', () => null, {
+  show: (rate) => (
+    <a
+      href={changesPath('rate', `${rate.id}`, `the rate for ${rateName(rate)}`)}
+      aria-label={`Who changed ${visibleText(rateName(rate), 80)}`}
+    >
+      by whom
+    </a>
+  ),
+})
+
+export const shownRateColumns = (): readonly ShownColumn<Rate>[] =>
+  may('audit:read') ? [...rateColumns, changesColumn] : rateColumns
+
 const anyRate: ScreenNoun<Rate> = {
   one: 'rate',
   many: 'Rates',
   scope: 'rates',
   about: '',
   effect: 'Calls to it have the price of the next shorter prefix, or none.',
-  nameOf: ({ prefix, description }) =>
-    [prefix === '' ? 'all others' : prefix, description].filter(Boolean).join(' '),
+  nameOf: rateName,
   columns: rateColumns,
   form: {
     path: '/rates',
@@ -266,7 +284,7 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
       <List<Rate>
         label="Rates"
         rows={data.value?.rows}
-        columns={rateColumns}
+        columns={shownRateColumns()}
         keyOf={(each) => each.id}
         empty="The plan has no such rate."
         problem={problem.value}

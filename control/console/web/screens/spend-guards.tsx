@@ -2,6 +2,8 @@
  * Spend guards, which stop or cap calls to a prefix: the present ones with the use of each cap, and
  * a new one.
  */
+import { useSignal } from '@preact/signals'
+import { useId } from 'preact/hooks'
 import { send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { SpendingCap } from '../api/views.ts'
@@ -9,8 +11,10 @@ import { momentColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Flag, Reason, textIn, words } from '../parts/form.tsx'
 import { moneyText } from '../parts/format.ts'
 import { ListScreen, type Action } from '../parts/list.tsx'
+import { useFilled } from '../parts/prefill.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
+import { useCustomerNames } from './names.ts'
 
 const nameOf = ({ scope, scope_id, name }: SpendingCap): string =>
   `${scope} ${name ?? `#${scope_id}`}`
@@ -89,21 +93,38 @@ function bodyOf(form: FormData): Readonly<Record<string, unknown>> {
   }
 }
 
-const create: Action = {
-  text: 'Set a guard',
-  title: 'Set a spend guard?',
-  confirm: 'Set',
-  isDangerous: true,
-  onConfirm: (form) => send('POST', '/spend-guards', bodyOf(form)),
-  ask: (
+const scopes = words('customer', 'extension', 'tenant')
+const effects = { block: 'no call', cap: 'calls up to an amount' } as const
+
+/** The fields of a guard; those of an amount only where there is one. */
+function GuardFields() {
+  const list = useId()
+  const customers = useCustomerNames()
+  const scope = useSignal(useFilled('scope') ?? 'customer')
+  const effect = useSignal(useFilled('action') ?? 'block')
+  return (
     <>
       <Choice
         label="Calls of a"
         name="scope"
         value="customer"
-        options={words('customer', 'extension', 'tenant')}
+        options={scopes}
+        onChange={(value) => (scope.value = value)}
       />
-      <Field label="Its id or name" name="who" required maxLength={300} autoComplete="off" />
+      <Field
+        label="Its id or name"
+        name="who"
+        required
+        maxLength={300}
+        autoComplete="off"
+        list={list}
+      />
+      <datalist id={list}>
+        {scope.value === 'customer' &&
+          [...customers.values()]
+            .slice(0, MAX_PROPOSALS)
+            .map((name) => <option key={name} value={name} />)}
+      </datalist>
       <Field
         label="First digits of the called number; empty for all numbers"
         name="prefix"
@@ -115,16 +136,22 @@ const create: Action = {
         label="What happens"
         name="action"
         value="block"
-        options={{ block: 'no call', cap: 'calls up to an amount' }}
+        options={effects}
+        onChange={(value) => (effect.value = value)}
       />
-      <Field
-        label="Amount of a cap, in the currency of the customer"
-        name="amount"
-        maxLength={20}
-        inputMode="decimal"
-        autoComplete="off"
-      />
-      <Choice label="The amount is" name="per" value="duration" options={periods} />
+      {effect.value === 'cap' && (
+        <>
+          <Field
+            label="Amount of a cap, in the currency of the customer"
+            name="amount"
+            required
+            maxLength={20}
+            inputMode="decimal"
+            autoComplete="off"
+          />
+          <Choice label="The amount is" name="per" value="duration" options={periods} />
+        </>
+      )}
       <Field
         label="Hours; 0 until it is removed"
         name="hours"
@@ -137,5 +164,17 @@ const create: Action = {
       <Flag label="End calls that are answered" name="end_live_calls" />
       <Reason />
     </>
-  ),
+  )
+}
+
+/** The browser finds among them by what is typed. */
+const MAX_PROPOSALS = 500
+
+const create: Action = {
+  text: 'Set a guard',
+  title: 'Set a spend guard?',
+  confirm: 'Set',
+  isDangerous: true,
+  onConfirm: (form) => send('POST', '/spend-guards', bodyOf(form)),
+  ask: <GuardFields />,
 }

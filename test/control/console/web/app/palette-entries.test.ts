@@ -23,6 +23,12 @@ const actions: readonly PaletteAction[] = [
     to: (_, hit) => `/console/customers/${hit?.id}?do=top-up`,
   },
   {
+    verbs: ['calls of'],
+    of: ['customer', 'carrier'],
+    title: (name) => `Calls of ${name}`,
+    to: (_, hit) => `/console/history?${hit?.kind}=${hit?.id}`,
+  },
+  {
     verbs: ['block'],
     pattern: /^\d*$/,
     title: (prefix) => `Block ${prefix}`,
@@ -87,4 +93,15 @@ test('the group with the best match comes first', () => {
     'Guide',
   ])
   expect(rankOfTitle('Outbound routes', 'rou out')).toBeLessThan(rankOfTitle('Trout', 'rou'))
+})
+
+test('an action may be about things of several kinds, and about no other', () => {
+  const found = [
+    hit('carrier', '2', 'Acme Carrier'),
+    hit('node', '3', 'acme'),
+    hit('customer', '1', 'Acme'),
+  ]
+  expect(
+    inWords('calls of acme', found.flat()).filter((words) => words.startsWith('Actions')),
+  ).toEqual(['Actions: Calls of Acme Carrier', 'Actions: Calls of Acme'])
 })
