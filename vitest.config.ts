@@ -41,7 +41,7 @@ const virtualTests = inFolders('engine/call')
 
 /** The tests of the control API and of charging that open a database by a rig of both kinds. */
 const databaseTests = globSync('test/{control,engine/charging}/**/*.test.ts').filter((file) =>
-  /\b(?:open(?:Control|Resources|ToolRig|ReportRig|ReratingRig|ProposalRig|Store|TestStore)|customerWith|conserved)\b/.test(
+  /\b(?:open(?:Control|Resources|ToolRig|ReportRig|ReratingRig|ProposalRig|(?:Test)?Store)|customerWith|conserved)\b/.test(
     readFileSync(file, 'utf8'),
   ),
 )

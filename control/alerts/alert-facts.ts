@@ -46,7 +46,7 @@ export function factsOf(type: string, data: EventData): EventFacts {
     figures: figuresOf(data),
   }
   const facts = told(type.split('.', 1)[0] ?? '', type, data, carrierId, carrier)
-  // What no database stores must not stop those that follow.
+  // A text that no database stores must not stop the events that follow.
   return { ...concerned, ...facts, subject: cleanText(facts.subject, MAX_SUBJECT) }
 }
 

@@ -132,13 +132,13 @@ export class Alerts {
     this.#minuteLater()
   }
 
-  /** Starts no further delivery. Those in flight may be repeated after the next start. */
+  /** Starts no further delivery. What takes long may be repeated after the next start. */
   async stop(): Promise<void> {
     if (this.#isStopped) return
     this.#isStopped = true
     this.#cancelTurn?.()
     this.#cancelMinute?.()
-    this.#messenger.stop()
+    await this.#messenger.stop()
     this.#deps.sender.close()
     for (const work of [this.#turns, this.#minutes]) await work.between(nothing)
     // Else other instances take them when the claims end.

@@ -72,7 +72,7 @@ export class MailSender {
       const who = rejected.map(String).join(', ')
       return { kind: 'sent', refused: `not to ${who}${why}`.slice(0, MAX_REASON) }
     } catch (error) {
-      // What the mail server inside is and says is not for tenants.
+      // Tenants are not told where the mail server inside is, and what it says.
       return failureOf(error, isFree)
     } finally {
       cancel()

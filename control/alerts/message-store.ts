@@ -91,6 +91,14 @@ export class MessageStore {
         .where('message_id', 'is', null)
         .where('due_at', '>', latest),
     )
+    await execute(
+      this.#store,
+      db
+        .updateTable('alert')
+        .set({ due_at: now })
+        .where('state', '=', 'waiting')
+        .where('due_at', '>', latest),
+    )
   }
 
   /** The channel works: what waits for it after failures is due now. */

@@ -30,6 +30,8 @@ const maxPerChannel = 2
 const maxInFlight = 32
 /** Longer than a message takes, with the storing of its result. */
 const claimMs = 120_000
+/** How long a stop waits for messages in flight. */
+const patienceMs = 3_000
 const second = 1_000
 const minute = 60 * second
 const hour = 60 * minute
@@ -51,6 +53,7 @@ const longestRetryAfterMs = hour
 export class Messenger {
   readonly #deps: MessengerDeps
   readonly #inFlight = new Map<number, Set<number>>()
+  readonly #deliveries = new Set<Promise<void>>()
   #isStopped = true
 
   constructor(deps: MessengerDeps) {
@@ -61,9 +64,19 @@ export class Messenger {
     this.#isStopped = false
   }
 
-  /** Those in flight may be repeated after the next start. */
-  stop(): void {
+  /**
+   * Takes nothing more, and waits a moment for what is in flight: what would arrive without being
+   * noted would be sent again after the next start.
+   */
+  async stop(): Promise<void> {
     this.#isStopped = true
+    if (this.#deliveries.size === 0) return
+    let cancel = (): void => undefined
+    const patience = new Promise<void>((resolve) => {
+      cancel = this.#deps.schedule(resolve, patienceMs)
+    })
+    await Promise.race([Promise.all(this.#deliveries), patience])
+    cancel()
   }
 
   get inFlight(): number {
@@ -84,8 +97,15 @@ export class Messenger {
       const now = steadyNow()
       const taken = await messages.take(id, { instance, now, until: now + claimMs }, room, busy)
       if (this.#isStopped) return
-      for (const message of taken) void this.#deliver(channel, message)
+      for (const message of taken) this.#begin(channel, message)
     }
+  }
+
+  #begin(channel: ChannelInForce, message: DueMessage): void {
+    const delivery = this.#deliver(channel, message).finally(() =>
+      this.#deliveries.delete(delivery),
+    )
+    this.#deliveries.add(delivery)
   }
 
   async #deliver(channel: ChannelInForce, message: DueMessage): Promise<void> {
@@ -95,7 +115,8 @@ export class Messenger {
     // Only the gatherer writes it.
     const body = JSON.parse(message.body) as AlertMessage
     const outcome = await sender.send(channel, message.key, body)
-    if (this.#isStopped) return
+    // The stop itself may have ended the attempt.
+    if (this.#isStopped && outcome.kind !== 'sent') return
     const attempt = this.#judge(message, outcome)
     if (attempt.error !== null)
       this.#deps.log('warn', 'alert: not delivered', {

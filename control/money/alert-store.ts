@@ -35,7 +35,7 @@ const assignable: readonly AlertKind[] = [
   'resolved_before',
 ]
 
-/** What is over when the payment is credited. */
+/** Alerts that are over when the payment is credited. */
 const uncredited: readonly AlertKind[] = [...assignable, 'not_arrived']
 
 export const isAssignable = (kind: AlertKind): boolean => assignable.includes(kind)

@@ -72,8 +72,8 @@ export class OpenPayments {
   }
 
   /**
-   * Names, at most `limit`, of payments whose money has not arrived since `before`, without those of
-   * which an alert says so, or that are refunds of payments that nobody knows.
+   * Names, at most `limit`, of payments whose money has not arrived since `before`. Left out are
+   * those of which an alert says so, and refunds of payments that nobody knows.
    */
   async waiting(before: number, limit: number): Promise<readonly string[]> {
     const query = this.#store.db

@@ -178,6 +178,59 @@ describe('events', () => {
     expect(third.sent).toEqual([])
   })
 
+  test('a message that arrives while the instance stops is noted, and not sent again', async () => {
+    let arrive = (): void => undefined
+    const first = alertRig(store, time, {
+      answer: () => new Promise((resolve) => (arrive = () => resolve({ kind: 'sent' }))),
+    })
+    await first.channel()
+    await first.rule({ on: 'node_down', group_seconds: 0 })
+    first.alerts.start()
+    await first.write(nodeEvent(1, 'down'))
+    await pass(5_000)
+    expect(first.sent).toHaveLength(1)
+    const stopped = first.alerts.stop()
+    arrive()
+    await stopped
+    const second = alertRig(store, time, { instance: 'b' })
+    await second.alerts.reload()
+    second.alerts.start()
+    await pass(5 * minute)
+    expect(second.sent).toEqual([])
+  })
+
+  test('a stop does not wait for a receiver that says nothing', async () => {
+    const rig = alertRig(store, time, { answer: () => new Promise(() => undefined) })
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(5_000)
+    const stopped = rig.alerts.stop()
+    await pass(5_000)
+    await stopped
+  })
+
+  test('a clock that was ahead before a restart delays nothing', async () => {
+    const ahead = new ManualTime(start + 400 * 24 * hour)
+    const first = alertRig(store, ahead)
+    await first.channel()
+    await first.rule({ on: 'node_down', group_seconds: 0, for_seconds: 60 })
+    await first.rule({ on: 'node_down', name: 'grouped', group_seconds: 60 })
+    first.alerts.start()
+    await first.write(nodeEvent(1, 'down'))
+    for (let second = 0; second < 5; second += 1) {
+      ahead.advance(1_000)
+      await store.settled()
+    }
+    first.die()
+    const second = alertRig(store, time, { instance: 'b' })
+    await second.alerts.reload()
+    second.alerts.start()
+    await pass(5 * minute)
+    expect(textsOf(second.sent)).toEqual([[down], [down]])
+  })
+
   test('an event that is rolled back is told to nobody', async () => {
     const rig = alertRig(store, time)
     await rig.channel()

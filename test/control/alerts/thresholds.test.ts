@@ -19,7 +19,7 @@ async function open(rule: Readonly<Record<string, unknown>>, tenantId: number | 
   await rig.channel({}, tenantId)
   await rig.rule({ group_seconds: 0, ...rule }, tenantId)
   rig.alerts.start()
-  /** What was told in these minutes. */
+  /** Resolves with what was told in these minutes. */
   const pass = async (minutes: number) => {
     const known = rig.sent.length
     for (let second = 0; second < minutes * 60; second += 5) {

@@ -1,4 +1,4 @@
-/** What makes events, the outbox, and alerts, together: each by its own code, none by a fake. */
+/** Makers of events, the outbox and alerts together: each by its own code, none by a fake. */
 import Stripe from 'stripe'
 import { expect, test } from 'vitest'
 import { LostRegistrations } from '../../../engine/registrar/lost-registrations.ts'
