@@ -219,8 +219,8 @@ test('a change of the version that was seen is made, and one of an earlier versi
   const onAnswer = ({ headers }: { readonly headers: Headers }) =>
     void (ifMatch = headers.get('ETag') ?? undefined)
   await tollgate.ratePlans.get(id, { onAnswer })
-  const changed = await tollgate.ratePlans.update(id, { decimals: 4 }, { ifMatch })
-  expect(changed.decimals).toBe(4)
+  const changed = await tollgate.ratePlans.update(id, { decimals: 3 }, { ifMatch })
+  expect(changed.decimals).toBe(3)
   const late = { decimals: 5 }
   const error = await tollgate.ratePlans
     .update(id, late, { ifMatch })
@@ -229,7 +229,7 @@ test('a change of the version that was seen is made, and one of an earlier versi
   expect(error).toMatchObject({
     status: 412,
     code: 'precondition_failed',
-    current: { id, decimals: 4 },
+    current: { id, decimals: 3 },
   })
   await tollgate.ratePlans.update(id, late, { ifMatch: (error as TollgateError).etag })
   expect((await tollgate.ratePlans.get(id)).decimals).toBe(5)

@@ -26,11 +26,11 @@ export interface ApiFailure {
   /** Problems of the body, each with its field. */
   readonly details?: ErrorBody['details']
   /** Others have changed it meanwhile. */
-  readonly conflict?: Conflict
+  readonly conflict?: EditConflict
 }
 
-/** What others have changed since a form was opened. */
-export interface Conflict {
+/** Changes that others have made since a form was opened. */
+export interface EditConflict {
   /** The version with their changes. */
   readonly etag: string
   readonly fields: readonly ConflictField[]

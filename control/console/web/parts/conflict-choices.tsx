@@ -1,14 +1,18 @@
 /** Shows what others have changed meanwhile beside what was entered: a person chooses for each. */
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
-import type { Conflict, ConflictField } from '../api/api.ts'
+import type { EditConflict, ConflictField } from '../api/api.ts'
 import { choiceName, VERSION_NAME } from './save-row.ts'
 import { Text } from './text.tsx'
 
 /** Characters of a value; the form has all of it. */
 const MAX_VALUE = 300
 
-export function ConflictChoices({ conflict: { etag, fields } }: { readonly conflict: Conflict }) {
+export function ConflictChoices({
+  conflict: { etag, fields },
+}: {
+  readonly conflict: EditConflict
+}) {
   const head = useRef<HTMLDivElement>(null)
   useEffect(() => {
     head.current?.scrollIntoView({ block: 'nearest' })

@@ -1,7 +1,7 @@
 /**
- * What another person has changed since a form was opened, beside what was entered in it. Pure.
+ * Finds the changes of others since a form was opened, beside what was entered in it. Pure.
  */
-import type { Conflict, ConflictField } from '../api/api.ts'
+import type { EditConflict, ConflictField } from '../api/api.ts'
 import { fieldText, labelOf, rowsOf, type FormField, type FormRow } from './schema-fields.ts'
 
 /** The words of a form for its fields and their values. */
@@ -31,7 +31,7 @@ export function conflictOf(
   mine: { readonly body: FormRow; readonly more?: FormRow },
   textOf: (name: string) => string,
   said: FieldWords = {},
-): Conflict | undefined {
+): EditConflict | undefined {
   const drawn = fields
     .filter((field) => storedText(field, base) !== storedText(field, theirs))
     .flatMap((field): ConflictField[] => {
@@ -49,7 +49,7 @@ export function plainConflict(
   { base, theirs, etag }: Sides,
   mine: FormRow,
   said: FieldWords = {},
-): Conflict | undefined {
+): EditConflict | undefined {
   const fields = plainConflicts({ base, theirs }, mine, said)
   return fields.length === 0 ? undefined : { etag, fields }
 }
@@ -94,7 +94,7 @@ const isIn = (body: FormRow, name: string): boolean => {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, inner)
 }
 
-/** What a row has in a field, as it is compared. */
+/** The value of a field, as it is compared. */
 const storedText = (field: FormField, row: FormRow): string =>
   field.kind === 'rows'
     ? JSON.stringify(

@@ -6,7 +6,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, createContext } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { Conflict, ConsoleAnswer } from '../api/api.ts'
+import type { EditConflict, ConsoleAnswer } from '../api/api.ts'
 import { sessionEnded } from '../api/session.ts'
 import { draftOf, enteredOf } from './drafts.ts'
 import {
@@ -54,7 +54,7 @@ export function Dialog(props: DialogProps) {
   const form = useRef<HTMLFormElement>(null)
   const problem = useSignal<string | undefined>(undefined)
   const problems = useSignal<Problems>(none)
-  const conflict = useSignal<Conflict | undefined>(undefined)
+  const conflict = useSignal<EditConflict | undefined>(undefined)
   const isBusy = useSignal(false)
   const isDone = useRef(false)
   const id = useId()

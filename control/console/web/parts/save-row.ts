@@ -2,7 +2,7 @@
  * Saves a change of a row only over the version that the person has seen: changes that others have
  * made since the form was opened are shown first.
  */
-import { type ConsoleAnswer, type Conflict, get, send } from '../api/api.ts'
+import { type ConsoleAnswer, type EditConflict, get, send } from '../api/api.ts'
 import { changedIn, type FieldWords, plainConflict } from './conflict.ts'
 import type { FormRow } from './schema-fields.ts'
 
@@ -21,8 +21,8 @@ interface RowToSave {
   readonly shownPath?: string | undefined
   readonly entered: FormData
   readonly body: FormRow
-  /** What others have changed since; undefined: nothing of the form. */
-  readonly conflict: (theirs: FormRow, etag: string) => Conflict | undefined
+  /** Finds the changes of others since; undefined: none of them is in the form. */
+  readonly conflict: (theirs: FormRow, etag: string) => EditConflict | undefined
 }
 
 /** Others may change it between two requests of ours; then it is looked at again. */
@@ -47,7 +47,7 @@ export async function saveRow<T>(row: RowToSave): Promise<ConsoleAnswer<T>> {
   }
 }
 
-const conflictAnswer = (conflict: Conflict): ConsoleAnswer<never> => ({
+const conflictAnswer = (conflict: EditConflict): ConsoleAnswer<never> => ({
   kind: 'failed',
   message: 'Somebody has changed this since you opened it',
   code: 'precondition_failed',
