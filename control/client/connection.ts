@@ -60,7 +60,7 @@ export class TollgateError extends Error {
   /** Names the request in the log of the API. */
   readonly correlationId: string | undefined
   readonly retryAfterSeconds: number | undefined
-  /** What is there now, where `ifMatch` has named another version. */
+  /** The present thing, where `ifMatch` has named another version. */
   readonly current: unknown
   /** The version of `current`. */
   readonly etag: string | undefined

@@ -27,7 +27,7 @@ export type ErrorStatus =
 interface ErrorExtras {
   readonly details?: readonly RequestProblem[]
   readonly headers?: Readonly<Record<string, string>>
-  /** What is there instead of the version that the request names. */
+  /** The present thing, where the request names another version of it. */
   readonly current?: unknown
 }
 

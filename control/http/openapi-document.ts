@@ -222,7 +222,7 @@ function withChange({ headers, ...answer }: Json, { query }: RouteNote): Json {
   return { ...answer, headers: { ...(headers as Json), ...(isEntered && changeId) } }
 }
 
-/** What is removed has no version any more. */
+/** A thing that is removed has no version any more. */
 function withVersion({ headers, ...answer }: Json, { isVersioned, method }: RouteNote): Json {
   const version = { ETag: { $ref: '#/components/headers/ETag' } }
   const isShown = isVersioned === true && method !== 'DELETE'

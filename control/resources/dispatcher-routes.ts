@@ -357,7 +357,7 @@ const withCallsOfPeers =
     }))
   }
 
-/** What its probes find out is no part of it. */
+/** Results of probes are no part of it. */
 function versionOfNode(node: NodeView): string {
   const { id, operator_state: state, destination } = node
   return versionOf([id, state, destination, ...fieldsOfNode.map((field) => node[field])])

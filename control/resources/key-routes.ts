@@ -313,7 +313,7 @@ function changedKeys(deps: KeyRoutesDeps) {
     )
 }
 
-/** What every use of it changes is no part of it, nor is that it has expired meanwhile. */
+/** Its use is no part of it, nor is that it has expired meanwhile. */
 function versionOfKey(key: AppKey): string {
   const { state: _, ...rest } = auditedKey(key, 0)
   return versionOf(rest)

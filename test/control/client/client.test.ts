@@ -211,3 +211,26 @@ test.each(['', 'whsec_', 'whsec_%%%', 'whsec_AAAA'])(
     )
   },
 )
+
+test('a change of the version that was seen is made, and one of an earlier version shows the present', async () => {
+  const { tollgate } = await openClient()
+  const { id } = await tollgate.ratePlans.create({ name: 'retail', currency: 'EUR' })
+  let ifMatch: string | undefined
+  const onAnswer = ({ headers }: { readonly headers: Headers }) =>
+    void (ifMatch = headers.get('ETag') ?? undefined)
+  await tollgate.ratePlans.get(id, { onAnswer })
+  const changed = await tollgate.ratePlans.update(id, { decimals: 3 }, { ifMatch })
+  expect(changed.decimals).toBe(3)
+  const late = { decimals: 5 }
+  const error = await tollgate.ratePlans
+    .update(id, late, { ifMatch })
+    .catch((reason: unknown) => reason)
+  expect(error).toBeInstanceOf(TollgateError)
+  expect(error).toMatchObject({
+    status: 412,
+    code: 'precondition_failed',
+    current: { id, decimals: 3 },
+  })
+  await tollgate.ratePlans.update(id, late, { ifMatch: (error as TollgateError).etag })
+  expect((await tollgate.ratePlans.get(id)).decimals).toBe(5)
+})

@@ -24,7 +24,7 @@ test.each([undefined, '', 'a b', 'x'.repeat(129), 'é', '"><script>'])(
   },
 )
 
-test('a preflight allows exactly the headers of the specification, the tenant and the idempotency key', async () => {
+test('a preflight allows exactly the headers of the specification, the tenant, the idempotency key and the version', async () => {
   const { request } = await openControl()
   const answer = await request('/api/v1/application-keys', {
     method: 'OPTIONS',
@@ -37,6 +37,7 @@ test('a preflight allows exactly the headers of the specification, the tenant an
     'Authorization',
     'Content-Type',
     'Idempotency-Key',
+    'If-Match',
     'X-API-Key',
     'X-Correlation-ID',
     'X-Customer-ID',

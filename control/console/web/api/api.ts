@@ -9,6 +9,8 @@ export type ConsoleAnswer<T> =
       readonly meta: PageMeta | undefined
       /** The change that was made, where the server keeps it. */
       readonly changeId?: string | undefined
+      /** The version of what is shown. */
+      readonly etag?: string | undefined
     }
   /** The session is over, or there was none. */
   | { readonly kind: 'signed-out' }
@@ -23,6 +25,24 @@ export interface ApiFailure {
   readonly headline?: string
   /** Problems of the body, each with its field. */
   readonly details?: ErrorBody['details']
+  /** Others have changed it meanwhile. */
+  readonly conflict?: EditConflict
+}
+
+/** Changes that others have made since a form was opened. */
+export interface EditConflict {
+  /** The version with their changes. */
+  readonly etag: string
+  readonly fields: readonly ConflictField[]
+}
+
+/** One field, in words. */
+export interface ConflictField {
+  readonly name: string
+  readonly label: string
+  readonly there: string
+  /** Undefined: it was not changed in the form. */
+  readonly yours: string | undefined
 }
 
 interface Envelope<T> {
@@ -178,7 +198,8 @@ async function ask<T>(
     noteAnswer(path, response.headers.get('X-Unreachable-Nodes'))
     const parsed = (await response.json()) as unknown
     const changeId = response.headers.get('X-Change-Id') ?? undefined
-    if (response.ok) return { kind: 'ok', data: parsed as T, meta: undefined, changeId }
+    const etag = response.headers.get('ETag') ?? undefined
+    if (response.ok) return { kind: 'ok', data: parsed as T, meta: undefined, changeId, etag }
     const { error, code, details } = parsed as ErrorBody
     if (response.status === 401 && code === 'unauthorized') return { kind: 'signed-out' }
     const reasons = (details ?? []).map((each) => `${each.path}: ${each.message}`)

@@ -6,7 +6,7 @@
 import { type Signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, createContext } from 'preact'
 import { useEffect, useId, useRef } from 'preact/hooks'
-import type { ConsoleAnswer } from '../api/api.ts'
+import type { EditConflict, ConsoleAnswer } from '../api/api.ts'
 import { sessionEnded } from '../api/session.ts'
 import { draftOf, enteredOf } from './drafts.ts'
 import {
@@ -19,6 +19,7 @@ import {
   type Problems,
 } from './field-problems.ts'
 import { askedBy, Filled, type FilledFields, linkedValues, withoutAsking } from './prefill.ts'
+import { later } from './later.tsx'
 import { address } from './router.ts'
 import { Problem } from './text.tsx'
 import { tellDone } from './toast.tsx'
@@ -40,6 +41,10 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
+const ConflictChoices = later(() =>
+  import('./conflict-choices.tsx').then((loaded) => loaded.ConflictChoices),
+)
+
 /** A place for a dialog over this one, which is to have no part in its form. */
 export const Above = createContext<Signal<ComponentChildren> | undefined>(undefined)
 
@@ -49,6 +54,7 @@ export function Dialog(props: DialogProps) {
   const form = useRef<HTMLFormElement>(null)
   const problem = useSignal<string | undefined>(undefined)
   const problems = useSignal<Problems>(none)
+  const conflict = useSignal<EditConflict | undefined>(undefined)
   const isBusy = useSignal(false)
   const isDone = useRef(false)
   const id = useId()
@@ -64,7 +70,8 @@ export function Dialog(props: DialogProps) {
     problem.value = undefined
     problems.value = none
     if (answer.kind === 'open') return
-    if (answer.kind === 'failed') {
+    if (answer.kind === 'failed' && answer.conflict !== undefined) conflict.value = answer.conflict
+    else if (answer.kind === 'failed') {
       const { problems: ofFields, rest } = placed(form, answer)
       problem.value = rest
       problems.value = ofFields
@@ -121,6 +128,7 @@ export function Dialog(props: DialogProps) {
             </Filled.Provider>
           </FieldProblems.Provider>
         </FormIds.Provider>
+        {conflict.value !== undefined && <ConflictChoices conflict={conflict.value} />}
         <Problem message={problem.value} />
         {typed.isAsked.value && (
           <Discard onKeep={() => (typed.isAsked.value = false)} onDiscard={close} />

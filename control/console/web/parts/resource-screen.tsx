@@ -3,7 +3,7 @@
  */
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import { getAll, getRows, send, type ConsoleAnswer } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
@@ -199,7 +199,11 @@ export function RowButtons<Of extends { readonly id: number }>({
   const removal = useAsked('delete')
   const isRemoval = removal.value
   const isAsked = isRemoval || change.value
-  const action = row !== undefined && isAsked && (isRemoval ? removeOf : changeOf)(noun, row)
+  // The form stays that of the row from which it was drawn, while the page loads it again.
+  const asked = useRef<Of | undefined>(undefined)
+  asked.current = isAsked ? (asked.current ?? row) : undefined
+  const { current: shown } = asked
+  const action = shown !== undefined && (isRemoval ? removeOf : changeOf)(noun, shown)
   const isDisabled = row === undefined
   return (
     <>

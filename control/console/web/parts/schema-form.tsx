@@ -7,11 +7,13 @@ import { useContext, useEffect, useRef } from 'preact/hooks'
 import { type ConsoleAnswer, getRows, send } from '../api/api.ts'
 import { isGlobal, may } from '../api/session.ts'
 import type { BodySchema } from '../api/views.ts'
+import { conflictOf } from './conflict.ts'
 import { Above, Dialog } from './dialog.tsx'
 import { FormIds, useFieldProblem, useProblemId } from './field-problems.ts'
 import { FieldProblem } from './form.tsx'
 import { Filled, filledValue, isChecked, useFilled } from './prefill.ts'
 import { useResource } from './resource.ts'
+import { isLeftToOthers, saveRow } from './save-row.ts'
 import {
   bodyFrom,
   fieldsOf,
@@ -57,6 +59,8 @@ export interface SchemaForm {
   readonly rows?: Readonly<
     Record<string, { readonly one: string; readonly names: readonly string[] }>
   >
+  /** The API has the whole row at `…/details`. */
+  readonly hasDetails?: true
   /** A row as the form shows it. */
   readonly shown?: (row: FormRow) => FormRow
 }
@@ -82,14 +86,30 @@ export async function saveForm<T = unknown>(
   row: ExistingRow | undefined,
   more: FormRow = {},
 ): Promise<ConsoleAnswer<T>> {
-  const { path } = form
-  const isNew = row === undefined
-  const made = await madeBody(form, entered, row)
-  if (made.kind !== 'ok') return made
-  const body = made.data
-  return isNew
-    ? send('POST', path, { ...body, ...more })
-    : send('PATCH', `${path}/${idOf(row)}`, { ...body, ...more })
+  const drawn = await drawnFields(form, row)
+  if (drawn.kind !== 'ok') return drawn
+  const { data: fields } = drawn
+  const textOf = (name: string): string => allEntered(entered, name)
+  const base = asShown(form, row)
+  if (row === undefined || base === undefined)
+    return send('POST', form.path, { ...bodyFrom(fields, base, textOf), ...more })
+  const path = `${form.path}/${idOf(row)}`
+  const isKept = (name: string): boolean => !isLeftToOthers(entered, name)
+  const kept = fields.filter(({ name }) => isKept(name))
+  return saveRow<T>({
+    path,
+    shownPath: form.hasDetails === true ? `${path}/details` : path,
+    entered,
+    body: {
+      ...bodyFrom(kept, base, textOf),
+      ...Object.fromEntries(Object.entries(more).filter(([name]) => isKept(name))),
+    },
+    conflict(now, etag) {
+      const theirs = form.shown?.(now) ?? now
+      const mine = { body: bodyFrom(fields, base, textOf), more }
+      return conflictOf(fields, { base, theirs, etag }, mine, textOf, form)
+    },
+  })
 }
 
 /** The body of a request: what was entered. */
@@ -98,12 +118,21 @@ export async function madeBody(
   entered: FormData,
   row: ExistingRow | undefined,
 ): Promise<ConsoleAnswer<FormRow>> {
+  const drawn = await drawnFields(form, row)
+  if (drawn.kind !== 'ok') return drawn
+  const body = bodyFrom(drawn.data, asShown(form, row), (name) => allEntered(entered, name))
+  return { ...drawn, data: body }
+}
+
+async function drawnFields(
+  form: SchemaForm,
+  row: ExistingRow | undefined,
+): Promise<ConsoleAnswer<readonly FormField[]>> {
   const schema = await bodySchema(form.path)
   if (schema.kind !== 'ok') return schema
   const isNew = row === undefined
   const fields = fieldsOf(schema.data, isNew, namesOf(form)).filter((field) => isFor(field, isNew))
-  const body = bodyFrom(fields, asShown(form, row), (name) => allEntered(entered, name))
-  return { kind: 'ok', data: body, meta: undefined }
+  return { ...schema, data: fields }
 }
 
 /** Choices of one name are lines. */

@@ -64,6 +64,7 @@ export function phoneState({ status, contacts, customer_id: payer }: ExtensionDe
 
 const extensionForm: SchemaForm = {
   path: '/pbx/extensions',
+  hasDetails: true,
   names: ['display_name', 'customer'],
   more: [
     'caller_number',

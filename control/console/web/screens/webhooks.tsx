@@ -7,6 +7,7 @@ import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import { address } from '../parts/router.ts'
+import { savePlain } from '../parts/save-row.ts'
 import { rotation, sendForSecret } from '../parts/signing-secret.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
@@ -54,6 +55,8 @@ const bodyOf = (form: FormData) => ({
   approval_links: textIn(form, 'links') === 'yes',
 })
 
+const labels = { url: 'Address', is_active: 'Active', approval_links: 'Links to approve proposals' }
+
 const create: Action = {
   text: 'New endpoint',
   title: 'New endpoint',
@@ -68,7 +71,8 @@ const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
     title: 'Change this endpoint',
     confirm: 'Save',
     ask: <EndpointFields endpoint={endpoint} />,
-    onConfirm: (form) => send('PATCH', `/webhooks/${endpoint.id}`, bodyOf(form)),
+    onConfirm: (form) =>
+      savePlain(`/webhooks/${endpoint.id}`, form, { ...endpoint }, bodyOf(form), { labels }),
   },
   rotation(`/webhooks/${endpoint.id}`),
   {
