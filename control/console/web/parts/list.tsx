@@ -6,7 +6,10 @@ import { type Signal, useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useContext, useEffect } from 'preact/hooks'
 import type { ConsoleAnswer } from '../api/api.ts'
+import { useChosenRows } from './chosen-rows.ts'
 import { Dialog } from './dialog.tsx'
+import type { ManyRows } from './many-action.ts'
+import { ManyBar } from './many-bar.tsx'
 import { PageHead, ShownPage } from './page-head.tsx'
 import { actionName, askedBy, withoutAsking } from './prefill.ts'
 import { useView, type Resource } from './resource.ts'
@@ -66,10 +69,12 @@ interface ListProps<Row> extends TableProps<Row> {
   readonly secretName?: string
   /** Whether an address may ask for its actions: of several lists on a page, for one of them. */
   readonly isLinked?: boolean
+  /** Actions on many rows at once. */
+  readonly many?: ManyRows<Row> | undefined
   readonly children?: ComponentChildren
 }
 
-export function List<Row>({
+export function List<Row extends object>({
   problem,
   reload,
   isWritable = true,
@@ -80,6 +85,7 @@ export function List<Row>({
   nameOf,
   secretName,
   isLinked = true,
+  many,
   children,
   ...table
 }: ListProps<Row>) {
@@ -114,6 +120,22 @@ export function List<Row>({
     </button>
   )
   const isWithin = page?.back !== undefined
+  const chosen = useChosenRows()
+  const choice = many && {
+    chosen,
+    nameOf: (row: Row) => nameOf?.(row) ?? String(table.keyOf(row)),
+    bar: (
+      <ManyBar
+        of={many}
+        rows={table.rows ?? []}
+        chosen={chosen}
+        keyOf={table.keyOf}
+        nameOf={(row) => nameOf?.(row) ?? String(table.keyOf(row))}
+        isWritable={isWritable}
+        onDone={reload}
+      />
+    ),
+  }
   return (
     <>
       {!isWithin && (
@@ -132,6 +154,7 @@ export function List<Row>({
       {children}
       <Table
         {...table}
+        choice={choice}
         {...(isWithin &&
           createButton !== false && {
             filters: (
@@ -275,17 +298,35 @@ const MAX_ANSWER = 2_000
 
 const REFRESH_MS = 10_000
 
-interface ListScreenProps<Row> extends Omit<ListProps<Row>, 'rows' | 'problem' | 'reload'> {
+interface ListScreenProps<Row> extends Omit<
+  ListProps<Row>,
+  'rows' | 'problem' | 'reload' | 'many'
+> {
   /** Path of the resource. */
   readonly path: string
   /** Loads it again after such an event. */
   readonly events?: RegExp
+  /** Actions on many of these rows at once. */
+  readonly many?: (rows: readonly Row[] | undefined) => ManyRows<Row>
 }
 
-export function ListScreen<Row>({ path, events, ...props }: ListScreenProps<Row>) {
+export function ListScreen<Row extends object>({
+  path,
+  events,
+  many,
+  ...props
+}: ListScreenProps<Row>) {
   const options = { everyMs: REFRESH_MS, ...(events !== undefined && { events }) }
   const { data, problem, reload } = useView<readonly Row[]>(path, options)
-  return <List {...props} rows={data.value} problem={problem.value} reload={reload} />
+  return (
+    <List
+      {...props}
+      rows={data.value}
+      problem={problem.value}
+      reload={reload}
+      many={many?.(data.value)}
+    />
+  )
 }
 
 interface LoadedProps<T> {

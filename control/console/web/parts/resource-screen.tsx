@@ -4,11 +4,13 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { getAll, getRows, send, type ConsoleAnswer } from '../api/api.ts'
+import { getAll, getRows, send } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
 import { List, type Action } from './list.tsx'
+import type { ManyAction } from './many-action.ts'
+import { inWords, manyOf, type ManyNoun, type Use } from './many-of.ts'
 import { useAsked } from './prefill.ts'
 import { useResource } from './resource.ts'
 import { address } from './router.ts'
@@ -16,16 +18,6 @@ import type { FormRow } from './schema-fields.ts'
 import { saveForm, SchemaFields, type SchemaForm } from './forms.tsx'
 import type { ShownColumn } from './table.tsx'
 import { Text } from './text.tsx'
-
-/** Other resources that may refer to a row. */
-export interface Use<Of> {
-  readonly path: string
-  readonly one: string
-  readonly many: string
-  readonly isUse: (other: FormRow, of: Of) => boolean
-  /** Absent: `name`. */
-  readonly name?: string
-}
 
 export interface ScreenNoun<Of extends { readonly id: number }> {
   /** `outbound route` */
@@ -53,6 +45,10 @@ interface ScreenProps<Of extends { readonly id: number }> {
   readonly actions?: (row: Of) => readonly Action[]
   /** Action that replaces the usual one. */
   readonly create?: Action
+  /** Actions on many at once, besides switching and deleting them. */
+  readonly manyActions?: readonly ManyAction<Of>[]
+  /** The row of the user, who cannot be switched off or deleted with others. */
+  readonly isMine?: (row: Of) => boolean
   readonly secretName?: string
   /** Actions of the page besides `create`. */
   readonly others?: ComponentChildren
@@ -63,6 +59,8 @@ export function ResourceScreen<Of extends { readonly id: number }>({
   noun,
   actions,
   create = createOf(noun),
+  manyActions,
+  isMine,
   secretName,
   others,
   children,
@@ -94,6 +92,7 @@ export function ResourceScreen<Of extends { readonly id: number }>({
       nameOf={nameOf}
       about={about}
       others={others}
+      many={manyOf(manyNoun(noun), rows, manyActions, isMine)}
       actions={(row) => [changeOf(noun, row), ...(actions?.(row) ?? []), removeOf(noun, row)]}
       {...(secretName !== undefined && { secretName })}
     >
@@ -118,6 +117,15 @@ export const createOf = <Of extends { readonly id: number }>({
   ask: <SchemaFields form={form} row={undefined} />,
   onConfirm: (entered) => saveForm(form, entered, undefined),
 })
+
+/** The part of a noun by which many of it are changed. */
+export const manyNoun = <Of extends { readonly id: number }>({
+  one,
+  many,
+  effect,
+  uses,
+  form: { path, labels },
+}: ScreenNoun<Of>): ManyNoun<Of> => ({ one, many, effect, uses, path, labels })
 
 export const changeOf = <Of extends { readonly id: number }>(
   { one, form }: ScreenNoun<Of>,
@@ -154,14 +162,6 @@ export const removeOf = <Of extends { readonly id: number }>(
   ),
   onConfirm: async () => inWords(noun.one, await send('DELETE', `${noun.form.path}/${row.id}`)),
 })
-
-/** The database only knows that something refers to it. */
-function inWords(one: string, answer: ConsoleAnswer<unknown>): ConsoleAnswer<unknown> {
-  if (answer.kind !== 'failed' || answer.code !== 'in_use') return answer
-  if (answer.headline !== 'Still referenced by other resources') return answer
-  const message = `Something still refers to this ${one}: change or delete that first.`
-  return { ...answer, message, headline: message }
-}
 
 const SHOWN_USES = 5
 

@@ -4,6 +4,8 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { chooserColumn } from './chooser-column.tsx'
+import type { ChosenRows } from './chosen-rows.ts'
 import { address, setQuery } from './router.ts'
 import { decimalsOf, figureText } from './format.ts'
 import {
@@ -27,6 +29,9 @@ export interface ShownColumn<Row> extends TableColumn<Row> {
   readonly isMinor?: boolean
   /** Has buttons: stays in sight, and is not sorted by. */
   readonly isActions?: boolean
+  /** Has the boxes by which rows are chosen; `head` has the one of all. */
+  readonly isChooser?: boolean
+  readonly head?: ComponentChildren
 }
 
 export interface TableProps<Row> {
@@ -49,6 +54,14 @@ export interface TableProps<Row> {
   readonly isTall?: boolean
   /** The server has ordered and searched the rows. Absent: the table does, by the address. */
   readonly order?: ServerOrder
+  /** Rows can be chosen; `bar` has what is done with them. */
+  readonly choice?: RowChoice<Row> | undefined
+}
+
+interface RowChoice<Row> {
+  readonly chosen: ChosenRows
+  readonly nameOf: (row: Row) => string
+  readonly bar: ComponentChildren
 }
 
 /** How the server has ordered the rows of a table, and how another order is asked for. */
@@ -73,7 +86,7 @@ const none: readonly never[] = []
 const unordered: TableState = { search: '', sortBy: undefined, isDescending: false }
 
 export function Table<Row>(props: TableProps<Row>) {
-  const { label, rows = none, columns, keyOf, empty, filters, order } = props
+  const { label, rows = none, keyOf, empty, filters, order, choice } = props
   const { isWrapped = false, isSearched = false, isPart = false, isTall = false } = props
   const box = useRef<HTMLDivElement>(null)
   const sight = useSignal({ top: 0, height: 600 })
@@ -82,9 +95,13 @@ export function Table<Row>(props: TableProps<Row>) {
   const isArranged = order !== undefined
   // This would be too slow for each frame of scrolling.
   const shown = useMemo(
-    () => (isArranged ? rows : arranged(rows, columns, { search, sortBy, isDescending })),
-    [isArranged, rows, columns.length, search, sortBy, isDescending],
+    () => (isArranged ? rows : arranged(rows, props.columns, { search, sortBy, isDescending })),
+    [isArranged, rows, props.columns.length, search, sortBy, isDescending],
   )
+  const columns: readonly ShownColumn<Row>[] =
+    choice === undefined
+      ? props.columns
+      : [chooserColumn({ ...choice, shown, keyOf, label }), ...props.columns]
   const isTwoLines = columns.some(({ second }) => second !== undefined)
   const rowHeight = isTall ? TALL_ROW_HEIGHT : isTwoLines ? TWO_LINES_HEIGHT : ROW_HEIGHT
   const measure = () => {
@@ -105,6 +122,7 @@ export function Table<Row>(props: TableProps<Row>) {
     isPart && 'part',
     isTwoLines && 'two-lines',
     isTall && 'tall',
+    choice !== undefined && 'choosing',
   ]
   return (
     <section
@@ -132,6 +150,7 @@ export function Table<Row>(props: TableProps<Row>) {
           )}
         </div>
       )}
+      {choice?.bar}
       {/* Reached by the keyboard, so that arrow keys scroll it. */}
       <div
         class="scroll"
@@ -149,6 +168,7 @@ export function Table<Row>(props: TableProps<Row>) {
           keyOf={keyOf}
           order={isPart ? undefined : (order ?? orderBy(state))}
           rowHeight={rowHeight}
+          isCovered={choice !== undefined && choice.chosen.keys.value.size > 0}
         />
         {shown.length === 0 && (
           <p class="empty">
@@ -172,6 +192,8 @@ interface GridProps<Row> extends Pick<TableProps<Row>, 'columns' | 'keyOf'> {
   /** Undefined: the rows have the order in which they came. */
   readonly order: ShownOrder | undefined
   readonly rowHeight: number
+  /** The actions on chosen rows lie over the headings. */
+  readonly isCovered: boolean
 }
 
 interface ShownOrder extends Pick<ServerOrder, 'isDescending' | 'onSort'> {
@@ -187,7 +209,7 @@ const orderBy = (state: TableState): ShownOrder => ({
 })
 
 function Grid<Row>(props: GridProps<Row>) {
-  const { shown, from, to, columns, keyOf, order, rowHeight } = props
+  const { shown, from, to, columns, keyOf, order, rowHeight, isCovered } = props
   const decimals = useMemo(
     () => columns.map(({ exact }) => (exact === undefined ? 0 : mostDecimals(shown, exact))),
     [shown, columns.length],
@@ -197,7 +219,7 @@ function Grid<Row>(props: GridProps<Row>) {
       <thead>
         <tr aria-rowindex={1}>
           {columns.map((column) => (
-            <Heading key={column.name} column={column} order={order} />
+            <Heading key={column.name} column={column} order={order} isCovered={isCovered} />
           ))}
         </tr>
       </thead>
@@ -233,18 +255,30 @@ function mostDecimals<Row>(rows: readonly Row[], exact: (row: Row) => string | n
 const countText = (shown: number, all: number): string =>
   shown === all ? figureText(all) : `${figureText(shown)} of ${figureText(all)}`
 
-const classOf = <Row,>({ isFigure, isMinor, isActions }: ShownColumn<Row>): string =>
-  [isFigure === true && 'figure', isMinor === true && 'minor', isActions === true && 'actions']
+const classOf = <Row,>({ isFigure, isMinor, isActions, isChooser }: ShownColumn<Row>): string =>
+  [
+    isFigure === true && 'figure',
+    isMinor === true && 'minor',
+    isActions === true && 'actions',
+    isChooser === true && 'chooser',
+  ]
     .filter(Boolean)
     .join(' ')
 
 interface HeadingProps<Row> {
   readonly column: ShownColumn<Row>
   readonly order: ShownOrder | undefined
+  readonly isCovered: boolean
 }
 
-function Heading<Row>({ column, order }: HeadingProps<Row>) {
+function Heading<Row>({ column, order, isCovered }: HeadingProps<Row>) {
   const { name } = column
+  if (column.head !== undefined)
+    return (
+      <th scope="col" class={classOf(column)}>
+        {column.head}
+      </th>
+    )
   if (column.isActions === true || order === undefined || order.names?.has(name) === false)
     return (
       <th scope="col" class={classOf(column)}>
@@ -255,7 +289,7 @@ function Heading<Row>({ column, order }: HeadingProps<Row>) {
   const direction = order.isDescending ? 'descending' : 'ascending'
   return (
     <th scope="col" class={classOf(column)} aria-sort={isSorted ? direction : 'none'}>
-      <button type="button" onClick={() => order.onSort(name)}>
+      <button type="button" disabled={isCovered} onClick={() => order.onSort(name)}>
         {column.title}
         <span aria-hidden="true">{isSorted ? (order.isDescending ? ' ↓' : ' ↑') : ''}</span>
       </button>

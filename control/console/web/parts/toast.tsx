@@ -6,14 +6,16 @@ import { useEffect, useRef } from 'preact/hooks'
 import { get, send, type ConsoleAnswer } from '../api/api.ts'
 import { after } from '../api/browser.ts'
 import { askAnew } from '../api/live.ts'
-import { may } from '../api/session.ts'
+import { may, sessionEnded } from '../api/session.ts'
 import type { Change } from '../api/views.ts'
+import { figureText } from './format.ts'
+import { paced } from './paced.ts'
 import { visibleText } from './visible-text.ts'
 
 interface ShownToast {
   readonly text: string
-  /** The change that can be undone. */
-  readonly changeId?: string | undefined
+  /** The changes that can be undone, in the order in which they were made. */
+  readonly changeIds?: readonly string[] | undefined
 }
 
 const shown = signal<ShownToast | undefined>(undefined)
@@ -37,8 +39,22 @@ export async function tellDone(answer: ConsoleAnswer<unknown>, text = ''): Promi
   if (said === '') return
   shown.value = {
     text: said,
-    ...(change?.is_reversible === true && change.state === 'made' && { changeId }),
+    ...(change?.is_reversible === true &&
+      change.state === 'made' &&
+      changeId !== undefined && { changeIds: [changeId] }),
   }
+}
+
+/** Says what was done to many at once, and offers to undo all of it. */
+export async function tellLot(text: string, changeIds: readonly string[]): Promise<void> {
+  const [first] = changeIds
+  // The others can be undone if the first one can.
+  const known =
+    first === undefined || !may('audit:read')
+      ? undefined
+      : await get<Change>(`/changes/${encodeURIComponent(first)}`)
+  const isReversible = known?.kind === 'ok' && known.data.is_reversible
+  shown.value = { text, ...(isReversible && { changeIds }) }
 }
 
 export function Toasts() {
@@ -67,8 +83,8 @@ export function Toasts() {
       {toast !== undefined && (
         <p class="toast">
           <span>{visibleText(toast.text, 300)}</span>
-          {toast.changeId !== undefined && (
-            <button type="button" onClick={() => void undo(toast.changeId ?? '')}>
+          {toast.changeIds !== undefined && (
+            <button type="button" onClick={() => void undo(toast.changeIds ?? [])}>
               Undo
             </button>
           )}
@@ -81,14 +97,35 @@ export function Toasts() {
   )
 }
 
-/** The server refuses it where something came later. */
-async function undo(changeId: string): Promise<void> {
+/** The last one first. The server refuses it where something came later. */
+async function undo(changeIds: readonly string[]): Promise<void> {
+  const count = changeIds.length
+  const tell = (done: number): void => {
+    if (count > 1) shown.value = { text: `Undoing ${figureText(done)} of ${figureText(count)} …` }
+  }
   shown.value = undefined
-  const path = `/changes/${encodeURIComponent(changeId)}/undo`
-  const answer = await send('POST', path, { reason: 'Undone right after it, in the console' })
-  if (answer.kind === 'signed-out') return
+  tell(0)
+  const answers = await paced(changeIds.toReversed(), undoOne, {
+    isStopped: () => false,
+    onProgress: tell,
+  })
+  const all = [...answers.values()]
+  if (all.some(({ kind }) => kind === 'signed-out')) return sessionEnded()
+  const refused = all.filter((answer) => answer.kind === 'failed')
+  const [first] = refused
   shown.value = {
-    text: answer.kind === 'ok' ? 'It is undone.' : `It was not undone: ${answer.message}`,
+    text: first === undefined ? 'It is undone.' : refusedText(count, refused.length, first.message),
   }
   askAnew()
 }
+
+const undoOne = (changeId: string): Promise<ConsoleAnswer<unknown>> =>
+  send('POST', `/changes/${encodeURIComponent(changeId)}/undo`, {
+    reason: 'Undone right after it, in the console',
+  })
+
+const refusedText = (count: number, refused: number, why: string): string =>
+  count === 1
+    ? `It was not undone: ${why}`
+    : `${figureText(count - refused)} of ${figureText(count)} are undone. ` +
+      `The others were not: ${why}`

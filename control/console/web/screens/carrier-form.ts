@@ -3,7 +3,8 @@
  * costs.
  */
 import type { Carrier } from '../api/views.ts'
-import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
+import type { Use } from '../parts/many-of.ts'
+import type { ScreenNoun } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
 import { callerForm } from './caller-form.ts'
 import { mediaForm } from './media-form.ts'

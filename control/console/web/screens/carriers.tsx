@@ -8,13 +8,15 @@ import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, words } from '../parts/form.tsx'
 import { HOUR_MS, absent, durationText, figureText, unitText } from '../parts/format.ts'
 import { List } from '../parts/list.tsx'
-import { createOf } from '../parts/resource-screen.tsx'
+import { manyOf } from '../parts/many-of.ts'
+import { createOf, manyNoun } from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { carrierNoun } from './carrier-form.ts'
 import { carrierState } from './carrier-state.ts'
+import { moveToPlan } from './plan-move.tsx'
 
 const periods = { hour: HOUR_MS, day: 24 * HOUR_MS } as const
 
@@ -84,6 +86,8 @@ export function CarriersScreen() {
       reload={reload}
       isWritable={may('carriers:write')}
       create={createOf(carrierNoun)}
+      nameOf={({ name }) => name}
+      many={manyOf(manyNoun(carrierNoun), data.value, [moveToPlan('/routing/carriers')])}
       filters={
         <Choice
           label="Calls of the last"

@@ -4,7 +4,8 @@ import type { Customer } from '../api/views.ts'
 import type { Tone } from '../parts/format.ts'
 import { callerForm } from './caller-form.ts'
 import { lossForm } from './loss-form.ts'
-import type { ScreenNoun, Use } from '../parts/resource-screen.tsx'
+import type { Use } from '../parts/many-of.ts'
+import type { ScreenNoun } from '../parts/resource-screen.tsx'
 import type { SchemaForm } from '../parts/forms.tsx'
 
 const customerForm = (): SchemaForm => ({

@@ -7,12 +7,14 @@ import { moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Filter } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { List } from '../parts/list.tsx'
-import { createOf } from '../parts/resource-screen.tsx'
+import { manyOf } from '../parts/many-of.ts'
+import { createOf, manyNoun } from '../parts/resource-screen.tsx'
 import { useResource } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 import { customerNoun, customerState } from './customer-form.tsx'
+import { moveToPlan } from './plan-move.tsx'
 
 const REFRESH_MS = 10_000
 
@@ -74,6 +76,8 @@ export function CustomersScreen() {
         reload={customers.reload}
         isWritable={may('customers:write')}
         create={createOf(customerNoun())}
+        nameOf={({ name }) => name}
+        many={manyOf(manyNoun(customerNoun()), rows, [moveToPlan('/customers')])}
         filters={<Filter label="Show" name="show" options={Object.fromEntries(counted)} />}
       />
     </>

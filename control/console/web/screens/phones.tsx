@@ -7,6 +7,7 @@ import { pathOf } from '../parts/address.ts'
 import { textColumn } from '../parts/columns.tsx'
 import { enteredIn } from '../parts/form.tsx'
 import { List, type Action } from '../parts/list.tsx'
+import { manyOf } from '../parts/many-of.ts'
 import { useResource } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
@@ -139,6 +140,13 @@ const PhoneSetup = ({ phone: { extension, domain, registrars } }: SetupProps) =>
   </>
 )
 
+const manyPhones = {
+  one: 'extension',
+  many: 'Extensions',
+  path: '/pbx/extensions',
+  effect: 'They cannot be called any more, and their phones lose their registration.',
+}
+
 /** All extensions, or the one of the address. */
 export function PhonesScreen() {
   const { item } = address.value
@@ -168,6 +176,7 @@ export function PhonesScreen() {
       create={create()}
       nameOf={({ extension }) => extension}
       actions={actionsOf}
+      many={one === undefined ? manyOf(manyPhones, data.value) : undefined}
     >
       {one !== undefined && (
         <p>

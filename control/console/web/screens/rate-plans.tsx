@@ -9,7 +9,14 @@ import { Field, onForm, textIn } from '../parts/form.tsx'
 import { figureText } from '../parts/format.ts'
 import { List, Loaded, type Action } from '../parts/list.tsx'
 import { PageHead } from '../parts/page-head.tsx'
-import { changeOf, removeOf, ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
+import { manyOf } from '../parts/many-of.ts'
+import {
+  changeOf,
+  manyNoun,
+  removeOf,
+  ResourceScreen,
+  type ScreenNoun,
+} from '../parts/resource-screen.tsx'
 import { useResource, useView } from '../parts/resource.ts'
 import { address, setQuery } from '../parts/router.ts'
 import { saveForm, SchemaFields } from '../parts/forms.tsx'
@@ -292,6 +299,7 @@ function Rates({ plan: shown }: { plan: RatePlan }) {
         isWritable={may('rates:write')}
         create={newRateOf(shown)}
         nameOf={rate.nameOf}
+        many={manyOf(manyNoun(rate), data.value?.rows)}
         actions={(each) => [changeOf(rate, each), removeOf(rate, each)]}
         isSearched
         filters={<FindRates total={data.value?.total} />}

@@ -1,7 +1,8 @@
 /** Tenants: organisations with their SIP domains and numbers. */
 import type { Tenant } from '../api/views.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
-import { ResourceScreen, type ScreenNoun, type Use } from '../parts/resource-screen.tsx'
+import type { Use } from '../parts/many-of.ts'
+import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { mediaForm } from './media-form.ts'
 
 const use = (path: string, one: string, name?: string): Use<Tenant> => ({

@@ -174,6 +174,7 @@ export const UsersScreen = () => (
     noun={noun}
     create={create}
     secretName="The password"
+    isMine={isMyself}
     actions={(user) => (isMyself(user) ? [] : actionsOf(user))}
   >
     <Policy />

@@ -6,6 +6,7 @@ import { pathOf } from '../parts/address.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
+import { manyOf } from '../parts/many-of.ts'
 import { address } from '../parts/router.ts'
 import { savePlain } from '../parts/save-row.ts'
 import { rotation, sendForSecret } from '../parts/signing-secret.tsx'
@@ -31,6 +32,13 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
 ]
 
+const manyEndpoints = {
+  one: 'endpoint',
+  many: 'Endpoints',
+  path: '/webhooks',
+  effect: 'They get nothing any more, and what waits for them is dropped.',
+}
+
 export const WebhooksScreen = () => (
   <ListScreen<WebhookEndpoint>
     label="Webhooks"
@@ -44,6 +52,7 @@ export const WebhooksScreen = () => (
     create={create}
     nameOf={({ url }) => url}
     actions={actionsOf}
+    many={(rows) => manyOf(manyEndpoints, rows)}
   />
 )
 

@@ -1,0 +1,135 @@
+/** Many rows of a list are chosen, and changed, deleted, exported and put back at once. */
+import { readFileSync } from 'node:fs'
+import type { Page } from 'playwright-core'
+import { expect, test } from 'vitest'
+import { formsOf, postFrom, row } from '../support/console-browser.ts'
+import { shareConsole } from '../support/console-rig.ts'
+
+const { signedIn } = shareConsole()
+
+const box = (page: Page, name: string) => page.getByRole('checkbox', { name: `Select ${name}` })
+const bar = (page: Page) => page.getByRole('group', { name: 'Selected customers' })
+const pressed = (page: Page, name: string) =>
+  bar(page).getByRole('button', { name, exact: true }).click()
+
+async function made(page: Page, ...names: readonly string[]): Promise<void> {
+  for (const name of names) expect(await postFrom(page, '/customers', { name })).toBe(201)
+  await page.getByRole('link', { name: 'Customers', exact: true }).click()
+  for (const name of names) await row(page, name).waitFor()
+}
+
+const topOf = async (page: Page, name: string) => (await row(page, name).boundingBox())?.y
+
+test('a range of customers is deleted after a question that names them, and nothing moves', async () => {
+  const { page, complaints, inaccessible } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  await made(page, 'many one', 'many three', 'many two')
+  const top = await topOf(page, 'many two')
+  await box(page, 'many one').click()
+  await box(page, 'many two').click({ modifiers: ['Shift'] })
+  await bar(page).getByText('3 selected').waitFor()
+  expect(await topOf(page, 'many two')).toBe(top)
+  expect(await inaccessible()).toEqual([])
+
+  await pressed(page, 'Delete')
+  await dialog.getByText('Delete 3 customers?').waitFor()
+  await dialog.getByText('many one, many three, many two').waitFor()
+  await dialog.getByText('It cannot be undone.').waitFor()
+  expect(await inaccessible()).toEqual([])
+  await confirm('Delete')
+  await page.getByText('3 customers are deleted.').waitFor()
+  await expect.poll(() => row(page, 'many').count()).toBe(0)
+  expect(complaints).toEqual([])
+})
+
+test('what something refers to stays, a refused row says why, and is tried again', async () => {
+  const { page } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  const used = { name: 'lot used', tenant: 'acme' }
+  expect(await postFrom(page, '/customers', used)).toBe(201)
+  await made(page, 'lot refused', 'lot free')
+  const extension = {
+    extension: '177',
+    tenant: 'acme',
+    display_name: 'Desk',
+    password: 'long enough',
+    customer: 'lot used',
+  }
+  expect(await postFrom(page, '/pbx/extensions', extension)).toBe(201)
+  await page.getByLabel('Search').fill('lot')
+  await expect.poll(() => row(page, 'lot').count()).toBe(3)
+  await page.getByRole('checkbox', { name: 'Select all of Customers' }).click()
+
+  let isRefused = true
+  let deleted = 0
+  await page.route('**/api/v1/customers/*', (route) => {
+    if (route.request().method() !== 'DELETE') return route.continue()
+    deleted += 1
+    const body = { success: false, error: 'It has calls', code: 'in_use' }
+    // The second one that is sent.
+    return isRefused && deleted === 2
+      ? route.fulfill({ status: 409, json: body })
+      : route.continue()
+  })
+  await pressed(page, 'Delete')
+  await dialog.getByText('Delete 2 customers?').waitFor()
+  await dialog.getByText('1 customer stays as it is').waitFor()
+  await dialog.getByText('lot used: 1 extension uses it (177)').waitFor()
+  await confirm('Cancel')
+  await bar(page).getByText('3 selected').waitFor()
+  await pressed(page, 'Delete')
+  await confirm('Delete')
+  await dialog.getByText('1 customer is deleted. 1 customer is not:').waitFor()
+  await dialog.getByText('lot refused: It has calls').waitFor()
+  expect(deleted).toBe(2)
+  isRefused = false
+  await confirm('Try again')
+  await page.getByText('2 customers are deleted.').waitFor()
+  await expect.poll(() => row(page, 'lot').count()).toBe(1)
+})
+
+test('chosen customers are switched off, exported and moved to a plan, and one undo takes all back', async () => {
+  const { page, complaints } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  expect(await postFrom(page, '/rate-plans', { name: 'bulk plan', currency: 'USD' })).toBe(201)
+  await made(page, 'key a', 'key b', '=key c')
+  await page.getByLabel('Search').fill('key')
+  await expect.poll(() => row(page, 'key').count()).toBe(3)
+  await box(page, '=key c').focus()
+  await page.keyboard.press('Space')
+  await page.keyboard.press('Shift+ArrowDown')
+  await bar(page).getByText('2 selected').waitFor()
+  await page.keyboard.press('Control+a')
+  await bar(page).getByText('3 selected').waitFor()
+  await page.keyboard.press('Escape')
+  expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
+  await page.keyboard.press('Control+a')
+
+  const [download] = await Promise.all([page.waitForEvent('download'), pressed(page, 'Export')])
+  expect(download.suggestedFilename()).toBe('customers.csv')
+  const [head = '', first, ...others] = readFileSync(await download.path(), 'utf8').split('\r\n')
+  const at = head.split(',').indexOf('name')
+  expect(first?.split(',')[at]).toBe("'=key c")
+  expect(others.filter(Boolean)).toHaveLength(2)
+
+  await pressed(page, 'Move to plan')
+  await dialog.getByLabel('Rate plan').selectOption({ label: 'bulk plan (USD)' })
+  await confirm('Move to plan')
+  await page.getByText('3 customers are moved.').waitFor()
+  await expect.poll(() => row(page, 'bulk plan').count()).toBe(3)
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('It is undone.').waitFor()
+  await expect.poll(() => row(page, 'bulk plan').count()).toBe(0)
+
+  await page.setViewportSize({ width: 390, height: 800 })
+  await page.getByRole('checkbox', { name: 'Select all of Customers' }).click()
+  const place = await bar(page).boundingBox()
+  expect(place?.width).toBeLessThanOrEqual(390)
+  expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(390)
+  await pressed(page, 'Disable')
+  await dialog.getByText('“May call” is switched off.').waitFor()
+  await confirm('Disable')
+  await page.getByText('3 customers are disabled.').waitFor()
+  await expect.poll(() => row(page, 'inactive').count()).toBe(3)
+  expect(complaints).toEqual([])
+})
