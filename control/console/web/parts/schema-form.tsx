@@ -42,6 +42,8 @@ export interface SchemaForm {
   readonly required?: readonly string[]
   /** Fields that the API needs, and the screen fills in where they are empty. */
   readonly generated?: readonly string[]
+  /** Objects that may be absent: each is, where all of its texts are empty. */
+  readonly whole?: readonly string[]
   /** The first value of a new one, where it is not the default of the API. */
   readonly initial?: Readonly<Record<string, string>>
   /** A field that is there only while another one has one of these values. */
@@ -103,7 +105,17 @@ export async function madeBody(
   const isNew = row === undefined
   const fields = fieldsOf(schema.data, isNew, namesOf(form)).filter((field) => isFor(field, isNew))
   const body = bodyFrom(fields, asShown(form, row), (name) => allEntered(entered, name))
-  return { kind: 'ok', data: body, meta: undefined }
+  const data: Record<string, unknown> = { ...body }
+  for (const name of form.whole ?? []) {
+    const texts = fields.filter(
+      (field) => field.name.startsWith(`${name}.`) && field.kind !== 'flag',
+    )
+    if (!Object.hasOwn(data, name) || texts.some((each) => allEntered(entered, each.name) !== ''))
+      continue
+    if (isNew) delete data[name]
+    else data[name] = null
+  }
+  return { kind: 'ok', data, meta: undefined }
 }
 
 /** Choices of one name are lines. */
