@@ -44,6 +44,8 @@ export interface SchemaForm {
   readonly required?: readonly string[]
   /** Fields that the API needs, and the screen fills in where they are empty. */
   readonly generated?: readonly string[]
+  /** Objects that may be absent: each is, where all of its texts are empty. */
+  readonly whole?: readonly string[]
   /** The first value of a new one, where it is not the default of the API. */
   readonly initial?: Readonly<Record<string, string>>
   /** A field that is there only while another one has one of these values. */
@@ -92,7 +94,7 @@ export async function saveForm<T = unknown>(
   const textOf = (name: string): string => allEntered(entered, name)
   const base = asShown(form, row)
   if (row === undefined || base === undefined)
-    return send('POST', form.path, { ...bodyFrom(fields, base, textOf), ...more })
+    return send('POST', form.path, { ...bodyOf(form, fields, base, textOf), ...more })
   const path = `${form.path}/${idOf(row)}`
   const isKept = (name: string): boolean => !isLeftToOthers(entered, name)
   const kept = fields.filter(({ name }) => isKept(name))
@@ -101,12 +103,12 @@ export async function saveForm<T = unknown>(
     shownPath: form.hasDetails === true ? `${path}/details` : path,
     entered,
     body: {
-      ...bodyFrom(kept, base, textOf),
+      ...bodyOf(form, kept, base, textOf),
       ...Object.fromEntries(Object.entries(more).filter(([name]) => isKept(name))),
     },
     conflict(now, etag) {
       const theirs = form.shown?.(now) ?? now
-      const mine = { body: bodyFrom(fields, base, textOf), more }
+      const mine = { body: bodyOf(form, fields, base, textOf), more }
       return conflictOf(fields, { base, theirs, etag }, mine, textOf, form)
     },
   })
@@ -120,8 +122,26 @@ export async function madeBody(
 ): Promise<ConsoleAnswer<FormRow>> {
   const drawn = await drawnFields(form, row)
   if (drawn.kind !== 'ok') return drawn
-  const body = bodyFrom(drawn.data, asShown(form, row), (name) => allEntered(entered, name))
+  const textOf = (name: string): string => allEntered(entered, name)
+  const body = bodyOf(form, drawn.data, asShown(form, row), textOf)
   return { ...drawn, data: body }
+}
+
+/** An object of `whole` whose texts were all emptied is absent from a new row, else null. */
+function bodyOf(
+  { whole = [] }: SchemaForm,
+  fields: readonly FormField[],
+  row: FormRow | undefined,
+  textOf: (name: string) => string,
+): FormRow {
+  const body: Record<string, unknown> = { ...bodyFrom(fields, row, textOf) }
+  for (const name of whole) {
+    const texts = fields.filter((each) => each.name.startsWith(`${name}.`) && each.kind !== 'flag')
+    if (!Object.hasOwn(body, name) || texts.some((each) => textOf(each.name) !== '')) continue
+    if (row === undefined) delete body[name]
+    else body[name] = null
+  }
+  return body
 }
 
 async function drawnFields(

@@ -31,9 +31,16 @@ const noun: ScreenNoun<AlertRule> = {
     names: ['name', 'on', 'threshold', 'severity', 'channels', 'tenant', 'is_enabled'],
     more: [
       ...['window_seconds', 'least_calls', 'for_seconds', 'group_seconds', 'customer', 'carrier'],
-      ...['node', 'least_severity'],
+      ...['node', 'least_severity', 'quiet_hours.from', 'quiet_hours.to', 'quiet_hours.time_zone'],
+      'quiet_hours.holds_critical',
     ],
+    whole: ['quiet_hours'],
+    generated: ['quiet_hours.from', 'quiet_hours.to', 'quiet_hours.time_zone'],
     labels: {
+      'quiet_hours.from': 'Quiet from',
+      'quiet_hours.to': 'Quiet until',
+      'quiet_hours.time_zone': 'Time zone of the quiet hours',
+      'quiet_hours.holds_critical': 'Critical alerts wait, too',
       on: 'Looks at',
       threshold: 'Limit',
       window_seconds: 'Seconds of calls that are looked at',
@@ -44,6 +51,10 @@ const noun: ScreenNoun<AlertRule> = {
       is_enabled: 'In use',
     },
     hints: {
+      'quiet_hours.from': 'Such as 22:00. Empty: there are none.',
+      'quiet_hours.to': 'Before “from”: on the next day.',
+      'quiet_hours.time_zone': 'Such as Europe/Berlin.',
+      'quiet_hours.holds_critical': '',
       on: '',
       threshold: 'Percent, MOS, an amount, days, seconds or attempts. Empty for events.',
       channels: 'One name a line.',

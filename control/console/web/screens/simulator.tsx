@@ -65,7 +65,7 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
     maxLength: 300,
   })
   return (
-    <form class="fields" onSubmit={submit}>
+    <form class="fields question" onSubmit={submit}>
       <Field label="From" {...field('from')} required />
       <Field label="To" {...field('to')} required />
       <Field
