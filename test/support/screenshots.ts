@@ -24,6 +24,11 @@ const CALLS_SECONDS = Number(process.argv[3] ?? 75)
 /** The data of a screen, and its charts. */
 const SETTLED_MS = 1_200
 
+/** Tables of which a part is out of sight at the right: on phones many are, else none may be. */
+const cutTables = `[...document.querySelectorAll('.table > .scroll')]
+  .filter((box) => innerWidth > 1000 && box.scrollWidth > box.clientWidth)
+  .map((box) => box.getAttribute('aria-label')).join()`
+
 const firstRow = (page: Page) => page.getByRole('row').getByRole('link').first()
 
 /** The pictures of the README: the screen, and how to come to what is of interest there. */
@@ -170,7 +175,8 @@ async function picture(
   await sleep(SETTLED_MS)
   const path = join(place, `${name}.png`)
   await page.screenshot({ path, fullPage })
-  process.stdout.write(`${path}\n`)
+  const cut = await page.evaluate(cutTables)
+  process.stdout.write(`${path}${cut === '' ? '' : `, cut: ${String(cut)}`}\n`)
 }
 
 interface Demo {

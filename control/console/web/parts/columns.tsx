@@ -74,6 +74,10 @@ export const figureColumn = <Row,>(
   show: show ?? ((row) => figureText(value(row))),
 })
 
+/** The second line of a row: whose it is, where it is a tenant's. */
+export const tenantLine = ({ tenant }: { readonly tenant: string | null }): ComponentChildren =>
+  tenant === null ? null : <Text value={`tenant ${tenant}`} max={40} />
+
 interface Money {
   /** The exact decimal of the API; null: not known. */
   readonly amount: string | null

@@ -9,7 +9,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { enteredIn, Field, textIn } from '../parts/form.tsx'
 import { type Action, List } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
-import { Badge, Moment, Problem } from '../parts/text.tsx'
+import { Badge, Moment, Problem, Text } from '../parts/text.tsx'
 
 export function AccountScreen() {
   const factor = useResource('second factor', () => get<SecondFactorState>('/auth/second-factor'))
@@ -243,9 +243,21 @@ function Sessions() {
   )
 }
 
+/** The browser and the system, of all that a browser says of itself; another program as it is. */
+function programOf(userAgent: string | null): string | null {
+  const browsers = ['Edg', 'OPR', 'Firefox', 'HeadlessChrome', 'Chrome', 'Safari']
+  const found = browsers.find((each) => userAgent?.includes(`${each}/`) === true)
+  if (userAgent === null || found === undefined) return userAgent
+  const system = /Android|iPhone|iPad|Windows|Mac OS X|CrOS|Linux/.exec(userAgent)?.[0]
+  const browser = { Edg: 'Edge', OPR: 'Opera' }[found] ?? found.replace('Headless', '')
+  return system === undefined ? browser : `${browser}, ${system}`
+}
+
 const sessionColumns = [
-  textColumn<SeenSession>('program', 'Program', (each) => each.user_agent, { max: 100 }),
-  textColumn<SeenSession>('address', 'Address', ({ address }) => address),
+  textColumn<SeenSession>('program', 'Program', (each) => programOf(each.user_agent), {
+    also: ({ address }) => address,
+    second: ({ address }) => <Text value={address} />,
+  }),
   momentColumn<SeenSession>('since', 'Since', ({ since }) => since),
   momentColumn<SeenSession>('seen', 'Last seen', (each) => each.last_seen_at),
   textColumn<SeenSession>('state', 'State', (each) => (each.is_current ? 'this session' : 'open'), {

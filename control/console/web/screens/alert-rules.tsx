@@ -1,11 +1,11 @@
 /** Alert rules: of what people are told, and by which channels. */
 import type { AlertRule } from '../api/views.ts'
-import { textColumn } from '../parts/columns.tsx'
+import { tenantLine, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { alertKindWords } from './alert-words.ts'
 
 const limitOf = ({ threshold }: AlertRule): string | null =>
-  threshold === null ? null : String(threshold)
+  threshold === null ? null : `limit ${threshold}`
 
 const noun: ScreenNoun<AlertRule> = {
   one: 'alert rule',
@@ -15,12 +15,13 @@ const noun: ScreenNoun<AlertRule> = {
   effect: 'Its open alerts end, and nobody is told of such things any more.',
   nameOf: ({ name }) => name,
   columns: [
-    textColumn('name', 'Name', ({ name }) => name),
-    textColumn('on', 'Looks at', ({ on }) => alertKindWords[on]),
-    textColumn('limit', 'Limit', limitOf),
+    textColumn('name', 'Name', ({ name }) => name, {
+      also: ({ tenant }) => tenant,
+      second: (each) => tenantLine(each),
+    }),
+    textColumn('on', 'Looks at', ({ on }) => alertKindWords[on], { second: limitOf }),
     textColumn('severity', 'Severity', ({ severity }) => severity),
     textColumn('channels', 'Told by', ({ channels }) => channels.join(', '), { max: 80 }),
-    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
     textColumn('state', 'State', ({ is_enabled }) => (is_enabled ? 'on' : 'off'), {
       tone: ({ is_enabled }) => (is_enabled ? 'good' : 'plain'),
     }),

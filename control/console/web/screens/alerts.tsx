@@ -31,7 +31,11 @@ const tones = { waiting: 'plain', open: 'bad', closed: 'good' } as const
 const columns: readonly ShownColumn<LoggedAlert>[] = [
   momentColumn('since', 'Since', ({ began_at }) => began_at),
   textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => tones[state] }),
-  textColumn('text', 'What', ({ text }) => text, { max: 200, to: ({ path }) => path }),
+  textColumn('text', 'What', ({ text }) => text, {
+    max: 200,
+    to: ({ path }) => path,
+    also: ({ on }) => alertKindWords[on],
+  }),
   textColumn('severity', 'Severity', ({ severity }) => severity),
   momentColumn('until', 'Until', ({ closed_at }) => closed_at),
   textColumn('told', 'Told', toldOf, {
@@ -42,7 +46,6 @@ const columns: readonly ShownColumn<LoggedAlert>[] = [
     isMinor: true,
     to: () => pathOf('alert-rules'),
   }),
-  textColumn('on', 'Looks at', ({ on }) => alertKindWords[on], { isMinor: true }),
 ]
 
 const states = words('open', 'closed', 'waiting')
@@ -56,6 +59,8 @@ export function AlertsScreen() {
       path={`/alerts?limit=200${filter}`}
       columns={columns}
       keyOf={({ id }) => id}
+      about="What the alert rules have found, and who was told of it."
+      isWrapped
       empty="There is no alert. Rules say of what you are told, and channels by which way."
       filters={<Filter label="State" name="state" options={withAll(states)} />}
       isWritable={may('webhooks:write')}

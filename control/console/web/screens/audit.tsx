@@ -92,6 +92,7 @@ function Details({ entry }: { entry: AuditEntry }) {
 export const AuditScreen = () => (
   <ListScreen
     label="Audit log"
+    about="Who did what, when, and with which outcome."
     path={`/audit?limit=200${auditQuery(address.value.query)}`}
     columns={columns}
     keyOf={(entry) => entry.id}

@@ -19,8 +19,10 @@ const reasons = {
 } as const
 
 const columns: readonly ShownColumn<Ban>[] = [
-  textColumn('source', 'Source', ({ source }) => source),
-  textColumn('account', 'Account', ({ account }) => account ?? ''),
+  textColumn('source', 'Source', ({ source }) => source, {
+    also: ({ account }) => account,
+    second: ({ account }) => account !== null && <Text value={account} max={60} />,
+  }),
   textColumn('reason', 'Why', ({ reason }) => reasons[reason], {
     tone: ({ reason }) => (reason === 'operator' ? 'plain' : 'bad'),
   }),
@@ -33,6 +35,7 @@ export const BansScreen = () => (
   <ListScreen<Ban>
     label="Bans"
     path="/guard/bans"
+    about="Sources that nobody listens to, and accounts locked after wrong passwords."
     columns={columns}
     keyOf={({ source, account, reason }) => `${source} ${reason} ${account ?? ''}`}
     empty="No source is banned, and no account is locked."

@@ -75,6 +75,7 @@ export function CarriersScreen() {
   return (
     <List
       label="Carriers"
+      about="The telephone companies that take calls, and those from which calls come."
       rows={data.value}
       columns={columnsWith(({ name }) => byName.get(name))}
       keyOf={({ id }) => id}

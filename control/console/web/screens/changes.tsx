@@ -48,6 +48,7 @@ const columns: readonly ShownColumn<Change>[] = [
 export const ChangesScreen = () => (
   <ListScreen<Change>
     label="Changes"
+    about="What was changed, and what of it can be undone."
     path="/changes?limit=200"
     events={/^proposal\./}
     columns={columns}

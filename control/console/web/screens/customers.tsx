@@ -65,6 +65,7 @@ export function CustomersScreen() {
       )}
       <List
         label="Customers"
+        about="Who pays for calls, and from which numbers."
         rows={listed?.rows.filter(choices[choice][1])}
         columns={columns}
         keyOf={({ id }) => id}

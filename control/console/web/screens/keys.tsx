@@ -25,6 +25,12 @@ const columns: readonly ShownColumn<ApplicationKey>[] = [
   }),
   textColumn('state', 'State', (key) => key.state, {
     tone: ({ state }) => (state === 'active' ? 'good' : 'plain'),
+    second: (key) =>
+      key.expires_at !== null && (
+        <>
+          until <Moment at={key.expires_at} />
+        </>
+      ),
   }),
   textColumn('scopes', 'Scopes', (key) => key.scopes.join(', '), {
     isMinor: true,
@@ -34,9 +40,10 @@ const columns: readonly ShownColumn<ApplicationKey>[] = [
     isMinor: true,
     show: (key) => <Text value={key.tenant_slug ?? 'all'} />,
   }),
-  momentColumn('used', 'Last used', (key) => key.last_used_at),
-  figureColumn('requests', 'Requests', (key) => key.request_count),
-  momentColumn('expires', 'Expires', (key) => key.expires_at, { isMinor: true }),
+  textColumn('used', 'Last used', (key) => key.last_used_at, {
+    show: (key) => <Moment at={key.last_used_at} />,
+    second: (key) => plural(key.request_count, 'request'),
+  }),
 ]
 
 export const KeysScreen = () => (

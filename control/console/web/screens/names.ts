@@ -53,6 +53,14 @@ export const useCarrierIds = namesBy('carriers:read', async () => {
     : undefined
 })
 
+/** Names of dispatcher sets by their numbers. */
+export const useSetNames = namesBy('dispatcher:read', async () => {
+  const answer = await getAll<DispatcherSet>('/dispatcher')
+  return answer.kind === 'ok'
+    ? new Map(answer.data.rows.map((set) => [set.set_id, set.endpoint_name]))
+    : undefined
+})
+
 export interface NodeName {
   /** Absent: the user may not see the node. */
   readonly id?: number

@@ -34,6 +34,11 @@ const columns: readonly ShownColumn<NodeRow>[] = [
   }),
   textColumn('state', 'State', ({ node }) => nodeState(node)[1], {
     tone: ({ node }) => nodeState(node)[0],
+    second: ({ node }) => (
+      <>
+        probe: <LastProbe node={node} />
+      </>
+    ),
   }),
   figureColumn('calls', 'Calls', ({ node }) => node.status?.active_calls ?? null, {
     show: ({ node }) => <NodeCalls node={node} />,
@@ -52,10 +57,6 @@ const columns: readonly ShownColumn<NodeRow>[] = [
     isMinor: true,
     show: ({ set }) => <Text value={set.endpoint_name} max={40} />,
     second: ({ set }) => `set ${set.set_id}`,
-  }),
-  textColumn('probe', 'Last probe', ({ node }) => node.status?.last_probe?.at ?? null, {
-    isMinor: true,
-    show: ({ node }) => <LastProbe node={node} />,
   }),
 ]
 

@@ -3,17 +3,19 @@ import { useSignal } from '@preact/signals'
 import { importNumbers } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import type { NumberReport, PhoneNumber } from '../api/views.ts'
-import { textColumn } from '../parts/columns.tsx'
+import { tenantLine, textColumn } from '../parts/columns.tsx'
 import { Dialog } from '../parts/dialog.tsx'
 import { plural } from '../parts/format.ts'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
+import { Target } from './call-target.tsx'
+import { Text } from '../parts/text.tsx'
 import { FileInput, type LineProblem, LineProblems, problemsOf } from '../parts/table-import.tsx'
 
 const numberOf = ({ number, last_number: last }: PhoneNumber): string =>
   last === null ? number : `${number} to ${last}`
 
 const targetOf = ({ set_id, extension, extension_domain, agent }: PhoneNumber): string => {
-  if (set_id !== null) return `dispatcher set ${set_id}`
+  if (set_id !== null) return `set ${set_id}`
   if (extension !== null) return `${extension}@${extension_domain}`
   return agent ?? 'as routes say'
 }
@@ -26,11 +28,18 @@ const noun: ScreenNoun<PhoneNumber> = {
   effect: 'Routes decide about calls to it.',
   nameOf: numberOf,
   columns: [
-    textColumn('number', 'Number', numberOf),
-    textColumn('customer', 'Customer', ({ customer }) => customer),
-    textColumn('target', 'Calls go to', targetOf),
-    textColumn('name', 'Shown name', ({ display_name }) => display_name, { isMinor: true }),
-    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
+    textColumn('number', 'Number', numberOf, {
+      also: (each) => each.display_name,
+      second: (each) => each.display_name !== null && <Text value={each.display_name} max={40} />,
+    }),
+    textColumn('customer', 'Customer', ({ customer }) => customer, {
+      max: 40,
+      also: ({ tenant }) => tenant,
+      second: (each) => tenantLine(each),
+    }),
+    textColumn('target', 'Calls go to', targetOf, {
+      show: (each) => <Target setId={each.set_id} text={targetOf(each)} />,
+    }),
     textColumn('state', 'State', ({ is_active }) => (is_active ? 'active' : 'inactive'), {
       tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
     }),

@@ -64,6 +64,7 @@ export function PaymentsScreen() {
   return (
     <ListScreen<BillingAlert>
       label="Payments that need attention"
+      about="What was paid, and could not be credited."
       path={`/billing/alerts?state=${state}&limit=${MAX_ALERTS}`}
       events={/^payment\.alert$/}
       columns={columnsFor(names)}

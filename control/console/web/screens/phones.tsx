@@ -26,8 +26,11 @@ const columns: readonly ShownColumn<ExtensionDetails>[] = [
     also: ({ domain }) => domain,
     second: ({ domain }) => <Text value={domain} max={60} />,
   }),
-  textColumn('name', 'Name', (phone) => phone.display_name),
-  textColumn('payer', 'Paid by', ({ customer }) => customer, { max: 40 }),
+  textColumn('name', 'Name', (phone) => phone.display_name, {
+    max: 40,
+    also: ({ customer }) => customer,
+    second: ({ customer }) => customer !== null && <Text value={`paid by ${customer}`} max={50} />,
+  }),
   textColumn('state', 'State', (phone) => phoneState(phone).text, {
     tone: (phone) => phoneState(phone).tone,
   }),
@@ -152,6 +155,7 @@ export function PhonesScreen() {
   return (
     <List<ExtensionDetails>
       label="Phones"
+      about="An extension is a number with a password, with which phones register."
       rows={data.value}
       problem={problem.value}
       reload={reload}

@@ -56,6 +56,7 @@ export function ProposalsScreen() {
   return (
     <ListScreen<Proposal>
       label="Proposals"
+      about="What agents would like to change: a person decides."
       path={`/proposals?limit=200${filter}`}
       columns={columns}
       keyOf={({ proposal_id }) => proposal_id}

@@ -3,6 +3,7 @@ import type { OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { clockText, type Tone } from '../parts/format.ts'
 import type { ShownColumn } from '../parts/table.tsx'
+import { visibleText } from '../parts/visible-text.ts'
 
 export const modes = {
   static: 'to its carrier, by priority',
@@ -41,8 +42,16 @@ const tones: Readonly<Record<NonNullable<OutboundRoute['quality_status']>['state
   low: 'bad',
 }
 
+const onlyFor = ({ customer, tenant }: OutboundRoute): string | null => {
+  if (customer !== null) return `only for ${visibleText(customer, 40)}`
+  return tenant === null ? null : `tenant ${visibleText(tenant, 40)}`
+}
+
 export const routeColumns: readonly ShownColumn<OutboundRoute>[] = [
-  textColumn('name', 'Name', ({ name }) => name),
+  textColumn('name', 'Name', ({ name }) => name, {
+    also: ({ customer, tenant }) => `${customer ?? ''} ${tenant ?? ''}`,
+    second: onlyFor,
+  }),
   textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
     show: ({ prefix }) => (prefix === '' ? 'every number' : prefix),
   }),

@@ -6,6 +6,7 @@ import type { InboundRoute, OutboundRoute } from '../api/views.ts'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import type { FormRow } from '../parts/schema-fields.ts'
+import { Target } from './call-target.tsx'
 import { lossForm } from './loss-form.ts'
 import { distributionWords, modes, routeColumns } from './route-columns.ts'
 
@@ -26,12 +27,7 @@ const outbound: ScreenNoun<OutboundRoute> = {
     'one with the lowest priority; if its carrier fails, the next one.',
   effect: 'Calls to its prefix take other routes, or are refused if there is none.',
   nameOf: ({ name }) => name,
-  columns: [
-    ...routeColumns,
-    textColumn('customer', 'Only for', ({ customer }) => customer, { isMinor: true }),
-    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
-    activeColumn(),
-  ],
+  columns: [...routeColumns, activeColumn()],
   form: {
     path: '/outbound-routes',
     names: ['name', 'prefix', 'mode', 'carrier', 'priority'],
@@ -121,7 +117,9 @@ const inbound: ScreenNoun<InboundRoute> = {
     textColumn('carrier', 'From', ({ carrier }) => carrier, {
       show: ({ carrier }) => carrier ?? 'any carrier',
     }),
-    textColumn('target', 'Goes to', targetOf),
+    textColumn('target', 'Goes to', targetOf, {
+      show: (each) => <Target setId={each.set_id} text={targetOf(each)} />,
+    }),
     figureColumn('priority', 'Priority', ({ priority }) => priority),
     textColumn('domain', 'Domain', ({ domain }) => domain, { isMinor: true }),
     textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),

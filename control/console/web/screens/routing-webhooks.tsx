@@ -6,6 +6,7 @@ import { Field, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { createOf, ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { saveForm } from '../parts/forms.tsx'
+import { Text } from '../parts/text.tsx'
 import { rotation } from '../parts/signing-secret.tsx'
 
 const scopeOf = ({ carrier, set_id, tenant }: RoutingWebhook): string => {
@@ -27,16 +28,19 @@ const noun: ScreenNoun<RoutingWebhook & { readonly id: number }> = {
   effect: 'Calls are not asked about any more.',
   nameOf: ({ url }) => url,
   columns: [
-    textColumn('url', 'Address', ({ url }) => url, { max: 80 }),
-    textColumn('scope', 'Calls', scopeOf),
+    textColumn('url', 'Address', ({ url }) => url, {
+      max: 60,
+      also: scopeOf,
+      second: (webhook) => <Text value={scopeOf(webhook)} max={80} />,
+    }),
     figureColumn('calls', 'Asked', ({ status }) => status?.calls ?? null),
     figureColumn('failed', 'Failed', ({ status }) => status?.failed ?? null),
     figureColumn('ms', 'Mean ms', ({ status }) => status?.mean_ms ?? null),
-    textColumn('failure', 'Last failure', ({ status }) => status?.last_failure?.reason ?? null, {
-      isMinor: true,
-      max: 80,
-    }),
     textColumn('state', 'State', stateOf, {
+      second: ({ status }) =>
+        status?.last_failure != null && (
+          <Text value={`failed: ${status.last_failure.reason}`} max={50} />
+        ),
       tone: ({ enabled, status }) =>
         !enabled ? 'plain' : status?.is_resting === true ? 'bad' : 'good',
     }),

@@ -39,6 +39,7 @@ const columns: readonly ShownColumn<SpendingCap>[] = [
 export const SpendGuardsScreen = () => (
   <ListScreen<SpendingCap>
     label="Spend guards"
+    about="Brakes on calls to expensive numbers."
     path="/spend-guards?limit=200"
     columns={columns}
     keyOf={({ guard_id }) => guard_id}

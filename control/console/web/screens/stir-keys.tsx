@@ -1,7 +1,8 @@
 /** Keys that sign calls (STIR/SHAKEN). */
 import type { StirKey } from '../api/views.ts'
-import { textColumn } from '../parts/columns.tsx'
+import { tenantLine, textColumn } from '../parts/columns.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
+import { Text } from '../parts/text.tsx'
 
 const states: Readonly<Record<string, string>> = {
   in_use: 'signs calls',
@@ -22,18 +23,21 @@ const noun: ScreenNoun<StirKey & { readonly id: number }> = {
   effect: 'It does not sign calls any more.',
   nameOf: ({ name }) => name,
   columns: [
-    textColumn('name', 'Name', ({ name }) => name),
-    textColumn('tenant', 'Tenant', ({ tenant }) => tenant, { isMinor: true }),
+    textColumn('name', 'Name', ({ name }) => name, {
+      also: ({ tenant }) => tenant,
+      second: (each) => tenantLine(each),
+    }),
     textColumn('subject', 'Certificate', ({ subject }) => subject, { max: 60 }),
     textColumn('x5u', 'Published at', ({ status }) => status?.x5u ?? null, { max: 80 }),
     textColumn('until', 'Until', ({ status }) => status?.until?.slice(0, 10) ?? null),
     textColumn('state', 'State', stateOf, {
+      also: ({ status }) => status?.why ?? null,
+      second: ({ status }) => status?.why != null && <Text value={status.why} max={80} />,
       tone: ({ status }) => {
         if (status?.state === 'in_use') return 'good'
         return status?.state === 'unusable' || status?.state === 'expired' ? 'bad' : 'plain'
       },
     }),
-    textColumn('why', 'Reason', ({ status }) => status?.why ?? null, { isMinor: true, max: 80 }),
   ],
   form: {
     path: '/stir/keys',

@@ -4,13 +4,13 @@ import { useSignal } from '@preact/signals'
 import { get, send } from '../api/api.ts'
 import { isGlobal, may, session } from '../api/session.ts'
 import type { SignInPolicy, UserAccount } from '../api/views.ts'
-import { momentColumn, textColumn } from '../parts/columns.tsx'
+import { textColumn } from '../parts/columns.tsx'
 import { enteredIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 import { useResource } from '../parts/resource.ts'
-import { Problem, Text } from '../parts/text.tsx'
+import { Moment, Problem, Text } from '../parts/text.tsx'
 
 const roles: Readonly<Record<string, string>> = {
   admin: 'administrator: everything',
@@ -49,10 +49,19 @@ const noun: ScreenNoun<UserAccount> = {
   effect: 'The user is signed out and cannot sign in any more. It cannot be undone.',
   nameOf: ({ username }) => username,
   columns: [
-    textColumn('username', 'User name', ({ username }) => username),
-    textColumn('role', 'Role', ({ role }) => role),
-    textColumn('tenant', 'Tenant', (user) => user.tenant_slug, {
-      show: (user) => <Text value={user.tenant_slug ?? 'all'} />,
+    textColumn('username', 'User name', ({ username }) => username, {
+      max: 40,
+      second: (user) => (
+        <>
+          since <Moment at={user.created_at} />
+        </>
+      ),
+    }),
+    textColumn('role', 'Role', ({ role }) => role, {
+      also: (user) => user.tenant_slug,
+      second: (user) => (
+        <Text value={user.tenant_slug === null ? 'all tenants' : `tenant ${user.tenant_slug}`} />
+      ),
     }),
     textColumn('state', 'State', ({ is_active }) => (is_active ? 'active' : 'may not sign in'), {
       tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
@@ -60,7 +69,6 @@ const noun: ScreenNoun<UserAccount> = {
     textColumn('factor', 'Second factor', (user) => (user.has_second_factor ? 'on' : 'off'), {
       tone: (user) => (user.has_second_factor ? 'good' : 'plain'),
     }),
-    momentColumn('created', 'Since', (user) => user.created_at, { isMinor: true }),
   ],
   form,
 }
