@@ -11,7 +11,7 @@ import { address } from '../parts/router.ts'
 import { savePlain } from '../parts/save-row.ts'
 import { rotation, sendForSecret } from '../parts/signing-secret.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Text } from '../parts/text.tsx'
+import { Moment, Text } from '../parts/text.tsx'
 
 const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
   if (is_active) return 'active'
@@ -183,21 +183,21 @@ function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined })
 const deliveryTones = { delivered: 'good', pending: 'warn', failed: 'bad' } as const
 
 const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
-  momentColumn('at', 'Event of', (delivery) => delivery.created_at),
-  textColumn('type', 'Event', ({ type }) => type),
+  textColumn('at', 'Event', (delivery) => delivery.created_at, {
+    also: ({ type }) => type,
+    show: (delivery) => <Moment at={delivery.created_at} />,
+    second: ({ type }) => <Text value={type} max={60} />,
+  }),
   textColumn('state', 'State', ({ state }) => state, { tone: ({ state }) => deliveryTones[state] }),
   {
     name: 'status',
     title: 'Response',
     value: (delivery) => delivery.last_status,
     show: ({ last_status: status, last_error: error }) => (
-      <Text value={status === null ? error : String(status)} max={80} />
+      <Text value={status === null ? error : String(status)} max={60} />
     ),
+    second: (delivery) => <Text value={delivery.last_answer} max={60} />,
   },
-  textColumn('body', 'Body of the response', (delivery) => delivery.last_answer, {
-    isMinor: true,
-    max: 120,
-  }),
   figureColumn('attempts', 'Attempts', ({ attempts }) => attempts),
   momentColumn('next', 'Next attempt', (each) => each.next_attempt_at, { isMinor: true }),
 ]
