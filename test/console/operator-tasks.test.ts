@@ -20,7 +20,7 @@ interface Task {
   readonly name: string
   readonly byMouse: (walk: Walk) => Promise<void>
   readonly byKeyboard: (walk: Walk) => Promise<void>
-  /** What is on the screen at the end, or was done. */
+  /** Fails unless it is on the screen, or was done. */
   readonly isDone: (page: Page, walk: Walk) => Promise<void>
 }
 
