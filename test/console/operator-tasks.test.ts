@@ -20,7 +20,7 @@ interface Task {
   readonly name: string
   readonly byMouse: (walk: Walk) => Promise<void>
   readonly byKeyboard: (walk: Walk) => Promise<void>
-  /** What is on the screen at the end, or was done. */
+  /** Fails unless it is on the screen, or was done. */
   readonly isDone: (page: Page, walk: Walk) => Promise<void>
 }
 
@@ -52,14 +52,9 @@ const callsOf = (customer: string, daysAgo: number): readonly StoredRecord[] => 
 const congested = (): number =>
   callsOf('acme', 1).filter(({ hangup_cause }) => hangup_cause === 'NETWORK_OUT_OF_ORDER').length
 
-/** As a person types a day into a field of date and time: British, as the browser is. */
-const typedDay = (daysAgo: number): string => {
-  const [year, month, day] = new Date(livedIn().today - daysAgo * DAY)
-    .toISOString()
-    .slice(0, 10)
-    .split('-')
-  return `${day}${month}${year}\t0000`
-}
+/** The midnight with which a day began, as a field of date and time has it. */
+const midnight = (daysAgo: number): string =>
+  new Date(livedIn().today - daysAgo * DAY).toISOString().slice(0, 16)
 
 let exported = ''
 async function keepDownload(page: Page, work: () => Promise<void>): Promise<void> {
@@ -121,8 +116,9 @@ const tasks: readonly Task[] = [
       const [head, ...lines] = exported.trim().split('\r\n')
       const calls = callsOf('globex', 2)
       expect(head).toMatch(/^call_uuid,caller_id_number,destination_number,.*\bcustomer_name\b/)
-      expect(lines.map((line) => line.split(',')[0]).toSorted()).toEqual(
-        calls.map(({ call_uuid }) => call_uuid).toSorted(),
+      expect(lines).toHaveLength(calls.length)
+      expect(new Set(lines.map((line) => line.split(',')[0]))).toEqual(
+        new Set(calls.map(({ call_uuid }) => call_uuid)),
       )
       expect(lines.every((line) => line.includes('globex'))).toBe(true)
       return Promise.resolve()
@@ -206,7 +202,7 @@ const tasks: readonly Task[] = [
       await walk.find('12025550178')
       await walk.tabToAndPress(button(page, 'Change +12025550178'))
       await walk.tabToAndChoose(inDialog(page).getByLabel('Customer'), 'initech')
-      await walk.press('Enter')
+      await walk.tabToAndPress(button(page, 'Save'))
     },
     async isDone(page, walk) {
       const number = walk.walked.clicks > 0 ? '+12025550177' : '+12025550178'
@@ -238,7 +234,7 @@ const tasks: readonly Task[] = [
     async byMouse(walk) {
       const { page } = walk
       await walk.click(screen(page, 'Phones'))
-      await walk.click(link(page, '101').last())
+      await walk.click(row(page, 'office.example').getByRole('link', { name: '101' }))
       await heading(page, '101 Reception')
     },
     byKeyboard: (walk) => walk.find('reception'),
@@ -285,9 +281,9 @@ const tasks: readonly Task[] = [
 
 /** The box has the focus in From. */
 async function dayIsTyped(walk: Walk): Promise<void> {
-  await walk.type(typedDay(2))
-  await walk.tabTo(walk.page.getByRole('dialog').getByLabel('To', { exact: true }))
-  await walk.type(typedDay(1))
+  const box = walk.page.getByRole('dialog')
+  await walk.enter(box.getByLabel('From', { exact: true }), midnight(2))
+  await walk.enter(box.getByLabel('To', { exact: true }), midnight(1))
 }
 
 /** The ratio of the last day, as the records have it. */
@@ -316,20 +312,10 @@ afterAll(() => {
 async function walkBy(task: Task, by: 'mouse' | 'keyboard'): Promise<Walked> {
   const { page, complaints } = await atStart()
   const mouseEvents = await mouseEventsOf(page)
-  await button(page, /^(?:Snooze|Reopen): /)
-    .first()
-    .waitFor()
+  await heading(page, 'Now')
   const walk = new Walk(page)
-  page.setDefaultTimeout(8_000)
-  try {
-    await (by === 'mouse' ? task.byMouse(walk) : task.byKeyboard(walk))
-    await task.isDone(page, walk)
-  } catch (error) {
-    await page.screenshot({
-      path: `${process.env['WALKED']}/bad-${task.name.replaceAll(' ', '-')}-${by}.png`,
-    })
-    throw error
-  }
+  await (by === 'mouse' ? task.byMouse(walk) : task.byKeyboard(walk))
+  await task.isDone(page, walk)
   const { walked } = walk
   walks.push({ task: task.name, by, ...walked })
   if (process.env['WALKED'] !== undefined)

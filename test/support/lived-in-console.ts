@@ -158,7 +158,7 @@ const seedFor = ([first, second]: readonly number[]) => ({
   ],
 })
 
-/** What the operators have set up beside the seed. */
+/** Operators have set this up beside the seed. */
 async function settleIn(
   page: Page,
   [northern, southern, western]: readonly SipPeer[],
@@ -213,7 +213,7 @@ async function changeByOther(browser: Browser, tollgate: TollgateProcess): Promi
   await page.context().close()
 }
 
-/** Of each 20 calls, how those end that are not answered. */
+/** Calls that are not answered end in one of these ways. */
 const endings: readonly Partial<StoredRecord>[] = [
   { disposition: 'BUSY', sip_code: 486, hangup_cause: 'USER_BUSY' },
   { disposition: 'NO ANSWER', sip_code: 480, hangup_cause: 'NO_ANSWER' },

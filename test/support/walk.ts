@@ -66,6 +66,13 @@ export class Walk {
     throw new Error(`${String(target)} is not reached by ${MAX_TABS} times Tab`)
   }
 
+  /** Into a field of date and time, whose order of keys is that of the browser's language. */
+  async enter(target: Locator, value: string): Promise<void> {
+    await this.tabTo(target)
+    this.#keys += value.length
+    await target.fill(value)
+  }
+
   async tabToAndPress(target: Locator, key = 'Enter'): Promise<void> {
     await this.tabTo(target)
     await this.press(key)

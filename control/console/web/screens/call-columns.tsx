@@ -284,7 +284,7 @@ interface FilterLinkProps {
   readonly text: string
   /** The page of the thing, which a click with a modifier opens. */
   readonly page?: string | undefined
-  /** What is shown of it; absent: the text. */
+  /** Shown in the link; absent: the text. */
   readonly children?: ComponentChildren
 }
 
