@@ -54,7 +54,7 @@ export const paired: ReadonlySet<string> = new Set<MemberDimension>([
   'denial_code',
 ])
 
-const QUARTER_MS = HOUR_MS / 4
+export const QUARTER_MS = HOUR_MS / 4
 
 /** The group of a record. */
 export const memberOf: Readonly<Record<Grouping, RawBuilder<string>>> = {

@@ -32,8 +32,9 @@ import {
   queryReference,
   refuseForNow,
   reportZoneText,
-  summaryQuery,
+  splitFilters,
   summary,
+  summaryQuery,
 } from './summary.ts'
 import { allMargins, askMargins, marginCsv, marginQuery, marginReport } from './margins.ts'
 import { matchOf, matchQuery } from './cdr-match.ts'
@@ -448,9 +449,13 @@ const summarizeCallsRoute = ({ store, now, reports }: ReportRoutesDeps) =>
     requires('cdrs:read'),
     validate('query', summaryQuery),
     async (c) => {
-      const { start_date: from, end_date: before, ...asked } = c.req.valid('query')
+      const query = c.req.valid('query')
+      const { start_date: from, end_date: before, group_by, time_zone } = query
+      const { order_by, limit, cursor } = query
+      const { simple, match } = splitFilters(query)
+      const asked = { ...simple, match, from, before, group_by, time_zone, order_by, limit, cursor }
       const scope = requestScope(c.var.principal, now)
-      return ok(c, await askSummary({ ...asked, from, before }, { store, reports }, scope))
+      return ok(c, await askSummary(asked, { store, reports }, scope))
     },
   )
 

@@ -1,6 +1,7 @@
 /**
  * Sums the calls of a period by group. Whole days come from the daily totals, where these have the
  * groups; the rest, and new records, come from the records, newest first and for a second at most.
+ * Where the blocks of records answer sooner, they do.
  */
 import { type RawBuilder, sql } from 'kysely'
 import { DAY_MS, HOUR_MS } from '../../schema/clock.ts'
@@ -39,6 +40,9 @@ import {
   ofRecord,
   ofSum,
 } from './figures.ts'
+import type { CdrMatch } from './cdr-match.ts'
+import { groupRecords } from './columns/group-records.ts'
+import { type RecordPlace, placeOf, recordsIn } from './columns/record-place.ts'
 import { matchingTimes } from './matching-times.ts'
 import { isMarked, markedCurrency, unmarked } from './own-prices.ts'
 import { behind, inOneTurn, MAX_TAIL } from './roll-up.ts'
@@ -60,6 +64,8 @@ export interface SummaryRequest {
   /** IANA name, of hours and days; absent: UTC. */
   readonly zone?: string | undefined
   readonly filters: CallFilters
+  /** Filters that the daily totals do not have. */
+  readonly match?: CdrMatch | undefined
   readonly orderBy: (typeof summaryOrders)[number]
   readonly limit: number
   /** Groups before those that are listed; absent: 0. */
@@ -90,6 +96,15 @@ export interface SummedGroups {
  */
 const MAX_READ_MS = 1_000
 const LEAST_WINDOWS = 10
+/** Fewer records of a period are read sooner as they are than by blocks. */
+const LEAST_IN_BLOCKS = 20_000
+
+/** How little is read at least, or by blocks. */
+interface SummaryLimits {
+  readonly leastWindows?: number
+  readonly leastInBlocks?: number
+}
+
 /** Groups in memory; the calls of further groups are counted as `others`. */
 const MAX_GROUPS = 100_000
 
@@ -97,9 +112,17 @@ const MAX_GROUPS = 100_000
 export async function* summarize(
   sources: CallSources,
   request: SummaryRequest,
-  leastWindows = LEAST_WINDOWS,
+  { leastWindows = LEAST_WINDOWS, leastInBlocks = LEAST_IN_BLOCKS }: SummaryLimits = {},
 ): AsyncGenerator<void, SummedGroups, undefined> {
-  const summed = yield* summarizeParts(sources, partsOf(request), leastWindows)
+  const parts = partsOf(request)
+  const { tenantId, from, before, match, filters } = request
+  const totals = await dailyTotalsNow(sources, parts)
+  const place = await placeOf(sources, { tenantId, from, before, match, filters })
+  const isByBlocks =
+    match !== undefined || (await areBlocksSooner(sources, parts, totals, place, leastInBlocks))
+  const summed = isByBlocks
+    ? yield* summarizeBlocks(sources, parts, place)
+    : yield* summarizeParts(sources, parts, totals, leastWindows)
   return { ...summed, groups: inZone(summed.groups, request) }
 }
 
@@ -138,13 +161,72 @@ function hourBegin(at: number, zone: Zone): number {
   return Math.floor((at + offset) / HOUR_MS) * HOUR_MS - offset
 }
 
+const dailyTotalsNow = async (sources: CallSources, request: PartsRequest) =>
+  (await behind(sources)) > MAX_TAIL ? undefined : dailyTotalsFor(request)
+
+/** A record in a block and a row of daily totals take so many microseconds. */
+const RECORD_US = 0.15
+const TOTAL_US = 3
+
+/** Whether the records of the period are in blocks, and are summed sooner so. */
+async function areBlocksSooner(
+  sources: CallSources,
+  request: PartsRequest,
+  totals: DailyTotals | undefined,
+  { scope, parts }: RecordPlace,
+  least: number,
+): Promise<boolean> {
+  const { inBlocks, others } = recordsIn(parts, scope)
+  if (inBlocks < least || others > inBlocks) return false
+  if (totals === undefined) return true
+  const days = (scope.before - scope.from) / DAY_MS
+  const rows = (await totalsOfDay(sources, totals, request)) * days
+  return inBlocks * RECORD_US < rows * TOTAL_US
+}
+
+/** Rows of the last whole day. */
+async function totalsOfDay(
+  { sums }: CallSources,
+  totals: DailyTotals,
+  { tenantId, before }: PartsRequest,
+): Promise<number> {
+  const query = sums.db
+    .selectFrom('call_sum')
+    .select(({ fn }) => [fn.countAll<number>().as('rows')])
+    .where('day', '=', startOfDay(before) - DAY_MS)
+    .where('dimension', '=', dimensionOf(totals, tenantId))
+    .where(sql<boolean>`${customersOf(totals)}`)
+  return (await first(sums, query))?.rows ?? 0
+}
+
+/** Groups that are added to the others together. */
+const GROUPS_TOGETHER = 50_000
+/** A summary by blocks ends then with what it has. */
+const MAX_BLOCKS_MS = 10_000
+
+async function* summarizeBlocks(
+  sources: CallSources,
+  { tenantId, groupBy, from }: PartsRequest,
+  place: RecordPlace,
+): AsyncGenerator<void, SummedGroups, undefined> {
+  const groups = new Groups(tenantId)
+  const until = sources.steadyNow() + MAX_BLOCKS_MS
+  const work = groupRecords(sources, { place, groupBy, together: GROUPS_TOGETHER, until })
+  let step = await work.next()
+  for (; step.done !== true; step = await work.next()) {
+    if (step.value !== undefined) groups.add(step.value)
+    yield
+  }
+  return groups.end(from, step.value, false)
+}
+
 async function* summarizeParts(
   sources: CallSources,
   request: PartsRequest,
+  totals: DailyTotals | undefined,
   leastWindows: number,
 ): AsyncGenerator<void, SummedGroups, undefined> {
   const groups = new Groups(request.tenantId)
-  const totals = (await behind(sources)) > MAX_TAIL ? undefined : dailyTotalsFor(request)
   const days = totals && (await daysOf(sources, request))
   const { from, before, tenantId } = request
   const scope = { tenantId, customerId: request.filters.customerId }
@@ -431,7 +513,7 @@ class Groups {
     this.#isOfTenant = tenantId !== null
   }
 
-  add(rows: readonly GroupRow[]): void {
+  add(rows: Iterable<GroupRow>): void {
     for (const { member, currency: marked, cost_micros: cost, ...row } of rows) {
       const isHidden = this.#isOfTenant && isMarked(marked)
       const currency = isHidden ? '' : unmarked(marked)

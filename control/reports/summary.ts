@@ -20,6 +20,7 @@ import {
   zonedTime,
 } from '../http/fields.ts'
 import type { CallFilters, MemberDimension, CallSources } from './call-filters.ts'
+import { type CdrMatch, matchOf, matchQuery } from './cdr-match.ts'
 import { lengthIn, periodIn, type ZonedPeriod, zoneOfReport } from './report-zones.ts'
 import {
   type GroupSum,
@@ -55,7 +56,10 @@ export const summary = z.object({
   end: moment,
   complete: z
     .boolean()
-    .describe('False: calls before start were not read. Ask for a shorter period.'),
+    .describe(
+      'False: calls before start were not read; with start as asked for, time was up before ' +
+        'all records were. Ask for a shorter period.',
+    ),
   cursor: z
     .string()
     .nullable()
@@ -247,7 +251,9 @@ export const summaryQuery = z.strictObject({
     .enum(summaryGroupings)
     .describe('`hour` and `day` by the clock of the zone; an hour is named by its moment in UTC.'),
   time_zone: timeZone.optional().describe(reportZoneText),
-  ...callFilters,
+  callee_prefix: callFilters.callee_prefix,
+  denial_code: callFilters.denial_code,
+  ...matchQuery,
   customer: queryReference.optional().describe('Id or exact name.'),
   tenant: queryReference.optional().describe('Id or slug.'),
   order_by: order.default('count').meta({ default: 'count' }),
@@ -257,6 +263,37 @@ export const summaryQuery = z.strictObject({
     .meta({ default: 20, description: `More than ${MAX_GROUPS} are never given.` }),
   cursor: cursorQuery,
 })
+
+/** The daily totals may have the first ones; only records have the others. */
+export function splitFilters(query: z.output<typeof summaryQuery>) {
+  const { caller, node, carrier, direction, disposition, customer_id: customers } = query
+  const isBeginning = caller?.endsWith('*') === true
+  const { customer = only(customers) } = query
+  const simple = {
+    caller: isBeginning ? undefined : caller,
+    callee_prefix: query.callee_prefix,
+    node: only(node),
+    carrier: only(carrier),
+    denial_code: query.denial_code,
+    direction: only(direction),
+    disposition: only(disposition),
+    customer,
+    tenant: query.tenant,
+  }
+  const match = matchOf({
+    ...query,
+    ...(!isBeginning && { caller: undefined }),
+    ...(simple.node !== undefined && { node: undefined }),
+    ...(simple.carrier !== undefined && { carrier: undefined }),
+    ...(simple.direction !== undefined && { direction: undefined }),
+    ...(simple.disposition !== undefined && { disposition: undefined }),
+    ...(query.customer === undefined && customer !== undefined && { customer_id: undefined }),
+  })
+  return { simple, match }
+}
+
+const only = <T>(values: readonly T[] | undefined): T | undefined =>
+  values?.length === 1 ? values[0] : undefined
 
 type Filters = Partial<Record<MemberDimension, string | undefined>> & {
   readonly customer?: Reference | undefined
@@ -296,6 +333,7 @@ export async function filtersOf(
 interface SummaryQuery extends Filters, ZonedPeriod {
   readonly group_by: SummaryGrouping
   readonly time_zone?: string | undefined
+  readonly match?: CdrMatch | undefined
   readonly order_by: (typeof summaryOrders)[number]
   readonly limit: number
   readonly cursor?: string | undefined
@@ -311,7 +349,7 @@ export async function askSummary(
   { store, reports }: { readonly store: Store; readonly reports: Summarizer },
   scope: RequestScope,
 ): Promise<Summary> {
-  const { group_by: groupBy, order_by: orderBy, limit, cursor, time_zone: asked } = query
+  const { group_by: groupBy, order_by: orderBy, limit, cursor, time_zone: asked, match } = query
   const filtered = await filtersOf(query, store, scope)
   const { tenantId } = scope
   const zone = await zoneOfReport(store, {
@@ -328,6 +366,7 @@ export async function askSummary(
     from,
     before,
     groupBy,
+    match,
     ...(zone.name !== 'UTC' && { zone: zone.name }),
     orderBy,
     limit,

@@ -127,7 +127,7 @@ const isNumber = (stored: string, wanted: string): boolean => {
 const isWithin = (value: number | null | undefined, [from, to]: ValueLimits): boolean =>
   value != null && value >= (from ?? -Infinity) && value <= (to ?? Infinity)
 
-function isFound(record: StoredRecord, { scope }: FindRequest): boolean {
+export function isFound(record: StoredRecord, { scope }: Pick<FindRequest, 'scope'>): boolean {
   const { tenantId, from, before, match = {} } = scope
   const { caller_id_number: caller, destination_number: called } = record
   const is = <T>(wanted: T | undefined, test: (wanted: T) => boolean): boolean =>

@@ -3,7 +3,6 @@
  * has. A block is read by the columns that its tests need, and then, where some record matches, by
  * those that its reader wants.
  */
-import { all } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
 import {
   columnsOf,
@@ -235,16 +234,4 @@ function rowsUpTo(count: number): Int32Array {
     for (let row = 0; row < count; row += 1) counted[row] = row
   }
   return counted.subarray(0, count)
-}
-
-/** The record of a uuid is found without a search. */
-export async function idsOfUuid(
-  { store }: Pick<CallSources, 'store'>,
-  uuid: string,
-): Promise<readonly number[]> {
-  const query = store.db
-    .selectFrom('cdr')
-    .select('id')
-    .where('call_uuid', 'in', [...new Set([uuid, uuid.toLowerCase()])])
-  return (await all(store, query)).map(({ id }) => id)
 }

@@ -1,10 +1,10 @@
 /** A page of the records that match a filter, in an order, and what all of them come to. */
-import { first } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
 import { BestRows, rowOrder, type RowPosition } from './best-rows.ts'
-import { type BlockMatches, idsOfUuid, scan } from './block-scan.ts'
-import { recordParts, type RecordParts, type StoredBlock } from './block-store.ts'
+import { type BlockMatches, scan } from './block-scan.ts'
+import type { StoredBlock } from './block-store.ts'
 import type { BlockColumn } from './record-block.ts'
+import { type RecordPlace, placeOf } from './record-place.ts'
 import { priceColumns, type RecordScope } from './record-tests.ts'
 import { type FilterTotals, RecordTotals, totalColumns } from './record-totals.ts'
 import { PriceReader } from './seen-prices.ts'
@@ -73,24 +73,6 @@ export async function* findRecords(
   return yield* findFrom(sources, { ...request, offset, after }, place, until)
 }
 
-interface Place {
-  readonly scope: RecordScope
-  readonly parts: RecordParts
-}
-
-/** Records that are past their retention are gone, while their blocks are not. */
-export async function placeOf(sources: CallSources, scope: RecordScope): Promise<Place> {
-  const { store } = sources
-  const uuid = scope.match?.call_uuid
-  if (uuid !== undefined) {
-    const ranges = (await idsOfUuid(sources, uuid)).map((id) => ({ first: id, last: id }))
-    return { scope, parts: { blocks: [], ranges } }
-  }
-  const oldest = store.db.selectFrom('cdr').select('start_stamp').orderBy('start_stamp').limit(1)
-  const from = Math.max(scope.from, (await first(store, oldest))?.start_stamp ?? scope.from)
-  return { scope: { ...scope, from }, parts: await recordParts(sources) }
-}
-
 const columnsOfSort: Readonly<Record<SortKey, readonly BlockColumn[]>> = {
   start: [],
   end: ['end_stamp'],
@@ -106,7 +88,7 @@ const columnsOfSort: Readonly<Record<SortKey, readonly BlockColumn[]>> = {
 async function* findFrom(
   sources: CallSources,
   { sort, offset, limit, after, withTotals }: FindRequest,
-  { scope, parts }: Place,
+  { scope, parts }: RecordPlace,
   until: number,
 ): AsyncGenerator<void, FoundRecords, undefined> {
   const order = rowOrder(sort.isDescending)

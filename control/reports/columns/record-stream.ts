@@ -6,7 +6,7 @@ import { all } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
 import { scan } from './block-scan.ts'
 import type { IdRange, RecordParts, StoredBlock } from './block-store.ts'
-import { placeOf } from './find-records.ts'
+import { overlap, placeOf } from './record-place.ts'
 import type { RecordScope } from './record-tests.ts'
 import { PriceReader } from './seen-prices.ts'
 
@@ -94,15 +94,6 @@ function* partsOf(
 }
 
 const withCalls = (block: StoredBlock) => ({ ...block, calls: block.head.count })
-
-/** The share of the time of a block that is in a period. */
-function overlap(
-  { firstStart, lastStart }: Pick<TimedRange, 'firstStart' | 'lastStart'>,
-  { from, before }: StreamedPart,
-): number {
-  const shared = Math.min(lastStart + 1, before) - Math.max(firstStart, from)
-  return Math.max(0, shared) / (lastStart + 1 - firstStart)
-}
 
 /** Ranges with more records than these have their starts read first. */
 const UNTIMED = 4

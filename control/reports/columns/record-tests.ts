@@ -3,7 +3,8 @@
  * says by its head which of them none of its records passes, or all.
  */
 import type { CdrMatch, ValueLimits } from '../cdr-match.ts'
-import { codeOfNumber, codesOfStart, type CodeRange } from './number-code.ts'
+import type { CallFilters } from '../call-filters.ts'
+import { codesOfNumber, codesOfStart, type CodeRange } from './number-code.ts'
 import {
   type BlockColumn,
   type BlockHead,
@@ -55,9 +56,12 @@ export interface RecordScope {
   readonly from: number
   readonly before: number
   readonly match?: CdrMatch | undefined
+  /** All of these must match, too. */
+  readonly filters?: CallFilters | undefined
 }
 
-export function testsOf({ tenantId, from, before, match = {} }: RecordScope): readonly TestGroup[] {
+export function testsOf(scope: RecordScope): readonly TestGroup[] {
+  const { tenantId, from, before, match = {}, filters = {} } = scope
   const { number, caller, called, extension } = match
   return [
     [{ kind: 'range', column: 'start_stamp', from, to: before - 1 }],
@@ -99,6 +103,23 @@ export function testsOf({ tenantId, from, before, match = {} }: RecordScope): re
     ...given(match.margin, (limits) => [price('margin', limits)]),
     ...given(match.call_id, (text) => [range('call_id', [textHash(text), textHash(text)])]),
     ...given(match.tag, (tag) => [{ kind: 'tag', hash: textHash(tagTextOf(tag)) }]),
+    ...testsOfFilters(filters),
+  ]
+}
+
+function testsOfFilters(filters: CallFilters): readonly TestGroup[] {
+  const { customerId, members = {}, direction, disposition, minCostMicros } = filters
+  const { caller, callee_prefix: start, node, carrier, denial_code: denial } = members
+  return [
+    ...given(customerId, (id) => [among('customer_id', [id])]),
+    ...given(caller, (text) => [wholePhone('caller_id_number', text)]),
+    ...given(start, (text) => [phoneStart('destination_number', text)]),
+    ...given(node, (uri) => [{ kind: 'word', column: 'node', isWanted: onOneOf([uri]) }]),
+    ...given(carrier, (name) => [oneOf('carrier', [name])]),
+    ...given(denial, (code) => [oneOf('denial_code', [code])]),
+    ...given(direction, (word) => [oneOf('direction', [word])]),
+    ...given(disposition, (word) => [oneOf('disposition', [word])]),
+    ...given(minCostMicros, (micros) => [price('cost', [micros, undefined])]),
   ]
 }
 
@@ -150,17 +171,23 @@ function onOneOf(nodes: readonly string[]): (word: string) => boolean {
 
 /** A number with `*` at its end is a beginning. */
 function phone(column: PhoneColumn, text: string): Test {
-  if (text.endsWith('*') && text.length > 1) {
-    const start = withoutPlus(text.slice(0, -1))
-    const isWanted = (stored: string) => withoutPlus(stored).startsWith(start)
-    return { kind: 'phone', column, codes: codesOfStart(start), isWanted }
-  }
+  return text.endsWith('*') && text.length > 1
+    ? phoneStart(column, text.slice(0, -1))
+    : wholePhone(column, text)
+}
+
+function phoneStart(column: PhoneColumn, text: string): Test {
+  const start = withoutPlus(text)
+  const isWanted = (stored: string) => withoutPlus(stored).startsWith(start)
+  return { kind: 'phone', column, codes: codesOfStart(start), isWanted }
+}
+
+function wholePhone(column: PhoneColumn, text: string): Test {
   const digits = withoutPlus(numberOrText(text))
-  const code = codeOfNumber(digits)
   return {
     kind: 'phone',
     column,
-    codes: code === undefined ? undefined : { from: code, to: code },
+    codes: codesOfNumber(digits),
     isWanted: (stored) => stored === text || withoutPlus(stored) === digits,
   }
 }

@@ -1,6 +1,7 @@
 /** Summaries of calls, out of kept sums and of records. */
 import { describe, expect, test, vi } from 'vitest'
 import type { CallFilters, CallSources } from '../../../control/reports/call-filters.ts'
+import { buildBlocks } from '../../../control/reports/columns/block-builder.ts'
 import { summarize, totalOf } from '../../../control/reports/summarize.ts'
 import { openControl } from '../../support/control.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
@@ -19,6 +20,8 @@ import {
   summarizeAt,
 } from '../../support/summed-calls.ts'
 
+const built = { now: firstDay, retainedFrom: undefined }
+
 describe.each(eachDatabase)('summaries on $database', ({ open }) => {
   test('a summary is what the records come to, one by one, whatever part of them the sums have', async () => {
     const place = placeOf(await open())
@@ -28,6 +31,7 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
     for (let stored = 0; stored < records.length; stored += 60) {
       await storeRecords(place, records.slice(stored, stored + 60))
       if (random() < 0.6) await rollUpAt(place)
+      if (random() < 0.6) await resultOf(buildBlocks(place, { ...built, size: 40 }))
       for (let question = 0; question < 25; question += 1) {
         const asked = randomRequest(random)
         const expected = counted(records.slice(0, stored + 60), asked)
@@ -50,6 +54,8 @@ describe.each(eachDatabase)('summaries on $database', ({ open }) => {
           groups: Object.fromEntries(wanted),
         })
         expect(totals).toMatchObject({ groups: expected.size, calls })
+        const byBlocks = await summarizeAt(place, { ...asked, match: {} })
+        expect({ asked, ...byBlocks }).toEqual({ asked, ...found, source: 'records' })
       }
     }
     expect(kept).toBeGreaterThan(60)
@@ -97,7 +103,7 @@ describe('a summary that would read records for more than a second', () => {
     const ask = async (filters: CallFilters, leastWindows = 1) => {
       const whole = { tenantId: null, from: firstDay, before: firstDay + 2 * DAY }
       const asked = { ...whole, groupBy: 'minute' as const, orderBy: 'count' as const, limit: 1 }
-      const found = await resultOf(summarize(late, { ...asked, filters }, leastWindows))
+      const found = await resultOf(summarize(late, { ...asked, filters }, { leastWindows }))
       const { from, isComplete } = found
       return { from, isComplete, calls: totalOf(found).figures.calls }
     }
@@ -213,4 +219,48 @@ test('a tenant sees its own calls alone, in the sums and in the records', async 
       expect.objectContaining({ group: null, name: null, calls: 1 }),
     ]) as unknown,
   })
+})
+
+const counts = (calls: Readonly<Record<string, number>>) => new Map(Object.entries(calls))
+
+test('calls are counted with all filters that a list of them has', async () => {
+  const control = await openControl()
+  const acme = await control.tenant('acme')
+  const token = await control.key({ tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const loss = { cost_micros: 5, currency: 'USD', carrier_cost_micros: 9, carrier_currency: 'USD' }
+  await storeRecords(control, [
+    aRecord({ carrier: 'one', sip_code: 486, caller_id_number: '+4930100' }),
+    aRecord({ carrier: 'two', duration: 70, node: 'sip:10.0.0.1:5060;transport=udp' }),
+    aRecord({ carrier: 'two', disposition: 'BUSY', caller_id_number: '4930177' }),
+    aRecord({ carrier: 'three', ...loss, tenant_id: acme, tags: '{"crm":"42"}' }),
+  ])
+  const root = await control.key()
+  const groups = async (query: string, as?: string) => {
+    const path = `/api/v1/reports/calls?start_date=2026-11-01&end_date=2026-11-02&${query}`
+    const { status, body } = await control.request(path, { token: as ?? root })
+    expect({ query, status }).toEqual({ query, status: 200 })
+    const { data } = body as { data: { groups: { group: string; calls: number }[] } }
+    return new Map(data.groups.map(({ group, calls }) => [group, calls]))
+  }
+  const by = 'group_by=carrier'
+  expect(await groups(`${by}&code=486,487`)).toEqual(counts({ one: 1 }))
+  expect(await groups(`${by}&duration_from=60`)).toEqual(counts({ two: 1 }))
+  expect(await groups(`${by}&carrier=one,two`)).toEqual(counts({ one: 1, two: 2 }))
+  expect(await groups(`${by}&carrier=two&disposition=BUSY,FAILED`)).toEqual(counts({ two: 2 }))
+  expect(await groups(`${by}&carrier=two&disposition=BUSY`)).toEqual(counts({ two: 1 }))
+  expect(await groups(`${by}&caller=49301*`)).toEqual(counts({ one: 1, two: 2, three: 1 }))
+  expect(await groups(`${by}&caller=4930100`)).toEqual(counts({ one: 1, two: 1, three: 1 }))
+  expect(await groups(`${by}&number=%2B4930177`)).toEqual(counts({ two: 1 }))
+  expect(await groups(`${by}&node=10.0.0.1,10.0.0.2`)).toEqual(counts({ two: 1 }))
+  expect(await groups(`${by}&loss=true`)).toEqual(counts({ three: 1 }))
+  expect(await groups(`${by}&tag=crm:42`)).toEqual(counts({ three: 1 }))
+  expect((await groups('group_by=caller&caller=49301*')).get('+4930100')).toBe(1)
+  // Neither the calls of others, nor what the carrier of the platform takes.
+  expect(await groups(`${by}&caller=49301*`, token)).toEqual(counts({ three: 1 }))
+  expect(await groups(`${by}&loss=true`, token)).toEqual(counts({}))
+  const { status } = await control.request(
+    '/api/v1/reports/calls?start_date=2026-11-01&end_date=2026-11-02&group_by=carrier&code=999',
+    { token: root },
+  )
+  expect(status).toBe(400)
 })
