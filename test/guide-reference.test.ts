@@ -25,7 +25,7 @@ const rowsOf = (text: string): (readonly [string, string])[] =>
 async function commands(): Promise<string> {
   const lines = rowsOf(await helpOf()).map(async ([call, summary]) => {
     const [first = '', second = ''] = call.split(' ')
-    const words = /^[a-z]+$/.test(second) ? [first, second] : [first]
+    const words = /^[a-z][a-z-]*$/.test(second) ? [first, second] : [first]
     const help = first === 'sip-server' ? '' : await helpOf(...words)
     const [, usage = call] = /^tollgate (.*)/.exec(help) ?? []
     const [, options = ''] = /\nOptions:\n((?: {2}.*\n?)*)/.exec(help) ?? []

@@ -206,7 +206,7 @@ async function signedIn(
     const found = { subject, username, mapping }
     const outcome = await deps.identities.signIn(provider, found, deps.now())
     if (outcome.kind === 'user') return outcome
-    // What the provider says now is not what the open sessions may do.
+    // Open sessions may do what the provider has said before, and no longer says.
     if (outcome.why !== 'last_admin') await endSessionsOfSubject(deps, provider, subject)
     return refused(deps, provider, outcome.why, 'refused here')
   } catch (error) {

@@ -84,7 +84,9 @@ test('one recovery code opens one session, of requests at the same time too', as
   const { codes } = await enrolled('ada')
   const challenges = await Promise.all([1, 2, 3, 4].map(() => challengeOf('ada')))
   const answers = await Promise.all(challenges.map((each) => byCode(each, codes[0] ?? '')))
-  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 401, 401, 401])
+  expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([
+    200, 401, 401, 401,
+  ])
 })
 
 test('what is required is asked at each door, and a challenge opens none of them', async () => {
