@@ -107,6 +107,7 @@ function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | u
 
 /** 250,000 rates of a table need about 200 MB. */
 const MAX_HEAP_MB = 512
+const MAX_YOUNG_MB = 12
 /** Its memory is given back. */
 const IDLE_MS = 60_000
 /**
@@ -177,9 +178,12 @@ class ImportThread {
     const answered = new Int32Array(new SharedArrayBuffer(4))
     const options = {
       workerData: { database: this.#database, answered },
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
+      resourceLimits: {
+        maxOldGenerationSizeMb: MAX_HEAP_MB,
+        maxYoungGenerationSizeMb: MAX_YOUNG_MB,
+      },
     }
-    const worker = startSmall(() => new Worker(this.#file, options))
+    const worker = startSmall(() => new Worker(this.#file, options), process.execArgv)
     worker.unref()
     const pending = () => (this.#pending?.worker === worker ? this.#pending : undefined)
     worker.on('message', (reply: ThreadReply) => {

@@ -1,19 +1,28 @@
 /**
- * Starts a thread whose young generation is small. A thread takes over the sizes that V8 has for
- * the whole program when it starts, and these are larger than its `resourceLimits` say: they are
- * made for the thread of the calls.
+ * Starts a thread whose young generation is small. Flags of V8 that the program was started with
+ * prevail over the `resourceLimits` of a thread, and these are made for the thread of the calls.
  */
 import type { Worker } from 'node:worker_threads'
 import { setFlagsFromString } from 'node:v8'
 
 /** Megabytes of a half of the young generation. */
-const smallSizes = { 'min-semi-space-size': 1, 'max-semi-space-size': 4 }
-type SizeFlag = keyof typeof smallSizes
-const flags = Object.keys(smallSizes) as readonly SizeFlag[]
+const smallSizes: readonly (readonly [flag: string, size: number])[] = [
+  ['--min-semi-space-size', 1],
+  ['--max-semi-space-size', 4],
+]
 
-/** What runs already keeps its sizes. Another thread that starts meanwhile is small, too. */
-export function startSmall(start: () => Worker): Worker {
-  for (const flag of flags) setFlagsFromString(`--${flag}=${smallSizes[flag]}`)
+/**
+ * Threads that run already keep their sizes. Another one that starts meanwhile is small, too.
+ *
+ * @param words the flags of the program; without sizes, `resourceLimits` count.
+ */
+export function startSmall(start: () => Worker, words: readonly string[]): Worker {
+  const chosen = smallSizes.map(([flag]) => words.findLast((word) => word.startsWith(`${flag}=`)))
+  const restore = (): void => {
+    for (const word of chosen) if (word !== undefined) setFlagsFromString(word)
+  }
+  for (const [index, [flag, size]] of smallSizes.entries())
+    if (chosen[index] !== undefined) setFlagsFromString(`${flag}=${size}`)
   try {
     const worker = start()
     // It has its memory by then.
@@ -24,15 +33,4 @@ export function startSmall(start: () => Worker): Worker {
     restore()
     throw error
   }
-}
-
-function restore(): void {
-  for (const flag of flags) setFlagsFromString(`--${flag}=${sizeOfProgram(flag)}`)
-}
-
-/** The size that the program was started with; 0: V8 has its own. */
-function sizeOfProgram(flag: SizeFlag): string {
-  const words = [...(process.env.NODE_OPTIONS ?? '').split(' '), ...process.execArgv]
-  const spelt = new RegExp(`^--${flag.replaceAll('-', '[-_]')}=(\\d+)$`)
-  return words.reduce((size, word) => spelt.exec(word)?.[1] ?? size, '0')
 }

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
+import { setFlagsFromString } from 'node:v8'
 import { expect, test } from 'vitest'
 import { startSmall } from '../../../control/resources/small-thread.ts'
 
@@ -18,9 +19,13 @@ async function heapOf(worker: Worker): Promise<number> {
   return bytes
 }
 
+/** As the launcher starts the program. */
+const words = ['--min-semi-space-size=16', '--max-semi-space-size=32']
+for (const word of words) setFlagsFromString(word)
+
 test('a small thread has less memory, and those after it have what they had before', async () => {
   const before = await heapOf(tellsItsHeap())
-  const small = await heapOf(startSmall(tellsItsHeap))
+  const small = await heapOf(startSmall(tellsItsHeap, words))
   const after = await heapOf(tellsItsHeap())
   expect(small).toBeLessThan(before)
   expect(after).toBe(before)
@@ -31,6 +36,6 @@ test('a thread that cannot start leaves the sizes as they were', async () => {
   const start = (): Worker => {
     throw new Error('no thread')
   }
-  expect(() => startSmall(start)).toThrow('no thread')
+  expect(() => startSmall(start, words)).toThrow('no thread')
   expect(await heapOf(tellsItsHeap())).toBe(before)
 })
