@@ -93,6 +93,8 @@ async function onServer(url: string, work: ThreadWork): Promise<ImportOutcome | 
 
 /** Time limit of one statement: the longest counts the rates of a tenant. */
 const SERVER_MS = 30_000
+/** Rates are written in the order of their index: few pages are met twice. */
+const CACHE_KIB = 4_096
 /** A wait for the write lock stops this thread alone. */
 const BUSY_MS = 5_000
 
@@ -101,6 +103,7 @@ async function onFile(path: string, work: ThreadWork): Promise<ImportOutcome | D
   try {
     sqlite.pragma('synchronous = FULL')
     sqlite.pragma('foreign_keys = ON')
+    sqlite.pragma(`cache_size = ${-CACHE_KIB}`)
     const db = new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) })
     const statements = new SqliteStatements(sqlite)
     return await perform({ db, statements: toldOf(statements, sqlite) }, work)

@@ -20,6 +20,7 @@ import {
   type UndoWork,
   workOnDeck,
 } from './decks/deck-work.ts'
+import { startSmall } from './small-thread.ts'
 import type { ImportDatabase, ThreadReply, ThreadWork } from './rate-import-worker.ts'
 
 export interface RateImportsDeps {
@@ -106,10 +107,14 @@ function databaseOf({ store, databaseUrl }: RateImportsDeps): ImportDatabase | u
 
 /** 250,000 rates of a table need about 200 MB. */
 const MAX_HEAP_MB = 512
-/** The program's own setting would take 100 MB for what is soon garbage. */
-const MAX_YOUNG_MB = 24
+const MAX_YOUNG_MB = 12
 /** Its memory is given back. */
 const IDLE_MS = 60_000
+/**
+ * After a table of so many bytes, or the undo of a deck, it is given back before the answer: the
+ * engine reads the rates next.
+ */
+const LARGE_BYTES = 1_048_576
 /**
  * An import that takes longer is rolled back: the longest takes about ten seconds. The connection
  * of its client would end after two minutes without an answer.
@@ -143,6 +148,7 @@ class ImportThread {
     this.#cancelIdle?.()
     const worker = (this.#worker ??= this.#start())
     const cancelEnd = this.#deps.schedule(() => void worker.terminate(), LONGEST_MS)
+    const isLarge = isLargeWork(work)
     try {
       const outcome = await new Promise<unknown>((resolve, reject) => {
         this.#pending = { worker, tell, resolve, reject }
@@ -154,7 +160,8 @@ class ImportThread {
       cancelEnd()
       this.#deps.store.storage.isLockedHere = false
       this.#pending = undefined
-      this.#cancelIdle = this.#deps.schedule(() => void this.stop(), IDLE_MS)
+      if (isLarge) await this.stop()
+      else this.#cancelIdle = this.#deps.schedule(() => void this.stop(), IDLE_MS)
     }
   }
 
@@ -169,13 +176,14 @@ class ImportThread {
   #start(): Worker {
     const { log, changes, store } = this.#deps
     const answered = new Int32Array(new SharedArrayBuffer(4))
-    const worker = new Worker(this.#file, {
+    const options = {
       workerData: { database: this.#database, answered },
       resourceLimits: {
         maxOldGenerationSizeMb: MAX_HEAP_MB,
         maxYoungGenerationSizeMb: MAX_YOUNG_MB,
       },
-    })
+    }
+    const worker = startSmall(() => new Worker(this.#file, options), process.execArgv)
     worker.unref()
     const pending = () => (this.#pending?.worker === worker ? this.#pending : undefined)
     worker.on('message', (reply: ThreadReply) => {
@@ -200,6 +208,9 @@ class ImportThread {
     return worker
   }
 }
+
+const isLargeWork = ({ work }: ThreadWork): boolean =>
+  !('table' in work) || work.table.byteLength >= LARGE_BYTES
 
 /** The bytes of a table go to the thread, instead of a copy. */
 function transferred({ work }: ThreadWork): ArrayBuffer[] {

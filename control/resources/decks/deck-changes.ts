@@ -1,7 +1,8 @@
 /** Compares a deck with its plan: both are walked through side by side, prefix by prefix. */
 import type { NewRate } from '../bulk-rates.ts'
-import { byPrefixAndPeriod, type DeckRate, keyOf } from './deck-reader.ts'
-import type { PrefixAndPeriod, RateKey } from './deck-reader.ts'
+import { byPrefixAndPeriod, type DeckRate, keyOf } from './deck-rate.ts'
+import type { PrefixAndPeriod, RateKey } from './deck-rate.ts'
+import type { DeckRates } from './packed-rates.ts'
 import { byPrefix, inForce, type PlanRate, type PrefixRates } from './plan-rates.ts'
 
 export type RateChangeKind = 'new' | 'dearer' | 'cheaper' | 'changed' | 'same' | 'gone'
@@ -54,7 +55,7 @@ export interface PrefixChange {
  * @param stored the plan in the same order.
  */
 export async function* deckChanges(
-  deck: readonly DeckRate[],
+  deck: DeckRates,
   stored: AsyncIterable<readonly PlanRate[]>,
   order: DeckOrder,
 ): AsyncGenerator<readonly PrefixChange[]> {
@@ -63,7 +64,7 @@ export async function* deckChanges(
   for await (const groups of byPrefix(stored)) {
     let changes: PrefixChange[] = []
     for (const group of groups) {
-      for (let rate = deck[at]; rate && byGroup(rate, group) < 0; rate = deck[at]) {
+      for (let rate = deck.at(at); rate && byGroup(rate, group) < 0; rate = deck.at(at)) {
         at += 1
         changes.push(withoutStored(rate))
         if (changes.length < MOST_CHANGES) continue
@@ -71,7 +72,7 @@ export async function* deckChanges(
         changes = []
       }
       const first = at
-      for (let rate = deck[at]; rate && byGroup(rate, group) === 0; rate = deck[at]) at += 1
+      for (let rate = deck.at(at); rate && byGroup(rate, group) === 0; rate = deck.at(at)) at += 1
       if (first === at) changes.push(goneChange(group, end, order))
       else changes.push(...changesOf(deck.slice(first, at), group.rates, order))
     }
@@ -88,9 +89,8 @@ const byGroup = (rate: DeckRate, group: PrefixAndPeriod): number =>
   byPrefixAndPeriod(keyOf(rate), group)
 
 /** The latest start of the deck, when a carrier announces it; undefined: it holds at once. */
-export function endOfOthers(deck: readonly DeckRate[], now: number): number | undefined {
-  let latest = now
-  for (const { terms } of deck) latest = Math.max(latest, terms.effective_from_at ?? now)
+export function endOfOthers(deck: DeckRates, now: number): number | undefined {
+  const latest = Math.max(now, deck.latestStart() ?? now)
   return latest > now ? latest : undefined
 }
 

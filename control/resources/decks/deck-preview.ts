@@ -5,7 +5,8 @@ import { deckFormat, separatorName } from './deck-format.ts'
 import { proposedMapping } from './deck-header.ts'
 import { deckLines } from './deck-lines.ts'
 import { deckMapping, type DeckMapping, type WrittenMapping } from './deck-mapping.ts'
-import { type DeckRate, HeaderFinder, LineReader } from './deck-reader.ts'
+import type { DeckRate } from './deck-rate.ts'
+import { HeaderFinder, LineReader } from './deck-reader.ts'
 
 export interface PreviewLine {
   readonly line: number

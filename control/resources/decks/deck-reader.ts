@@ -8,28 +8,10 @@ import { type DateRules, readDate } from './deck-dates.ts'
 import { type ColumnIndexes, findColumns, MAX_LINES_ABOVE } from './deck-header.ts'
 import { deckLines } from './deck-lines.ts'
 import type { DeckColumn, DeckMapping } from './deck-mapping.ts'
+import { type DeckRate, type DeckTerms, isSameTerms } from './deck-rate.ts'
 import { readPrefixes } from './deck-prefixes.ts'
 import { readFlag, readIncrements, readPrice, readSeconds } from './deck-prices.ts'
-
-/** Columns of a rate that most lines of a deck share with another. */
-export interface DeckTerms {
-  readonly rate_per_minute_micros: number
-  readonly connect_fee_micros: number
-  readonly is_blocked: 0 | 1
-  readonly period: string | null
-  readonly first_increment_seconds: number
-  readonly first_rate_per_minute_micros: number
-  readonly increment_seconds: number
-  readonly effective_from_at: number | null
-  readonly effective_to_at: number | null
-}
-
-export interface DeckRate {
-  readonly prefix: string
-  readonly description: string | null
-  readonly terms: DeckTerms
-  readonly line: number
-}
+import { type DeckRates, PackedRates } from './packed-rates.ts'
 
 export interface DeckOptions {
   readonly mapping: DeckMapping
@@ -44,8 +26,8 @@ export interface DeckOptions {
 }
 
 export interface ReadDeck {
-  /** In the order of prefixes and starts, each once. */
-  readonly rates: readonly DeckRate[]
+  /** In the order of prefixes, periods and starts, each once. */
+  readonly rates: DeckRates
   readonly lines: number
   /** Lines that say what another one says, too. */
   readonly repeated: number
@@ -75,7 +57,7 @@ export async function readDeck(
   progress: (lines: number) => void = () => undefined,
 ): Promise<ReadDeck> {
   const { mapping } = options
-  const rates: DeckRate[] = []
+  const rates = new PackedRates()
   const problems = new Problems()
   let lines = 0
   let skipped = 0
@@ -111,11 +93,15 @@ export async function readDeck(
     if (error.line === undefined) throw badRequest(error.message)
     problems.add([{ path: `lines.${error.line}`, message: error.message }])
   }
-  const { rates: distinct, repeated } = inOrder(rates, problems)
+  const repeated = rates.end((first, twin) => {
+    if (isSameTerms(first.terms, twin.terms)) return
+    const words = `repeats ${quoted(twin.prefix)} of line ${first.line} with other terms`
+    problems.add([{ path: `lines.${twin.line}.prefix`, message: words }])
+  })
   problems.throwIfAny()
-  if (distinct.length === 0) throw badRequest('The deck has no lines')
+  if (rates.length === 0) throw badRequest('The deck has no lines')
   const { rounded, expanded } = reader ?? { rounded: 0, expanded: 0 }
-  return { rates: distinct, lines, repeated, rounded, expanded, skipped }
+  return { rates, lines, repeated, rounded, expanded, skipped }
 }
 
 class Problems {
@@ -133,65 +119,6 @@ class Problems {
     throw badRequest(words, this.found)
   }
 }
-
-/** By what a rate differs from all others of its plan. */
-export interface RateKey {
-  readonly prefix: string
-  readonly period: string | null
-  readonly effective_from_at: number | null
-}
-
-/** Compares as the databases do: prefixes are digits, and periods are of ASCII. */
-export const byRateKey = (one: RateKey, other: RateKey): number =>
-  byPrefixAndPeriod(one, other) || (one.effective_from_at ?? -1) - (other.effective_from_at ?? -1)
-
-export function byPrefixAndPeriod(one: PrefixAndPeriod, other: PrefixAndPeriod): number {
-  if (one.prefix !== other.prefix) return one.prefix < other.prefix ? -1 : 1
-  if (one.period === other.period) return 0
-  return (one.period ?? '') < (other.period ?? '') ? -1 : 1
-}
-
-export type PrefixAndPeriod = Pick<RateKey, 'prefix' | 'period'>
-
-const byKey = (one: DeckRate, other: DeckRate): number => byRateKey(keyOf(one), keyOf(other))
-
-export const keyOf = ({ prefix, terms }: Pick<DeckRate, 'prefix' | 'terms'>): RateKey => ({
-  prefix,
-  period: terms.period,
-  effective_from_at: terms.effective_from_at,
-})
-
-/** A line that repeats another with the same terms is left out, with others it is a problem. */
-function inOrder(
-  rates: DeckRate[],
-  problems: Problems,
-): { readonly rates: readonly DeckRate[]; readonly repeated: number } {
-  // The sort is stable: the first of two lines stays.
-  rates.sort(byKey)
-  const distinct: DeckRate[] = []
-  for (const rate of rates) {
-    const last = distinct.at(-1)
-    if (last === undefined || byKey(last, rate) !== 0) distinct.push(rate)
-    else if (!isSameTerms(last.terms, rate.terms))
-      problems.add([
-        {
-          path: `lines.${rate.line}.prefix`,
-          message: `repeats ${quoted(rate.prefix)} of line ${last.line} with other terms`,
-        },
-      ])
-  }
-  return { rates: distinct, repeated: rates.length - distinct.length }
-}
-
-const isSameTerms = (one: DeckTerms, other: DeckTerms): boolean =>
-  one === other ||
-  (one.rate_per_minute_micros === other.rate_per_minute_micros &&
-    one.connect_fee_micros === other.connect_fee_micros &&
-    one.is_blocked === other.is_blocked &&
-    one.first_increment_seconds === other.first_increment_seconds &&
-    one.first_rate_per_minute_micros === other.first_rate_per_minute_micros &&
-    one.increment_seconds === other.increment_seconds &&
-    one.effective_to_at === other.effective_to_at)
 
 export interface FoundColumns {
   readonly indexes: ColumnIndexes

@@ -4,7 +4,7 @@ import type { RequestScope } from '../../auth/tenants.ts'
 import { ApiError, conflict } from '../../http/api-error.ts'
 import { isSame } from './deck-changes.ts'
 import { type PastChange, pastChanges } from './deck-parts.ts'
-import { byRateKey } from './deck-reader.ts'
+import { byRateKey } from './deck-rate.ts'
 import { type PlanRate, planRates } from './plan-rates.ts'
 import { RateWriter } from './rate-writer.ts'
 

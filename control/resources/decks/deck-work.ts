@@ -107,9 +107,15 @@ export async function workOnDeck(
   const deck = await readDeck(work.table, options, nextTurn, (done) =>
     tell({ stage: 'reading', done }),
   )
+  giveBack(work.table)
   return work.kind === 'diff'
     ? diff(store, plan, deck, work, tell)
     : importDeck(store, plan, deck, work, tell)
+}
+
+/** A large table is read no more, while its rates are stored. Small ones share their memory. */
+function giveBack({ buffer, byteLength }: Uint8Array): void {
+  if (byteLength === buffer.byteLength && buffer instanceof ArrayBuffer) buffer.transfer(0)
 }
 
 interface PlanWithMapping {
@@ -216,7 +222,7 @@ function warningsOf({ rates, repeated, rounded, skipped }: ReadDeck): readonly s
     warnings.push(
       `${skipped === 1 ? '1 line is' : `${skipped} lines are`} left out, as skip_lines says`,
     )
-  if (rates[0]?.prefix === '')
+  if (rates.at(0)?.prefix === '')
     warnings.push('a rate has no prefix: every number that no other rate prices has this price')
   if (repeated > 0)
     warnings.push(`${repeated} prefixes stand there twice, with the same terms: each counts once`)

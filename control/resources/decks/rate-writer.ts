@@ -2,7 +2,7 @@
 import { type Tables, execute } from '../../../schema/sql/query.ts'
 import { type NewRate, rateBatches } from '../bulk-rates.ts'
 import type { KeptTerms } from './deck-changes.ts'
-import type { RateKey } from './deck-reader.ts'
+import type { RateKey } from './deck-rate.ts'
 
 /** Rows of one statement. */
 const BATCH = 100
