@@ -20,10 +20,10 @@ test('the fields of the simulator and its button stand on one line', async () =>
 test('an alert rule gets quiet hours, and loses them when their fields are emptied', async () => {
   const { page } = await signedIn({ path: '/console/alert-rules' })
   const stored = async () =>
-    (await page.evaluate(
+    await page.evaluate<unknown>(
       `fetch('/api/v1/alert-rules').then((answer) => answer.json()).then(({ data }) =>
         data.find(({ name }) => name === 'nights').quiet_hours)`,
-    )) as unknown
+    )
   const channel = { name: 'On call', kind: 'email', to: ['noc@example.com'] }
   expect(await postFrom(page, '/alert-channels', channel)).toBe(201)
   const { dialog, field, confirm, open } = formsOf(page)

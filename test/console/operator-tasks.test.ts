@@ -304,9 +304,8 @@ async function asrIs(page: Page, carrier: string): Promise<void> {
 const walks: (Walked & { readonly task: string; readonly by: string })[] = []
 
 afterAll(() => {
-  console.table(
-    walks.map(({ seconds, ...walk }) => ({ ...walk, seconds: Number(seconds.toFixed(1)) })),
-  )
+  for (const { seconds, ...walk } of walks)
+    process.stdout.write(`${JSON.stringify({ ...walk, seconds: Number(seconds.toFixed(1)) })}\n`)
 })
 
 async function walkBy(task: Task, by: 'mouse' | 'keyboard'): Promise<Walked> {

@@ -14,7 +14,7 @@ import { aRecord, DAY, type StoredRecord } from './summed-calls.ts'
 import { TollgateProcess } from './tollgate-process.ts'
 import { eventually } from './waiting.ts'
 
-export const admin = { username: 'admin', password: 'correct horse battery' }
+const admin = { username: 'admin', password: 'correct horse battery' }
 const other = { username: 'petra', password: 'correct second battery' }
 
 const CALLS = 2_000

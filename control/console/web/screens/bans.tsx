@@ -35,7 +35,7 @@ export const BansScreen = () => (
   <ListScreen<Ban>
     label="Bans"
     path="/guard/bans"
-    about="Addresses whose packets are not read, and accounts that are locked after wrong passwords."
+    about="Addresses whose packets are not read, and accounts locked after wrong passwords."
     columns={columns}
     keyOf={({ source, account, reason }) => `${source} ${reason} ${account ?? ''}`}
     empty="No source is banned, and no account is locked."
