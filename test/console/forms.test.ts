@@ -20,7 +20,7 @@ test('the fields of the simulator and its button stand on one line', async () =>
 test('an alert rule gets quiet hours, and loses them when their fields are emptied', async () => {
   const { page } = await signedIn({ path: '/console/alert-rules' })
   const stored = async () =>
-    await page.evaluate<unknown>(
+    page.evaluate<unknown>(
       `fetch('/api/v1/alert-rules').then((answer) => answer.json()).then(({ data }) =>
         data.find(({ name }) => name === 'nights').quiet_hours)`,
     )

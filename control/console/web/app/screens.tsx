@@ -1,102 +1,58 @@
-/** The screens, in the order of the menu: each is loaded when it is opened. */
+/** The screens, in the order of the menu: they are loaded once the frame is there. */
 import type { ComponentChildren } from 'preact'
 import { isGlobal, may } from '../api/session.ts'
 import { later } from '../parts/later.tsx'
 import { generalScreens, titleOf } from '../screens/general-screens.ts'
 import { isIncomplete } from '../screens/setup.ts'
 
-const AccountScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AccountScreen))
-const IdentityProvidersScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.IdentityProvidersScreen),
-)
-const AiAgentsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.AiAgentsScreen),
-)
-const AlertChannelsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.AlertChannelsScreen),
-)
-const AlertRulesScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.AlertRulesScreen),
-)
-const AlertsScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AlertsScreen))
-const AuditScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.AuditScreen))
-const BansScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.BansScreen))
-const CarrierScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.CarrierScreen))
-const CarriersScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.CarriersScreen),
-)
-const DispatcherSetsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.DispatcherSetsScreen),
-)
-const KeyScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.KeyScreen))
-const KeysScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.KeysScreen))
-const NumbersScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NumbersScreen))
-const PhonesScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.PhonesScreen))
-const RatePlanScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.RatePlanScreen),
-)
-const RatePlansScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.RatePlansScreen),
-)
-const InboundRoutesScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.InboundRoutesScreen),
-)
-const OutboundRoutesScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.OutboundRoutesScreen),
-)
-const RoutingWebhooksScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.RoutingWebhooksScreen),
-)
-const SettingsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.SettingsScreen),
-)
-const StirAuthoritiesScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.StirAuthoritiesScreen),
-)
-const StirKeysScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.StirKeysScreen),
-)
-const TenantsScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.TenantsScreen))
-const UsersScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.UsersScreen))
-const WebhookScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.WebhookScreen))
-const WebhooksScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.WebhooksScreen),
-)
-const CallScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.CallScreen))
-const CallsScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.CallsScreen))
-const ChartsScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.ChartsScreen))
-const ChangesScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.ChangesScreen))
-const ProposalScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.ProposalScreen),
-)
-const ProposalsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.ProposalsScreen),
-)
-const SpendGuardsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.SpendGuardsScreen),
-)
-const CustomerScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.CustomerScreen),
-)
-const CustomersScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.CustomersScreen),
-)
-const GeneralNounScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.GeneralNounScreen),
-)
-const HistoryScreen = later(() => import('./rooms/calls.ts').then((loaded) => loaded.HistoryScreen))
-const MarginsScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.MarginsScreen))
-const NodesScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NodesScreen))
-const NowScreen = later(() => import('./rooms/now.ts').then((loaded) => loaded.NowScreen))
-const PaymentsScreen = later(() =>
-  import('./rooms/lists.ts').then((loaded) => loaded.PaymentsScreen),
-)
-const SimulatorScreen = later(() =>
-  import('./rooms/calls.ts').then((loaded) => loaded.SimulatorScreen),
-)
-const StartScreen = later(() => import('./rooms/now.ts').then((loaded) => loaded.StartScreen))
-const PhoneScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.PhoneScreen))
-const NodeScreen = later(() => import('./rooms/lists.ts').then((loaded) => loaded.NodeScreen))
+const loadScreens = () => import('./all-screens.ts')
+
+const AccountScreen = later(async () => (await loadScreens()).AccountScreen)
+const IdentityProvidersScreen = later(async () => (await loadScreens()).IdentityProvidersScreen)
+const AiAgentsScreen = later(async () => (await loadScreens()).AiAgentsScreen)
+const AlertChannelsScreen = later(async () => (await loadScreens()).AlertChannelsScreen)
+const AlertRulesScreen = later(async () => (await loadScreens()).AlertRulesScreen)
+const AlertsScreen = later(async () => (await loadScreens()).AlertsScreen)
+const AuditScreen = later(async () => (await loadScreens()).AuditScreen)
+const BansScreen = later(async () => (await loadScreens()).BansScreen)
+const CarrierScreen = later(async () => (await loadScreens()).CarrierScreen)
+const CarriersScreen = later(async () => (await loadScreens()).CarriersScreen)
+const DispatcherSetsScreen = later(async () => (await loadScreens()).DispatcherSetsScreen)
+const KeyScreen = later(async () => (await loadScreens()).KeyScreen)
+const KeysScreen = later(async () => (await loadScreens()).KeysScreen)
+const NumbersScreen = later(async () => (await loadScreens()).NumbersScreen)
+const PhonesScreen = later(async () => (await loadScreens()).PhonesScreen)
+const RatePlanScreen = later(async () => (await loadScreens()).RatePlanScreen)
+const RatePlansScreen = later(async () => (await loadScreens()).RatePlansScreen)
+const InboundRoutesScreen = later(async () => (await loadScreens()).InboundRoutesScreen)
+const OutboundRoutesScreen = later(async () => (await loadScreens()).OutboundRoutesScreen)
+const RoutingWebhooksScreen = later(async () => (await loadScreens()).RoutingWebhooksScreen)
+const SettingsScreen = later(async () => (await loadScreens()).SettingsScreen)
+const StirAuthoritiesScreen = later(async () => (await loadScreens()).StirAuthoritiesScreen)
+const StirKeysScreen = later(async () => (await loadScreens()).StirKeysScreen)
+const TenantsScreen = later(async () => (await loadScreens()).TenantsScreen)
+const UsersScreen = later(async () => (await loadScreens()).UsersScreen)
+const WebhookScreen = later(async () => (await loadScreens()).WebhookScreen)
+const WebhooksScreen = later(async () => (await loadScreens()).WebhooksScreen)
+const CallScreen = later(async () => (await loadScreens()).CallScreen)
+const CallsScreen = later(async () => (await loadScreens()).CallsScreen)
+const ChartsScreen = later(async () => (await loadScreens()).ChartsScreen)
+const ChangesScreen = later(async () => (await loadScreens()).ChangesScreen)
+const ProposalScreen = later(async () => (await loadScreens()).ProposalScreen)
+const ProposalsScreen = later(async () => (await loadScreens()).ProposalsScreen)
+const SpendGuardsScreen = later(async () => (await loadScreens()).SpendGuardsScreen)
+const CustomerScreen = later(async () => (await loadScreens()).CustomerScreen)
+const CustomersScreen = later(async () => (await loadScreens()).CustomersScreen)
+const GeneralNounScreen = later(async () => (await loadScreens()).GeneralNounScreen)
+const HistoryScreen = later(async () => (await loadScreens()).HistoryScreen)
+const MarginsScreen = later(async () => (await loadScreens()).MarginsScreen)
+const NodesScreen = later(async () => (await loadScreens()).NodesScreen)
+const NowScreen = later(async () => (await loadScreens()).NowScreen)
+const PaymentsScreen = later(async () => (await loadScreens()).PaymentsScreen)
+const SimulatorScreen = later(async () => (await loadScreens()).SimulatorScreen)
+const StartScreen = later(async () => (await loadScreens()).StartScreen)
+const PhoneScreen = later(async () => (await loadScreens()).PhoneScreen)
+const NodeScreen = later(async () => (await loadScreens()).NodeScreen)
 
 /** The groups of the menu, in its order. */
 export const groups = ['Calls', 'Routing', 'Billing', 'Access', 'Platform'] as const
