@@ -85,16 +85,26 @@ const ofTenant = (tenantId: number | null): Condition =>
 
 const numberColumns = ['caller_id_number', 'destination_number'] as const
 
+/** Most characters of what the indexes of call-search.ts hold; uuids are all in theirs. */
+const mostIndexed = { caller_id_number: 100, destination_number: 100, call_id: 255 } as const
+
+/** An index is used only where a statement says the same as its own condition. */
+const isIndexed = (column: keyof typeof mostIndexed | 'call_uuid'): Condition =>
+  column === 'call_uuid'
+    ? sql<boolean>`true`
+    : sql<boolean>`length(${sql.ref(column)}) <= ${sql.lit(mostIndexed[column])}`
+
 function wholes(search: CallSearch): readonly RawBuilder<unknown>[] {
   const { text } = search
   const uuids = [...new Set([text, text.toLowerCase()])]
   return [
     sql`SELECT id FROM cdr WHERE call_uuid IN (${sql.join(uuids)})`,
-    newestOf(sql<boolean>`call_id = ${text}`, search, sql`id`),
+    newestOf(sql<boolean>`call_id = ${text} AND ${isIndexed('call_id')}`, search, sql`id`),
     ...spellingsOf(text).flatMap((number) =>
-      numberColumns.map((column) =>
-        newestOf(sql<boolean>`${sql.ref(column)} = ${number}`, search, sql`start_stamp`),
-      ),
+      numberColumns.map((column) => {
+        const entry = sql<boolean>`${sql.ref(column)} = ${number} AND ${isIndexed(column)}`
+        return newestOf(entry, search, sql`start_stamp`)
+      }),
     ),
   ]
 }
@@ -129,8 +139,8 @@ const someWith = (
   start: string,
   { tenantId, limit }: CallSearch,
 ): RawBuilder<unknown> =>
-  sql`SELECT id FROM (SELECT id, tenant_id FROM cdr WHERE ${begins(column, start)}
-      LIMIT ${MAX_ENTRIES}) AS entries
+  sql`SELECT id FROM (SELECT id, tenant_id FROM cdr
+      WHERE ${begins(column, start)} AND ${isIndexed(column)} LIMIT ${MAX_ENTRIES}) AS entries
     WHERE ${ofTenant(tenantId)} ORDER BY id DESC LIMIT ${limit}`
 
 const begins = (column: string, start: string): Condition =>
@@ -159,18 +169,20 @@ function byNumber(
   { tenantId, limit }: CallSearch,
 ): RawBuilder<unknown> {
   const name = sql.ref(column)
+  const isIn = isIndexed(column)
   const most = tenantId === null ? MAX_NUMBERS : MAX_NUMBERS_OF_ALL
   const ofNumber =
     tenantId === null
-      ? sql`SELECT id FROM cdr WHERE ${name} = numbers.number ORDER BY start_stamp DESC LIMIT 1`
-      : sql`SELECT id FROM (SELECT id, tenant_id FROM cdr WHERE ${name} = numbers.number
+      ? sql`SELECT id FROM cdr WHERE ${name} = numbers.number AND ${isIn}
+          ORDER BY start_stamp DESC LIMIT 1`
+      : sql`SELECT id FROM (SELECT id, tenant_id FROM cdr WHERE ${name} = numbers.number AND ${isIn}
           ORDER BY start_stamp DESC LIMIT ${MAX_NUMBERS}) AS entries
         WHERE tenant_id = ${tenantId} LIMIT 1`
   return sql`WITH RECURSIVE numbers (number, step) AS (
-      SELECT min(${name}), 1 FROM cdr WHERE ${begins(column, start)}
+      SELECT min(${name}), 1 FROM cdr WHERE ${begins(column, start)} AND ${isIn}
       UNION ALL
       SELECT (SELECT min(${name}) FROM cdr
-        WHERE ${name} > numbers.number AND ${name} < ${endOf(start)}), step + 1
+        WHERE ${name} > numbers.number AND ${name} < ${endOf(start)} AND ${isIn}), step + 1
       FROM numbers WHERE numbers.number IS NOT NULL AND step < ${most})
     SELECT id FROM (SELECT (${ofNumber}) AS id FROM numbers WHERE number IS NOT NULL) AS found
     WHERE id IS NOT NULL ORDER BY id DESC LIMIT ${limit}`

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { wrongBalancesIn } from '../../../schema/migrations/migrate.ts'
+import { isOnPostgres } from '../../support/on-sqlite.ts'
 import { openResources, type TestResources } from '../../support/resources.ts'
 import { readValue, runSql } from '../../support/stored.ts'
 
@@ -160,7 +161,8 @@ test('dates of a ledger are days of the customer, then of its tenant; a zone tha
   const { id } = made.data<{ id: number }>()
   expect(made.data()).toMatchObject({ time_zone: null, effective_time_zone: null })
   // The entry was made at 23:30 of the last day of the year in London.
-  await runSql(store, 'DROP TRIGGER ledger_entry_no_update')
+  const onServer = isOnPostgres ? ' ON ledger_entry' : ''
+  await runSql(store, `DROP TRIGGER ledger_entry_no_update${onServer}`)
   await runSql(store, `UPDATE ledger_entry SET created_at = ${Date.parse('2025-12-31T23:30:00Z')}`)
   const january = 'start_date=2026-01-01&end_date=2026-02-01'
   const count = async (more = '') =>

@@ -106,6 +106,8 @@ test('a seed file brings every kind of resource, with references by name', async
     routing_webhooks: { created: 0, updated: 0, unchanged: 0 },
     stir_keys: { created: 0, updated: 0, unchanged: 0 },
     stir_authorities: { created: 0, updated: 0, unchanged: 0 },
+    alert_channels: { created: 0, updated: 0, unchanged: 0 },
+    alert_rules: { created: 0, updated: 0, unchanged: 0 },
     identity_providers: { created: 0, updated: 0, unchanged: 0 },
   })
   const { db } = store
