@@ -56,7 +56,7 @@ export function refuseOtherVersion(c: Context<ControlEnv>, { version, shown }: P
 
 /** Refuses the header at a route that would ignore it: its sender relies on it. */
 export function refuseUnversioned(c: Context<ControlEnv>): void {
-  if (requestHeader(c, 'if-match') === undefined || !isChange(c) || isVersioned(c)) return
+  if (!isChange(c) || requestHeader(c, 'if-match') === undefined || isVersioned(c)) return
   throw new ApiError(
     400,
     'if_match_not_supported',
