@@ -124,9 +124,11 @@ test('every list is paged, with its total, and what is searched is taken as it s
 
 test('what is not there is not found, whatever it is called', async () => {
   const gets = Object.entries(document['paths'] as Record<string, Record<string, Json>>)
-  // Pages of the console and files have no rows.
+  // Pages of the console and files have no rows. What a browser is sent to by an identity provider
+  // goes back to the console, which says what is wrong.
   const items = gets.filter(
-    ([path, { get }]) => get && path.startsWith('/api/v1') && path.includes('{'),
+    ([path, { get }]) =>
+      get && path.startsWith('/api/v1') && path.includes('{') && !path.includes('/auth/callback/'),
   )
   for (const [path] of items)
     for (const id of ['0', '-1', '1e3', 'x', '9'.repeat(30), "' OR 1=1 --"]) {
