@@ -122,9 +122,9 @@ test('an operator caps calls to a prefix, is told what does not fit, and removes
   await dialog.getByLabel('First digits').fill('+1 900')
   await dialog.getByLabel('What happens').selectOption('cap')
   await dialog.getByLabel('Reason').fill('many calls to premium numbers')
-  // A cap without an amount.
+  await dialog.getByLabel('Amount of a cap').fill('five')
   await confirm(page, 'Set')
-  await dialog.getByRole('alert').waitFor()
+  await dialog.locator('[data-problem=amount]').waitFor()
   await dialog.getByLabel('Amount of a cap').fill('5.25')
   await confirm(page, 'Set')
   const guard = row(page, 'customer paying')

@@ -66,6 +66,7 @@ test('costs tick without asking for the list; a transfer that fails and a refuse
     .getByText(/extension not found/i)
     .waitFor()
   await page.keyboard.press('Escape')
+  await dialog().getByRole('button', { name: 'Discard' }).click()
   await hangUp(caller)
 })
 

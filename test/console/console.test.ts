@@ -378,7 +378,7 @@ test('a customer is made, found by its low balance, changed, and topped up; all 
   await tabTo('Overview')
   await page.getByRole('link', { name: 'All its calls' }).press('Enter')
   await page.getByText('No call in this period.').waitFor()
-  await page.waitForURL(/\/console\/history\?days=7&by=customer_id&for=5$/)
+  await page.waitForURL(/\/console\/history\?period=7d&customer_id=5$/)
   expect(complaints).toEqual([])
 })
 

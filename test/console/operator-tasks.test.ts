@@ -145,13 +145,13 @@ const tasks: readonly Task[] = [
       const { page } = walk
       await walk.click(screen(page, 'Rate plans'))
       await walk.click(link(page, 'retail'))
-      await walk.click(link(page, 'Who changed 1900 Premium'))
+      await walk.click(link(page, 'By whom 1900 Premium was changed'))
     },
     async byKeyboard(walk) {
       const { page } = walk
       await walk.find('retail')
       await heading(page, 'retail')
-      await walk.tabToAndPress(link(page, 'Who changed 1900 Premium'))
+      await walk.tabToAndPress(link(page, 'By whom 1900 Premium was changed'))
     },
     async isDone(page) {
       await heading(page, 'Changes')

@@ -46,7 +46,7 @@ export function SignIn() {
     if (next.kind !== 'failed') step.value = next
     // Only the password makes another challenge.
     else if (next.code === 'invalid_challenge') step.value = undefined
-    if (next.kind === 'done') setQuery({ sign_in: undefined })
+    if (next.kind === 'done' && 'sign_in' in address.value.query) setQuery({ sign_in: undefined })
   }
   const { value: now } = step
   const parts = { problem: problem.value, isBusy: isBusy.value, take }

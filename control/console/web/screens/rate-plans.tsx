@@ -155,7 +155,7 @@ const changesColumn = textColumn<Rate>('changes', 'Changed', () => null, {
   show: (rate) => (
     <a
       href={changesPath('rate', `${rate.id}`, `the rate for ${rateName(rate)}`)}
-      aria-label={`Who changed ${visibleText(rateName(rate), 80)}`}
+      aria-label={`By whom ${visibleText(rateName(rate), 80)} was changed`}
     >
       by whom
     </a>
