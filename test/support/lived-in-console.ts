@@ -23,10 +23,13 @@ const HOUR = 3_600_000
 /** It waits for the findings, too. */
 const START_MS = 170_000
 
+type Session = Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
+
 interface LivedIn {
   readonly browser: Browser
   readonly tollgate: TollgateProcess
-  readonly session: Awaited<ReturnType<ReturnType<Page['context']>['storageState']>>
+  /** Of both administrators: one of them alone would ask for more in a minute than a person may. */
+  readonly sessions: readonly Session[]
   readonly records: readonly StoredRecord[]
   /** Ids by name. */
   readonly customers: Ids
@@ -44,20 +47,23 @@ export function shareLivedIn() {
   afterAll(async () => {
     for (const end of ends.toReversed()) await end()
   })
+  let opened = 0
   const started = (): LivedIn => {
     if (shared === undefined) throw new Error('the installation has not started')
     return shared
   }
   return {
     livedIn: started,
-    /** A page at the start of the console, of the administrator. */
+    /** A page at the start of the console, of one administrator and the other in turn. */
     atStart: async (): Promise<ConsolePage> => {
-      const { browser, tollgate, session: storageState } = started()
+      const { browser, tollgate, sessions } = started()
+      const storageState = sessions[opened++ % sessions.length]
+      if (storageState === undefined) throw new Error('nobody has signed in')
       const options = { storageState, path: '/console', timezoneId: 'UTC' }
-      const opened = await openConsole(browser, tollgate, options)
-      onTestFinished(() => opened.page.context().close())
-      await opened.page.getByRole('button', { name: 'Account' }).waitFor()
-      return opened
+      const shown = await openConsole(browser, tollgate, options)
+      onTestFinished(() => shown.page.context().close())
+      await shown.page.getByRole('button', { name: 'Account' }).waitFor()
+      return shown
     },
   }
 }
@@ -94,8 +100,8 @@ async function startLivedIn(atEnd: (work: () => void | Promise<void>) => void): 
   await settleIn(page, trunks)
   const session = await page.context().storageState()
   await page.context().close()
-  await changeByOther(browser, tollgate)
-  return { browser, tollgate, session, records, customers, today }
+  const sessions = [session, await changeByOther(browser, tollgate)]
+  return { browser, tollgate, sessions, records, customers, today }
 }
 
 type Ids = Readonly<Record<string, number>>
@@ -200,7 +206,7 @@ async function settleIn(
 const KEPT_WITHIN_MS = 100_000
 
 /** The second operator makes the premium numbers dearer. */
-async function changeByOther(browser: Browser, tollgate: TollgateProcess): Promise<void> {
+async function changeByOther(browser: Browser, tollgate: TollgateProcess): Promise<Session> {
   const { page, signIn } = await openConsole(browser, tollgate, { timezoneId: 'UTC' })
   await signIn(other.username, other.password)
   const [rate] = tollgate.query<{ id: number }>("SELECT id FROM rate WHERE prefix = '1900'")
@@ -210,7 +216,9 @@ async function changeByOther(browser: Browser, tollgate: TollgateProcess): Promi
       body: JSON.stringify({ rate_per_minute: '3.10' }) }).then(({ status }) => status)`,
   )
   if (status !== 200) throw new Error(`the rate is not changed: ${String(status)}`)
+  const session = await page.context().storageState()
   await page.context().close()
+  return session
 }
 
 /** Calls that are not answered end in one of these ways. */
