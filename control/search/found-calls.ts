@@ -85,7 +85,7 @@ const ofTenant = (tenantId: number | null): Condition =>
 
 const numberColumns = ['caller_id_number', 'destination_number'] as const
 
-/** Most characters of what the indexes of call-search.ts hold; uuids are all in theirs. */
+/** Most characters of what the indexes of numbers and Call-IDs hold; uuids are all in theirs. */
 const mostIndexed = { caller_id_number: 100, destination_number: 100, call_id: 255 } as const
 
 /** An index is used only where a statement says the same as its own condition. */

@@ -157,8 +157,8 @@ test('names that no user may have are made ones that it may', async () => {
     provider.hostility.userinfo = { sub }
     expect([name, (await signIn()).to]).toEqual([name, '/console'])
   }
-  const names = await readColumn(store, 'SELECT username FROM "user"')
-  expect(names.filter((name) => !/^[a-z0-9._@+-]{1,64}$/.test(`${name}`))).toEqual([])
+  const names = await readColumn<string>(store, 'SELECT username FROM "user"')
+  expect(names.filter((name) => !/^[a-z0-9._@+-]{1,64}$/.test(name))).toEqual([])
 })
 
 const mixedAddresses: Resolve = async () => [
