@@ -5,6 +5,7 @@
 import type { Clocks, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
+import { retryDelayMs } from '../webhooks/retry-schedule.ts'
 import type { AlertMessage } from './alert-message.ts'
 import type { ChannelInForce } from './alert-rule-set.ts'
 import type { AlertSender } from './alert-sender.ts'
@@ -32,23 +33,6 @@ const maxInFlight = 32
 const claimMs = 120_000
 /** How long a stop waits for messages in flight. */
 const patienceMs = 3_000
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-/** Delays between the attempts: ten attempts over three days. */
-const delaysMs: readonly number[] = [
-  5 * second,
-  minute,
-  5 * minute,
-  30 * minute,
-  2 * hour,
-  6 * hour,
-  12 * hour,
-  24 * hour,
-  24 * hour,
-]
-/** Maximum delay that a receiver may request. */
-const longestRetryAfterMs = hour
 
 export class Messenger {
   readonly #deps: MessengerDeps
@@ -140,11 +124,9 @@ export class Messenger {
     if (outcome.kind === 'sent')
       return { ...known, state: 'sent', nextAttemptAt: steadyNow(), error: outcome.refused ?? null }
     const { reason: error, isFinal, retryAfterMs } = outcome
-    const delayMs = delaysMs[attempts]
-    if (isFinal || delayMs === undefined)
+    const waitMs = isFinal ? undefined : retryDelayMs(attempts, retryAfterMs, random)
+    if (waitMs === undefined)
       return { ...known, state: 'failed', nextAttemptAt: steadyNow(), error }
-    const jittered = Math.round(delayMs * (1 + 0.25 * random()))
-    const waitMs = Math.max(jittered, Math.min(retryAfterMs, longestRetryAfterMs))
     return { ...known, state: 'pending', nextAttemptAt: steadyNow() + waitMs, error }
   }
 }

@@ -9,6 +9,7 @@ import type { Log } from '../../schema/contracts/log.ts'
 import type { DeliveryAttempt, DeliveryStore, DueDelivery } from './delivery-store.ts'
 import { type EndpointRow, secretsOf } from './endpoint-store.ts'
 import { signatures } from '../../schema/secrets/webhook-signature.ts'
+import { LONGEST_RETRY_DELAY_MS, retryDelayMs } from './retry-schedule.ts'
 import type { Send, SendResult } from './sender.ts'
 import type { WriteQueue } from '../../schema/storage/write-queue.ts'
 
@@ -52,24 +53,8 @@ const maxOfTenants = 256
 const pauseMs = 10
 /** Longer than a request takes, with its repetition and the storing of its result. */
 const claimMs = 60_000
-const second = 1_000
-const minute = 60 * second
-const hour = 60 * minute
-const longestDelayMs = 24 * hour
-/** Delays between the attempts: ten attempts over three days. */
-const delaysMs: readonly number[] = [
-  5 * second,
-  minute,
-  5 * minute,
-  30 * minute,
-  2 * hour,
-  6 * hour,
-  12 * hour,
-  longestDelayMs,
-  longestDelayMs,
-]
-/** Maximum delay that a receiver may request. */
-const longestRetryAfterMs = hour
+/** Delay after a search that has failed. */
+const SECOND_MS = 1_000
 
 export class Deliverer {
   readonly #deps: DelivererDeps
@@ -111,7 +96,7 @@ export class Deliverer {
       run: async () => {
         await deliveries.release(instance)
         // Twice, because delays vary.
-        await deliveries.bringForward(now, now + 2 * longestDelayMs)
+        await deliveries.bringForward(now, now + 2 * LONGEST_RETRY_DELAY_MS)
       },
       done: () => {
         if (this.#state === 'starting') this.#state = 'running'
@@ -166,7 +151,7 @@ export class Deliverer {
       await this.#search()
     } catch (error) {
       this.#deps.log('error', 'webhook: pending deliveries cannot be read', { error })
-      this.#wakeLater(second)
+      this.#wakeLater(SECOND_MS)
     }
     this.#isSearching = false
   }
@@ -291,13 +276,10 @@ export class Deliverer {
     }
     if (status !== null && status >= 200 && status < 300)
       return { ...outcome, state: 'delivered', nextAttemptAt: steadyNow }
-    const delayMs = delaysMs[attempts]
-    if (status === 410 || delayMs === undefined)
-      return { ...outcome, state: 'failed', nextAttemptAt: steadyNow }
-    // Up to a quarter more, so that deliveries that failed together do not retry together.
-    const jittered = Math.round(delayMs * (1 + 0.25 * this.#deps.random()))
-    const requestedMs = sent.kind === 'answered' ? (sent.retryAfterMs ?? 0) : 0
-    const waitMs = Math.max(jittered, Math.min(requestedMs, longestRetryAfterMs))
+    const retryAfterMs = sent.kind === 'answered' ? (sent.retryAfterMs ?? 0) : 0
+    const waitMs =
+      status === 410 ? undefined : retryDelayMs(attempts, retryAfterMs, this.#deps.random)
+    if (waitMs === undefined) return { ...outcome, state: 'failed', nextAttemptAt: steadyNow }
     return { ...outcome, state: 'pending', nextAttemptAt: steadyNow + waitMs }
   }
 
