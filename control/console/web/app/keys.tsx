@@ -1,6 +1,6 @@
 /** The keys of the console, and a list of them. A field that is typed in keeps its letters. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { pathOf } from '../parts/address.ts'
 import { after } from '../api/browser.ts'
 import { go } from '../parts/router.ts'
@@ -40,7 +40,8 @@ interface KeysOptions {
 export function useKeys({ screens, onFind, onHelp }: KeysOptions): void {
   const current = useRef({ screens, onFind, onHelp })
   current.current = { screens, onFind, onHelp }
-  useEffect(() => {
+  // An effect comes after the picture: a key that is pressed at once would be lost.
+  useLayoutEffect(() => {
     let stopWaiting: (() => void) | undefined
     const onKey = (event: KeyboardEvent): void => {
       if (event.defaultPrevented || event.isComposing || event.altKey) return
