@@ -8,6 +8,7 @@ import { offsetOf, type RequestedPage } from '../http/envelope.ts'
 import { carrierSums } from './carrier-sums.ts'
 import { at, CdrStore, type CdrValues, type RefusedTotals } from './cdr-store.ts'
 import type { RowPosition } from './columns/best-rows.ts'
+import { type CallSearch, findCalls } from './columns/find-calls.ts'
 import {
   findRecords,
   type FindRequest,
@@ -50,6 +51,7 @@ type SumsRequest =
   | { readonly format: 'margins'; readonly margins: MarginRequest }
   | { readonly format: 'search'; readonly search: SearchRequest }
   | { readonly format: 'find'; readonly find: FindRequest }
+  | { readonly format: 'calls'; readonly calls: CallSearch }
   | { readonly format: 'unusual'; readonly unusual: UnusualRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
 
@@ -89,6 +91,7 @@ export async function* reportChunks(
   if (request.format === 'margins') return yield* whole(margins(sources, request.margins))
   if (request.format === 'search') return yield* whole(search(sources, request.search))
   if (request.format === 'find') return yield* whole(findRecords(sources, request.find))
+  if (request.format === 'calls') return yield* whole(findCalls(sources, request.calls))
   if (request.format === 'unusual') return yield* whole(unusualCalls(sources, request.unusual))
   if (request.format === 'roll-up') return yield* whole(rollUp(sources, request.rollUp))
   if (request.format === 'rows') return yield await rowsOf(sources, request.rows)

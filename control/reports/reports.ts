@@ -17,7 +17,9 @@ import {
 } from './roll-up.ts'
 import { openSums, type CallSources } from './call-filters.ts'
 import { marginReport, type MarginReport, type MarginRequest } from './margins.ts'
+import type { CallsByText, CallSearch } from './columns/find-calls.ts'
 import type { FindRequest, FoundRecords } from './columns/find-records.ts'
+import { FairTurns } from '../http/fair-turns.ts'
 import type { SearchResult, SearchRequest } from './search.ts'
 import { summary, type Summary } from './summary.ts'
 import type { SummaryRequest } from './summarize.ts'
@@ -27,6 +29,7 @@ import {
   type ReportRequest,
   type ThreadRequest,
 } from './report-chunks.ts'
+import { tooManySearches } from './searches.ts'
 import { ReportThread } from './report-thread.ts'
 import { StatementThread } from './statement-thread.ts'
 import type { ReportDatabase } from './report-worker.ts'
@@ -79,6 +82,8 @@ function localSources({ store, now: steadyNow }: ReportsDeps): CallSources {
 const MAX_REPORTS = 16
 /** Slow readers of one tenant must leave room for the others. */
 const MAX_OF_TENANT = 4
+/** Searches for calls that wait, of one tenant or of the platform. */
+const MAX_CALL_SEARCHES = 20
 /** A report is closed when its next piece is not requested for so long: its reader may be gone. */
 const IDLE_MS = 60_000
 
@@ -99,6 +104,7 @@ export class Reports {
   readonly #now: () => number
   readonly #open = new Set<OpenReport>()
   readonly #stopRollUps: Cancel
+  readonly #callSearches = new FairTurns<number | null>(1, MAX_CALL_SEARCHES, tooManySearches)
 
   constructor(
     maker: ReportMaker,
@@ -139,6 +145,19 @@ export class Reports {
     const pieces = this.#openFor(request.scope.tenantId, { format: 'find', find: request })
     // Only `findRecords` writes it.
     return pieces && (JSON.parse(await textOf(pieces)) as FoundRecords)
+  }
+
+  /**
+   * Calls by their numbers and Call-IDs. It takes some ten milliseconds, and waits for no report.
+   *
+   * @throws {ApiError} 503: its reader waits for too many.
+   */
+  findCalls(search: CallSearch): Promise<CallsByText> {
+    return this.#callSearches.run(search.tenantId, async () => {
+      const text = await textOf(this.#maker.open({ format: 'calls', calls: search }))
+      // Only `findCalls` of the columns writes it.
+      return JSON.parse(text) as CallsByText
+    })
   }
 
   /** Undefined when too many reports are open. */

@@ -28,7 +28,7 @@ import {
   startOfDay,
 } from './call-filters.ts'
 import { markedCurrency } from './own-prices.ts'
-import { buildBlocks, markChanged } from './columns/block-builder.ts'
+import { buildBlocks, markChanged, MAX_BUILT } from './columns/block-builder.ts'
 import { type Gap, uuidOf, type Watermark, watermarkOf } from './roll-up-state.ts'
 import {
   addMargins,
@@ -64,6 +64,8 @@ export interface RollUpRequest {
 export interface RollUpResult {
   readonly added: number
   readonly behind: number
+  /** More blocks may be made at once. */
+  readonly hasMoreBlocks: boolean
 }
 
 /** Changes of costs in a page. */
@@ -97,8 +99,8 @@ export async function* rollUp(
     yield
   }
   await forgetOld(sources, request)
-  yield* buildBlocks(sources, request)
-  return { added, behind: await behind(sources) }
+  const built = yield* buildBlocks(sources, request)
+  return { added, behind: await behind(sources), hasMoreBlocks: built === MAX_BUILT }
 }
 
 /** Returns how many records and changes it has added. */
@@ -574,11 +576,11 @@ export function scheduleRollUps({ schedule, now, days, log, rollUp }: RollUpDeps
       const retainedFrom = days === 0 ? undefined : now() - days * DAY_MS
       const isDue = now() >= wholeAt + LONGEST_WAIT_MS
       const least = isDue ? undefined : LEAST_RECORDS
-      const { added, behind } = await rollUp({ now: now(), retainedFrom, least })
+      const { added, behind, hasMoreBlocks } = await rollUp({ now: now(), retainedFrom, least })
       if (isDue && behind < LEAST_RECORDS) wholeAt = now()
       isFailing = false
       logProgress(behind)
-      return added > 0 && behind > MANY ? BUSY_MS : INTERVAL_MS
+      return (added > 0 && behind > MANY) || hasMoreBlocks ? BUSY_MS : INTERVAL_MS
     } catch (error) {
       if (!isFailing && !isStopped)
         log('warn', 'call records could not be added to the daily totals', { error: String(error) })

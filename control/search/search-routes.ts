@@ -16,6 +16,7 @@ import { describeRoute, validate } from '../http/validate.ts'
 import { moment } from '../http/view-fields.ts'
 import { dataOf } from '../instances/instance-client.ts'
 import type { WithOthers } from '../instances/other-instances.ts'
+import type { WithReports } from '../reports/reports.ts'
 import { callHit, endedCalls, liveCalls } from './found-calls.ts'
 import { foundRows } from './found-rows.ts'
 import { searchedKinds, type SearchedKind } from './kinds.ts'
@@ -66,7 +67,7 @@ const exampleHit = {
   path: '/console/customers/7',
 }
 
-type SearchDeps = Pick<Platform, 'store' | 'engine' | 'ocs'> & WithOthers
+type SearchDeps = Pick<Platform, 'store' | 'engine' | 'ocs'> & WithReports & WithOthers
 
 export const searchRoutes = (deps: SearchDeps) =>
   new Hono<ControlEnv>().get(
@@ -119,7 +120,7 @@ interface Search {
 }
 
 async function inTables(
-  { store, ocs }: SearchDeps,
+  { store, ocs, reports }: SearchDeps,
   principal: Principal,
   search: Search,
 ): Promise<SearchGroups> {
@@ -128,7 +129,7 @@ async function inTables(
     (isOfPlatform !== true || principal.tenantId === null) &&
     (isOfBilling !== true || ocs !== undefined)
   const kinds = searchedKinds().filter(isSearched)
-  const ended = mayRead(principal, 'cdrs:read') ? endedCalls(store, search) : []
+  const ended = mayRead(principal, 'cdrs:read') ? endedCalls({ store, reports }, search) : []
   const rows = kinds.map(async (kind) => ({
     kind: kind.kind,
     hits: (await foundRows(store, kind, search)).map(({ id, title, beside, page }): SearchHit => ({

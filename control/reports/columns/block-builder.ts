@@ -15,12 +15,13 @@ import {
   blockRows,
   type BlockListRow,
   gapsOf,
+  headsOf,
   type IdRange,
   newestId,
   readBlock,
 } from './block-store.ts'
 import { uuidOf } from '../roll-up-state.ts'
-import { BLOCK, type RecordBlock } from './record-block.ts'
+import { BLOCK, newestColumn, type RecordBlock } from './record-block.ts'
 
 interface BuildRequest {
   /** Milliseconds UTC. */
@@ -31,7 +32,7 @@ interface BuildRequest {
 }
 
 /** Blocks that one request makes: the thread can be stopped then. */
-const MAX_BUILT = 20
+export const MAX_BUILT = 20
 /** Longer than any transaction may take: ids that are missing so long never come. */
 const GAP_MS = 3_600_000
 /** Ids that lack so far before the newest one are of records that were deleted. */
@@ -50,8 +51,8 @@ export async function* buildBlocks(
   let built = 0
   for (; built < MAX_BUILT; built += 1) {
     const range = await nextRange(sources, request.size ?? BLOCK)
-    if (range === undefined) break
-    yield* build(sources, request, range)
+    // Another instance makes them.
+    if (range === undefined || !(yield* build(sources, request, range))) break
     yield
   }
   return built
@@ -129,7 +130,8 @@ async function nextRange(sources: CallSources, size: number): Promise<Due | unde
   const ids = store.db.selectFrom('cdr').select('id')
   // Ids of records that were deleted before are passed over.
   const next = await one(store, ids.where('id', '>', after).orderBy('id').limit(1))
-  if (next === undefined || (await newestId(sources)) < next.id + size - 1) return undefined
+  if (next === undefined || (await newestId(sources)) < next.id + size - 1)
+    return ofEarlierVersion(sources, rows)
   const within = ids
     .where('id', '<', next.id + size)
     .orderBy('id', 'desc')
@@ -138,12 +140,31 @@ async function nextRange(sources: CallSources, size: number): Promise<Due | unde
   return { first, last: (await one(store, within))?.id ?? next.id }
 }
 
-/** SQLite has one builder: its records are read in several turns before. */
+/** Sums whose blocks have all columns, as each new one has. */
+const wholeSums = new WeakSet<CallSources['sums']>()
+
+/** A block that an earlier version of the program has made, without a column of today. */
+async function ofEarlierVersion(
+  sources: CallSources,
+  rows: readonly BlockListRow[],
+): Promise<Due | undefined> {
+  if (wholeSums.has(sources.sums)) return undefined
+  const heads = await headsOf(sources, rows)
+  const old = rows.find((row) => heads.get(row.first_id)?.columns[newestColumn] === undefined)
+  if (old !== undefined) return { first: old.first_id, last: old.last_id, old }
+  wholeSums.add(sources.sums)
+  return undefined
+}
+
+/**
+ * Returns whether this instance is the one that makes blocks. SQLite has one builder: its records
+ * are read in several turns before.
+ */
 async function* build(
   sources: CallSources,
   request: BuildRequest,
   range: Due,
-): AsyncGenerator<void, void, undefined> {
+): AsyncGenerator<void, boolean, undefined> {
   const { sums } = sources
   const inFile = isInFile(sources)
   const read = inFile ? yield* readBlock(sources, range) : undefined
@@ -152,7 +173,8 @@ async function* build(
     const block = read ?? (await whole(readBlock(sources, range)))
     await keep(sources, request, range, block)
   }
-  await onOneInstance(sums, 'callSums', write, lockedTransaction)
+  const done = await onOneInstance(sums, 'callSums', write, lockedTransaction)
+  return done.kind !== 'elsewhere'
 }
 
 async function whole<T>(work: AsyncGenerator<void, T, undefined>): Promise<T> {

@@ -56,15 +56,33 @@ export async function recordParts(sources: CallSources): Promise<RecordParts> {
     ...rows.filter((row) => !known.has(row)).map((row) => rangeOf(row)),
     ...fresh.flatMap(({ gaps }) => gapsOf(gaps)),
   ]
-  const heads = await headsOf(sources, fresh)
-  const blocks = fresh.flatMap((row) => {
-    const head = heads.get(row.first_id)
+  return { blocks: await storedBlocks(sources, fresh), ranges: inOrder(ranges) }
+}
+
+/** The same for what never changes: a block whose costs are old has the right numbers. */
+export async function searchedParts(sources: CallSources): Promise<RecordParts> {
+  const rows = await blockRows(sources)
+  const rest = { first: (rows.at(-1)?.last_id ?? 0) + 1, last: await newestId(sources) }
+  const gaps = rows.flatMap((row) => gapsOf(row.gaps))
+  return { blocks: await storedBlocks(sources, rows), ranges: inOrder([rest, ...gaps]) }
+}
+
+async function storedBlocks(
+  sources: CallSources,
+  rows: readonly BlockListRow[],
+): Promise<readonly StoredBlock[]> {
+  const known = await headsOf(sources, rows)
+  return rows.flatMap((row) => {
+    const head = known.get(row.first_id)
     if (head === undefined) return []
     const { first_id, last_id, version, first_start: firstStart, last_start: lastStart } = row
     return [{ first: first_id, last: last_id, version, firstStart, lastStart, head }]
   })
-  return { blocks, ranges: ranges.flatMap(split).toSorted((one, two) => two.first - one.first) }
 }
+
+/** The newest first, in parts of some thousand records. */
+const inOrder = (ranges: readonly IdRange[]): readonly IdRange[] =>
+  ranges.flatMap(split).toSorted((one, two) => two.first - one.first)
 
 const rangeOf = ({ first_id, last_id }: BlockListRow): IdRange => ({
   first: first_id,
@@ -161,7 +179,7 @@ interface KnownHead {
 
 const heads = new WeakMap<CallSources['sums'], Map<number, KnownHead>>()
 
-async function headsOf(
+export async function headsOf(
   { sums }: CallSources,
   rows: readonly BlockListRow[],
 ): Promise<ReadonlyMap<number, BlockHead>> {

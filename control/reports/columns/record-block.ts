@@ -5,6 +5,7 @@
  */
 import type { SelectQueryBuilder } from 'kysely'
 import type { Database } from '../../../schema/tables/database.ts'
+import { callIdStart } from './call-id-start.ts'
 import { type ColumnHead, decodeColumn, encodeColumn } from './column-codec.ts'
 import { codeOfNumber } from './number-code.ts'
 import { textHash } from './text-hash.ts'
@@ -46,9 +47,14 @@ const phoneColumns = ['caller_id_number', 'destination_number'] as const
 export type NumberColumn = (typeof numberColumns)[number]
 export type WordColumn = (typeof wordColumns)[number]
 export type PhoneColumn = (typeof phoneColumns)[number]
-/** `call_id` is a hash. Tags have as many rows and hashes as the block has tags. */
+/** Hashes: of the whole Call-ID, and of its beginning. */
+export type CallIdColumn = 'call_id' | 'call_id_start'
+/** Tags have as many rows and hashes as the block has tags. */
 export type BlockColumn =
-  NumberColumn | WordColumn | PhoneColumn | 'call_id' | 'tag_row' | 'tag_hash'
+  NumberColumn | WordColumn | PhoneColumn | CallIdColumn | 'tag_row' | 'tag_hash'
+
+/** The last one that was added: blocks of earlier versions lack it. */
+export const newestColumn: BlockColumn = 'call_id_start'
 
 const readColumns = [...numberColumns, ...wordColumns, ...phoneColumns, 'call_id', 'tags'] as const
 type Value = string | number | null
@@ -103,7 +109,11 @@ export function blockOf(rows: readonly BlockRow[]): RecordBlock {
   }
   keep(
     'call_id',
-    valuesOf(index++, (text) => textHash(String(text))),
+    valuesOf(index, (text) => textHash(String(text))),
+  )
+  keep(
+    'call_id_start',
+    valuesOf(index++, (text) => callIdStart(String(text)) ?? NaN),
   )
   const tags = rows.flatMap((row, at) =>
     tagsOf(row[index] ?? null).map((tag) => [at, textHash(tag)] as const),

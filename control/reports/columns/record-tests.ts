@@ -8,6 +8,7 @@ import { codesOfNumber, codesOfStart, type CodeRange } from './number-code.ts'
 import {
   type BlockColumn,
   type BlockHead,
+  type CallIdColumn,
   type NumberColumn,
   type PhoneColumn,
   tagText,
@@ -22,7 +23,7 @@ export type SeenPrice = 'cost' | 'margin'
 type Test =
   | {
       readonly kind: 'range'
-      readonly column: NumberColumn | 'call_id'
+      readonly column: NumberColumn | CallIdColumn
       readonly from: number
       readonly to: number
     }
@@ -126,7 +127,7 @@ function testsOfFilters(filters: CallFilters): readonly TestGroup[] {
 const given = <T>(value: T | undefined, group: (value: T) => TestGroup): readonly TestGroup[] =>
   value === undefined ? [] : [group(value)]
 
-const range = (column: NumberColumn | 'call_id', [from, to]: ValueLimits): Test => ({
+export const range = (column: NumberColumn | CallIdColumn, [from, to]: ValueLimits): Test => ({
   kind: 'range',
   column,
   from: from ?? -Infinity,
@@ -176,13 +177,13 @@ function phone(column: PhoneColumn, text: string): Test {
     : wholePhone(column, text)
 }
 
-function phoneStart(column: PhoneColumn, text: string): Test {
+export function phoneStart(column: PhoneColumn, text: string): Test {
   const start = withoutPlus(text)
   const isWanted = (stored: string) => withoutPlus(stored).startsWith(start)
   return { kind: 'phone', column, codes: codesOfStart(start), isWanted }
 }
 
-function wholePhone(column: PhoneColumn, text: string): Test {
+export function wholePhone(column: PhoneColumn, text: string): Test {
   const digits = withoutPlus(numberOrText(text))
   return {
     kind: 'phone',

@@ -124,6 +124,7 @@ test('the thread keeps the sums of an SQLite file, and answers from them', async
   expect(await reports.rollUp({ now: 0, retainedFrom: undefined })).toEqual({
     added: 30,
     behind: 0,
+    hasMoreBlocks: false,
   })
   const found = await reports.summarize({
     tenantId: null,
