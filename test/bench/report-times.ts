@@ -2,91 +2,50 @@
  * Seconds of each report over millions of records, from the program itself: medians and the worst.
  * The records are those of many customers, carriers and prefixes, and all are in the daily sums.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { readFileSync } from 'node:fs'
 import { DAY_MS } from '../../schema/clock.ts'
-import { freshDatabase, hasPostgres } from '../support/postgres.ts'
-import { TollgateProcess } from '../support/tollgate-process.ts'
+import type { TollgateProcess } from '../support/tollgate-process.ts'
 import { oneCustomer } from './load/one-customer.ts'
 import { optionsOf } from './load/options.ts'
-import { fillFile, fillServer, load, type RecordsShape } from './load/varied-records.ts'
+import { RECORD_DAYS, withRecords } from './load/record-program.ts'
+import { callIdOf, load } from './load/varied-records.ts'
 
 const usual = { records: '5000000', times: '5', database: 'sqlite', keep: '' }
 
 export const describe =
-  'each report over 5,000,000 records of 90 days, 2,000 customers, 20 carriers, 500 prefixes; ' +
-  'keep=FILE uses the records of a run before; arguments: ' +
+  'each report over 5,000,000 records of 90 days, 2,000 customers, 20 carriers, 500 prefixes, ' +
+  'when their blocks of columns are made; keep=FILE (or the URL of a database) uses the records ' +
+  'of a run before; arguments: ' +
   Object.entries(usual)
     .map(([name, value]) => `${name}=${value}`)
     .join(' ')
 
-const DAYS = 90
-
 export async function run(words: readonly string[] = []): Promise<void> {
   const { records, times, database, keep } = optionsOf(words, usual)
-  const end = Math.floor(Date.now() / DAY_MS) * DAY_MS
-  const shape: RecordsShape = {
-    records: Number(records),
-    days: DAYS,
-    customers: 2_000,
-    carriers: 20,
-    prefixes: 500,
-    tenants: 20,
-    start: end - DAYS * DAY_MS,
-  }
-  const progress = (text: string) => console.log(`  ${new Date().toISOString()} ${text}`)
-  if (database === 'postgres') {
-    if (!hasPostgres) return console.log('  not run: there is no PostgreSQL')
-    const { url, drop } = await freshDatabase()
-    try {
-      await fillServer(url, shape, progress)
-      await measure({ DATABASE_URL: url }, shape, Number(times))
-    } finally {
-      await drop()
-    }
-    return
-  }
-  const folder = mkdtempSync(join(tmpdir(), 'tollgate-report-times-'))
-  const path = keep === '' ? join(folder, 'reports.db') : keep
-  try {
-    if (!existsSync(path)) await fillFile(path, shape, progress)
-    await measure({ DATABASE_PATH: path }, shape, Number(times))
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
+  const options = { records: Number(records), database, keep }
+  await withRecords(options, oneCustomer([5_060]), (tollgate, start) =>
+    measure(tollgate, start, Number(times)),
+  )
 }
 
-async function measure(
-  environment: Record<string, string>,
-  { start }: RecordsShape,
-  times: number,
-): Promise<void> {
-  const tollgate = await TollgateProcess.start(oneCustomer([5_060]), {
-    ...environment,
-    LOG_LEVEL: 'warn',
-  })
-  try {
-    const token = await tollgate.createKey('--name', `bench ${Date.now()}`, '--scopes', '*')
-    const ask = askerOf(tollgate.apiPort, token)
-    for (const [name, question] of questions(start)) {
-      const seconds: number[] = []
-      const before = cpuSeconds(tollgate.pid)
-      let said = ''
-      for (let time = 0; time < times; time += 1) {
-        const begin = performance.now()
-        said = await ask(question)
-        seconds.push((performance.now() - begin) / 1_000)
-      }
-      const sorted = seconds.toSorted((one, other) => one - other)
-      const median = sorted[Math.floor(sorted.length / 2)] ?? NaN
-      console.log(
-        `  ${name}: median ${median.toFixed(3)} s, worst ${(sorted.at(-1) ?? NaN).toFixed(3)} s` +
-          `, CPU ${((cpuSeconds(tollgate.pid) - before) / times).toFixed(3)} s (load ${load()})${said}`,
-      )
+async function measure(tollgate: TollgateProcess, start: number, times: number): Promise<void> {
+  const token = await tollgate.createKey('--name', `bench ${Date.now()}`, '--scopes', '*')
+  const ask = askerOf(tollgate.apiPort, token)
+  for (const [name, question] of questions(start)) {
+    const seconds: number[] = []
+    const before = cpuSeconds(tollgate.pid)
+    let said = ''
+    for (let time = 0; time < times; time += 1) {
+      const begin = performance.now()
+      said = await ask(question)
+      seconds.push((performance.now() - begin) / 1_000)
     }
-  } finally {
-    await tollgate.stop()
+    const sorted = seconds.toSorted((one, other) => one - other)
+    const median = sorted[Math.floor(sorted.length / 2)] ?? NaN
+    console.log(
+      `  ${name}: median ${median.toFixed(3)} s, worst ${(sorted.at(-1) ?? NaN).toFixed(3)} s` +
+        `, CPU ${((cpuSeconds(tollgate.pid) - before) / times).toFixed(3)} s (load ${load()})${said}`,
+    )
   }
 }
 
@@ -144,9 +103,12 @@ function* questions(start: number): Generator<readonly [string, Question], void>
     '&called=1013*&code=486,503',
     '&duration_from=290&carrier=carrier+3,carrier+4',
     '&cost_from=0.03&order=newest',
-    '&call_id=4000000-a84b4c76e66710@203.0.113.7',
+    `&call_id=${callIdOf(777_777)}`,
   ])
-    yield [`records${filter}, page 1, 90 days`, `cdrs?${between(0, 90)}&page=1&limit=50${filter}`]
+    yield [
+      `records${filter}, page 1, 90 days`,
+      `cdrs?${between(0, RECORD_DAYS)}&page=1&limit=50${filter}`,
+    ]
   yield [
     'calls by customer, 30 days from noon',
     `calls?${between(59, 89, DAY_MS / 2)}&group_by=customer`,

@@ -12,7 +12,7 @@ import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { oneCustomer } from './load/one-customer.ts'
 import { optionsOf } from './load/options.ts'
-import { fillFile, fillServer, load, type RecordsShape } from './load/varied-records.ts'
+import { callIdOf, fillFile, fillServer, load, type RecordsShape } from './load/varied-records.ts'
 
 const usual = { records: '1000000', things: '10000', times: '20', database: 'sqlite', keep: '' }
 
@@ -144,7 +144,8 @@ const texts = [
   ['a beginning of some numbers', '155500001'],
   ['a uuid', '00000000-0000-4000-8000-100000777777'],
   ['the beginning of all uuids', '00000000-0000'],
-  ['a Call-ID', '777777-a84b4c76e66710@203.0.113.7'],
+  ['a Call-ID', callIdOf(777_777)],
+  ['the beginning of a Call-ID', callIdOf(777_777).slice(0, 12)],
   ['a name', 'customer 4711'],
   ['a part of all names', 'street'],
   ['a letter', 'e'],

@@ -33,13 +33,22 @@ const BATCH = 500_000
 const PREFIXES_OF_CUSTOMER = 20
 const CALLERS_OF_CUSTOMER = 5
 
+/** Call-IDs come in no order. */
+const CALL_ID_STEP = 982_451_653
+const CALL_IDS = 1_000_000_007
+const CALL_ID_END = '-a84b4c76e66710@203.0.113.7'
+
+/** The Call-ID of a record: the first one is 0. */
+export const callIdOf = (n: number): string =>
+  `${(BigInt(n) * BigInt(CALL_ID_STEP)) % BigInt(CALL_IDS)}${CALL_ID_END}`
+
 const uuidPrefix = '00000000-0000-4000-8000-'
 const callsOfDay = ({ records, days }: RecordsShape): number => Math.floor(records / days)
 
 /**
  * Inserts calls `first` to `end`, spread evenly over the days, each of which has the same calls. A
  * fifth is not answered, a half goes out by a carrier; of these a tenth has a price of the carrier
- * in another currency or none.
+ * in another currency or none. Each has what the program writes of a call today.
  */
 function insertion(shape: RecordsShape, { isServer }: { readonly isServer: boolean }): string {
   const { customers, carriers, prefixes, tenants, start } = shape
@@ -56,9 +65,10 @@ function insertion(shape: RecordsShape, { isServer }: { readonly isServer: boole
     answer_stamp, end_stamp, post_dial_delay_ms, duration, billsec, disposition, sip_code,
     hangup_cause, hangup_by, denial_code, set_id, node, carrier, attempts, tenant_id, customer_id,
     rate_prefix, cost_micros, currency, carrier_cost_micros, carrier_currency, carrier_prefix,
-    carrier_tenant_id, source_address)
+    carrier_tenant_id, source_address, mos_score, mos_source, jitter_ms, packet_loss_pct, instance,
+    tags, verification, attestation, rated, number_dialled)
   SELECT n + 1, '${uuidPrefix}' || CAST(100000000000 + n AS TEXT),
-    CAST(n AS TEXT) || '-a84b4c76e66710@203.0.113.7',
+    CAST(n * ${CALL_ID_STEP} % ${CALL_IDS} AS TEXT) || '${CALL_ID_END}',
     CASE WHEN out = 1 THEN 'outbound' ELSE 'inbound' END,
     CAST(15550000000 + who * ${CALLERS_OF_CUSTOMER} + (m / 77) % ${CALLERS_OF_CUSTOMER} AS TEXT),
     CAST(prefix AS TEXT) || CAST(1000000 + m % 7919 AS TEXT),
@@ -69,7 +79,8 @@ function insertion(shape: RecordsShape, { isServer }: { readonly isServer: boole
     'NORMAL_CLEARING', 'caller', CASE WHEN answered = 0 AND m % 10 <> 0 THEN 'no_rate' END,
     1, 'sip:10.0.0.' || CAST(1 + m % 4 AS TEXT) || ':5060;transport=udp',
     CASE WHEN out = 1 THEN 'carrier ' || CAST(by_carrier AS TEXT) END,
-    '[{"destination":"sip:10.0.0.1:5060;transport=udp","status":200,"reason":"OK","startedAt":1,"endedAt":2}]',
+    '[{"destination":"sip:10.0.0.1:5060;transport=udp","status":200,"reason":"OK","startedAt":1,' ||
+      '"endedAt":2,"sent":{"called":"' || CAST(prefix AS TEXT) || '1000000","caller":"1555"}}]',
     tenant, who + 1, CAST(prefix AS TEXT),
     CASE WHEN answered = 1 THEN seconds * (100 + who % 50) ELSE 0 END, 'USD',
     CASE WHEN answered = 1 AND out = 1 AND m % 20 <> 1
@@ -78,7 +89,15 @@ function insertion(shape: RecordsShape, { isServer }: { readonly isServer: boole
       THEN CASE WHEN m % 20 = 3 THEN 'EUR' ELSE 'USD' END END,
     CASE WHEN answered = 1 AND out = 1 AND m % 20 <> 1 THEN CAST(prefix AS TEXT) END,
     CASE WHEN answered = 1 AND out = 1 AND by_carrier % 2 = 0 THEN tenant END,
-    '203.0.113.7:5060'
+    '203.0.113.7:5060',
+    CASE WHEN answered = 1 THEN 1 + (m * 31) % 351 / 100.0 END,
+    CASE WHEN answered = 1 THEN 'measured' END, m % 97 / 10.0, m % 53 / 10.0,
+    'sbc-' || CAST(1 + m % 3 AS TEXT),
+    CASE WHEN m % 10 = 3 THEN '{"crm":"' || CAST(m % 1000 AS TEXT) || '"}' END,
+    CASE m % 4 WHEN 1 THEN 'passed' WHEN 2 THEN 'failed' WHEN 3 THEN 'none' END,
+    CASE m % 8 WHEN 1 THEN 'A' WHEN 5 THEN 'B' END,
+    '[0,1,' || CAST(6000 + who AS TEXT) || ',1,' || CAST(6000 + who AS TEXT) || ']',
+    '00' || CAST(prefix AS TEXT) || CAST(1000000 + m % 7919 AS TEXT)
   FROM (
     SELECT n, m, at, who, seconds, answered, out, tenant, by_carrier, ${prefix} AS prefix FROM (
       SELECT n, m, ${start} + day * ${DAY_MS} + m * ${Math.floor(DAY_MS / perDay)} AS at,
@@ -176,6 +195,18 @@ export async function fillServer(
   progress('indexes')
   await statements.close()
   await client.end()
+}
+
+/** The tenants and customers of the records, in words of both databases. */
+export const owners = ({ customers, tenants, start }: RecordsShape): readonly string[] => {
+  const numbered = (end: number) =>
+    `WITH RECURSIVE one (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM one WHERE i < ${end})`
+  return [
+    `INSERT INTO tenant (slug, name, created_at) ${numbered(tenants)}
+      SELECT 't' || i, 'Tenant ' || i, ${start} FROM one`,
+    `INSERT INTO customer (tenant_id, name, created_at, updated_at) ${numbered(customers)}
+      SELECT nullif((i - 1) % ${tenants + 1}, 0), 'Customer ' || i, ${start}, ${start} FROM one`,
+  ]
 }
 
 /** The first day is added by the program; each other has the same sums, a day later. */
