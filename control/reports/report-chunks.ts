@@ -13,6 +13,7 @@ import {
   findRecords,
   type FindRequest,
   type FoundRecords,
+  type MissingRecords,
   type RecordSort,
 } from './columns/find-records.ts'
 import { matchingIds } from './columns/record-stream.ts'
@@ -215,7 +216,7 @@ async function* jsonChunks(
 
 /** The rest of the object. */
 function endOf(
-  { rows, hasMore, totals, isComplete }: FoundRecords,
+  { rows, hasMore, totals, isComplete, missing }: FoundRecords,
   { page, sort }: ReportRequest,
   refused: RefusedTotals | undefined,
 ): string {
@@ -223,6 +224,7 @@ function endOf(
   const end = {
     ...(totals && { total_calls: totals.calls, total_billsec: totals.billsec, totals }),
     complete: isComplete,
+    ...(missing && { missing: { ...missing, text: textOfMissing(missing) } }),
     ...(refused === undefined ? {} : { total_refused: refused }),
     ...(page === undefined
       ? { ...(hasMore && { truncated: true }) }
@@ -232,6 +234,20 @@ function endOf(
       totals && { meta: { ...page, total: totals.calls } }),
   }
   return JSON.stringify(end).slice(1)
+}
+
+function textOfMissing({ records, totals, without_columns: count }: MissingRecords): string {
+  const lacks = [
+    ...(records === 'some' ? ['records that were not read'] : []),
+    ...(totals === 'some' ? ['totals of these'] : []),
+    ...(totals === 'carrier_costs' ? ['totals of what carriers took, and margins'] : []),
+  ]
+  const why =
+    count === 0
+      ? 'time was up. Ask for a shorter period'
+      : `about ${count} records are still being prepared for searches, as after an upgrade. ` +
+        'Ask again in some minutes, or for a shorter period'
+  return `The answer is without ${lacks.join(', and without ')}: ${why}.`
 }
 
 const FIRST_BYTES = 1_048_576

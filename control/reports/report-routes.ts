@@ -253,9 +253,25 @@ const reportView = z
       .describe('Calls that match the filter, on all pages. Absent with `totals=false`.'),
     total_billsec: count.optional(),
     totals: totalsView.optional(),
-    complete: z
-      .boolean()
-      .describe('False: time was up. Totals and order are of the records that were read.'),
+    complete: z.boolean().describe('False: `missing` says what the answer lacks.'),
+    missing: z
+      .strictObject({
+        records: z
+          .enum(['none', 'some'])
+          .describe('`some`: list and order are of the records that were read in time.'),
+        totals: z
+          .enum(['none', 'some', 'carrier_costs'])
+          .describe(
+            '`some`: they are of these records. `carrier_costs`: they are those of the daily ' +
+              'sums, without `carrier_cost` and `margin`.',
+          ),
+        without_columns: count.describe(
+          'About so many records are still being prepared for searches.',
+        ),
+        text: z.string().describe('The same as a sentence.'),
+      })
+      .optional()
+      .describe('Absent when the answer is complete.'),
     next_cursor: z
       .string()
       .nullable()

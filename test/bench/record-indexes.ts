@@ -219,7 +219,7 @@ function recordOf(n: number, start: number): Record<string, string | number | nu
     carrier: `carrier ${n % 20}`,
     attempts:
       '[{"destination":"sip:10.0.0.1:5060;transport=udp","status":200,"reason":"OK",' +
-      `"startedAt":${at},"endedAt":${at + 2_000},"sent":{"called":"${prefix}","caller":"1555"}}]`,
+      `"sent":{"called":"${prefix}","caller":"1555"},"startedAt":${at},"endedAt":${at + 2_000}}]`,
     customer_id: who + 1,
     rate_prefix: String(prefix),
     cost_micros: 6_000,

@@ -8,7 +8,9 @@ import {
   columnsOf,
   type RecordParts,
   readBlock,
+  type RecordTimes,
   type StoredBlock,
+  timesOf,
   TOGETHER,
 } from './block-store.ts'
 import { type BlockColumn, BlockNumbers, type RecordBlock } from './record-block.ts'
@@ -35,8 +37,13 @@ export interface ScanRequest {
   readonly reader: PriceReader
   /** Columns of the matching records. */
   readonly wanted: readonly BlockColumn[]
-  /** False: the block is passed over. It is asked shortly before a block is read. */
-  readonly isWanted?: (block: StoredBlock) => boolean
+  /**
+   * False: the block, or a range without a block, is passed over. It is asked shortly before one is
+   * read.
+   */
+  readonly isWanted?: (times: RecordTimes) => boolean
+  /** The blocks and ranges with the oldest records first. */
+  readonly isOldestFirst?: boolean
 }
 
 /** Undefined: nothing yet, so that other work may run. */
@@ -44,18 +51,29 @@ export async function* scan(
   sources: CallSources,
   request: ScanRequest,
 ): AsyncGenerator<BlockMatches | undefined, void, undefined> {
-  const { parts, scope, isWanted = () => true } = request
+  const { parts, scope, isWanted, isOldestFirst = false } = request
   const groups = testsOf(scope)
-  const newestFirst = parts.blocks
-    .filter((block) => block.lastStart >= scope.from && block.firstStart < scope.before)
-    .toSorted((one, other) => other.lastStart - one.lastStart)
+  const isInPeriod = (times: RecordTimes): boolean =>
+    times.lastStart >= scope.from && times.firstStart < scope.before
+  const ordered = parts.blocks
+    .filter(isInPeriod)
+    .toSorted((one, other) =>
+      isOldestFirst ? one.firstStart - other.firstStart : other.lastStart - one.lastStart,
+    )
   const work = new BlockWork(request.reader)
-  for (let from = 0; from < newestFirst.length; from += TOGETHER) {
-    const some = newestFirst.slice(from, from + TOGETHER).filter(isWanted)
+  for (let from = 0; from < ordered.length; from += TOGETHER) {
+    const some = ordered.slice(from, from + TOGETHER).filter(isWanted ?? (() => true))
     yield* scanStored(sources, request, { blocks: some, groups, work })
     yield undefined
   }
-  for (const range of parts.ranges) {
+  for (const range of isOldestFirst ? parts.ranges.toReversed() : parts.ranges) {
+    if (isWanted !== undefined) {
+      const times = await timesOf(sources, range)
+      if (times === undefined || !isInPeriod(times) || !isWanted(times)) {
+        yield undefined
+        continue
+      }
+    }
     const work2 = readBlock(sources, range, scope)
     let step = await work2.next()
     for (; step.done !== true; step = await work2.next()) yield undefined

@@ -19,13 +19,17 @@ export interface IdRange {
   readonly last: number
 }
 
+/** When the first and the last call of some records began. */
+export interface RecordTimes {
+  readonly firstStart: number
+  readonly lastStart: number
+}
+
 /** A block without its columns. */
-export interface StoredBlock {
+export interface StoredBlock extends RecordTimes {
   readonly first: number
   readonly last: number
   readonly version: number
-  readonly firstStart: number
-  readonly lastStart: number
   readonly head: BlockHead
 }
 
@@ -278,4 +282,29 @@ export async function* readBlock(
     yield
   }
   return blockOf(rows)
+}
+
+/** A range of ids that is read as it is, with the starts of its records. */
+export interface TimedRange extends IdRange, RecordTimes {
+  readonly calls: number
+}
+
+/** Takes a tenth of the time that reading the records takes. Undefined: there are none. */
+export async function timesOf(
+  { store }: Pick<CallSources, 'store'>,
+  { first: from, last }: IdRange,
+): Promise<TimedRange | undefined> {
+  const query = store.db
+    .selectFrom('cdr')
+    .select(({ fn }) => [
+      fn.min<number | null>('start_stamp').as('firstStart'),
+      fn.max<number | null>('start_stamp').as('lastStart'),
+      fn.countAll<number>().as('calls'),
+    ])
+    .where('id', '>=', from)
+    .where('id', '<=', last)
+  const { firstStart = null, lastStart = null, calls = 0 } = (await first(store, query)) ?? {}
+  return firstStart === null || lastStart === null
+    ? undefined
+    : { first: from, last, firstStart, lastStart, calls }
 }

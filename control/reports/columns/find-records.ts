@@ -2,9 +2,10 @@
 import type { CallSources } from '../call-filters.ts'
 import { BestRows, rowOrder, type RowPosition } from './best-rows.ts'
 import { type BlockMatches, scan } from './block-scan.ts'
-import type { StoredBlock } from './block-store.ts'
+import type { RecordTimes } from './block-store.ts'
 import type { BlockColumn } from './record-block.ts'
-import { type RecordPlace, placeOf } from './record-place.ts'
+import { type RecordPlace, placeOf, recordsIn } from './record-place.ts'
+import { totalsOfSums } from '../totals-of-sums.ts'
 import { priceColumns, type RecordScope } from './record-tests.ts'
 import { type FilterTotals, RecordTotals, totalColumns } from './record-totals.ts'
 import { PriceReader } from './seen-prices.ts'
@@ -45,12 +46,26 @@ export interface FoundRecords {
   readonly hasMore: boolean
   /** Undefined: they were not asked for. */
   readonly totals: FilterTotals | undefined
-  /** False: time was up. */
+  /** False: something is missing, as `missing` says. */
   readonly isComplete: boolean
+  readonly missing?: MissingRecords | undefined
+}
+
+/** What an answer lacks, because too many records had no columns yet. */
+export interface MissingRecords {
+  /** `some`: time was up. */
+  readonly records: 'none' | 'some'
+  /** `carrier_costs`: the totals are those of the daily sums, without costs of carriers. */
+  readonly totals: 'none' | 'some' | 'carrier_costs'
+  /** About so many have no columns yet. */
+  readonly without_columns: number
 }
 
 /** A search ends then with what it has. */
 const MAX_MS = 10_000
+
+/** More records without a block than can be read in about a second. */
+const MANY_OTHERS = 300_000
 
 /** With more records before a page, they are passed over in steps of so many. */
 const MAX_KEPT = 100_000
@@ -59,9 +74,34 @@ const MAX_KEPT = 100_000
 export async function* findRecords(
   sources: CallSources,
   request: FindRequest,
+  { manyOthers = MANY_OTHERS }: { readonly manyOthers?: number } = {},
 ): AsyncGenerator<void, FoundRecords, undefined> {
   const until = sources.steadyNow() + MAX_MS
   const place = await placeOf(sources, request.scope)
+  const { others } = recordsIn(place.parts, place.scope)
+  const isEarly = request.withTotals && others > manyOthers
+  const ofSums = isEarly ? yield* totalsOfSums(sources, request.scope) : undefined
+  const withTotals = request.withTotals && ofSums === undefined
+  const found = yield* findPage(sources, { ...request, withTotals }, place, until)
+  if (found.isComplete && ofSums === undefined) return found
+  return {
+    ...found,
+    totals: ofSums ?? found.totals,
+    isComplete: false,
+    missing: {
+      records: found.isComplete ? 'none' : 'some',
+      totals: ofSums !== undefined ? 'carrier_costs' : withTotals ? 'some' : 'none',
+      without_columns: others,
+    },
+  }
+}
+
+async function* findPage(
+  sources: CallSources,
+  request: FindRequest,
+  place: RecordPlace,
+  until: number,
+): AsyncGenerator<void, FoundRecords, undefined> {
   let { offset, after } = request
   while (offset + request.limit > MAX_KEPT) {
     const step = { ...request, offset: 0, limit: Math.min(MAX_KEPT, offset), after }
@@ -100,7 +140,11 @@ async function* findFrom(
     parts,
     reader: new PriceReader(sources, scope.tenantId),
     wanted: [...new Set([...ofPage, ...(withTotals ? totalColumns : [])])],
-    ...(!withTotals && sort.by === 'start' && { isWanted: mayBeBetter(best, sort, after) }),
+    ...(!withTotals &&
+      sort.by === 'start' && {
+        isWanted: mayBeBetter(best, sort, after),
+        isOldestFirst: !sort.isDescending,
+      }),
   })
   let isComplete = true
   for await (const found of work) {
@@ -125,7 +169,7 @@ async function* findFrom(
 /** Whether a block may have a record of the page. */
 const mayBeBetter =
   (best: BestRows, { isDescending }: RecordSort, after: RowPosition | undefined) =>
-  ({ firstStart, lastStart }: StoredBlock): boolean => {
+  ({ firstStart, lastStart }: RecordTimes): boolean => {
     const { worst } = best
     return isDescending
       ? (after === undefined || firstStart <= after.start) &&

@@ -1,7 +1,7 @@
 /** Where the records of a filter are: in which blocks, and among which others. */
 import { all, first } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
-import { recordParts, type RecordParts } from './block-store.ts'
+import { recordParts, type RecordParts, type RecordTimes } from './block-store.ts'
 import type { RecordScope } from './record-tests.ts'
 
 export interface RecordPlace {
@@ -31,14 +31,9 @@ async function idsOfUuid({ store }: CallSources, uuid: string): Promise<readonly
   return (await all(store, query)).map(({ id }) => id)
 }
 
-interface Times {
-  readonly firstStart: number
-  readonly lastStart: number
-}
-
 /** The share of the time of a block that is in a period. */
 export function overlap(
-  { firstStart, lastStart }: Times,
+  { firstStart, lastStart }: RecordTimes,
   { from, before }: Pick<RecordScope, 'from' | 'before'>,
 ): number {
   const shared = Math.min(lastStart + 1, before) - Math.max(firstStart, from)

@@ -2,10 +2,9 @@
  * The ids of all matching records in the order of their starts, without having all in memory: one
  * part of the period after another, each with some ten thousand records.
  */
-import { all } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
 import { scan } from './block-scan.ts'
-import type { IdRange, RecordParts, StoredBlock } from './block-store.ts'
+import { type RecordParts, type StoredBlock, type TimedRange, timesOf } from './block-store.ts'
 import { overlap, placeOf } from './record-place.ts'
 import type { RecordScope } from './record-tests.ts'
 import { PriceReader } from './seen-prices.ts'
@@ -14,13 +13,6 @@ import { PriceReader } from './seen-prices.ts'
 const PART = 100_000
 /** The shortest part: it may have more records. */
 const SHORTEST_MS = 1_000
-
-/** A range of ids that is read as it is, with the starts of its records. */
-interface TimedRange extends IdRange {
-  readonly firstStart: number
-  readonly lastStart: number
-  readonly calls: number
-}
 
 interface Timed {
   readonly blocks: readonly StoredBlock[]
@@ -106,28 +98,9 @@ async function* withTimes(
   if (ranges.length === 0) return { blocks, ranges: [] }
   const timed: TimedRange[] = []
   for (const range of ranges) {
-    timed.push(...(await timesOf(sources, range)))
+    const times = await timesOf(sources, range)
+    if (times !== undefined) timed.push(times)
     if (timed.length % UNTIMED === 0) yield undefined
   }
   return { blocks, ranges: timed }
-}
-
-async function timesOf(
-  { store }: CallSources,
-  { first, last }: IdRange,
-): Promise<readonly TimedRange[]> {
-  const query = store.db
-    .selectFrom('cdr')
-    .select(({ fn }) => [
-      fn.min<number | null>('start_stamp').as('firstStart'),
-      fn.max<number | null>('start_stamp').as('lastStart'),
-      fn.countAll<number>().as('calls'),
-    ])
-    .where('id', '>=', first)
-    .where('id', '<=', last)
-  return (await all(store, query)).flatMap(({ firstStart, lastStart, calls }) =>
-    firstStart === null || lastStart === null
-      ? []
-      : [{ first, last, firstStart, lastStart, calls }],
-  )
 }

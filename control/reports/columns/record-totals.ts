@@ -54,19 +54,29 @@ export class RecordTotals {
   }
 
   get totals(): FilterTotals {
-    const [calls, answered, billsec] = [this.#calls, this.#answered, this.#billsec]
-    return {
-      calls,
-      answered,
-      billsec,
-      asr_percent: calls === 0 ? null : Math.round((answered / calls) * 1_000) / 10,
-      acd_seconds: answered === 0 ? null : Math.round(billsec / answered),
+    return totalsOf({
+      calls: this.#calls,
+      answered: this.#answered,
+      billsec: this.#billsec,
       cost: decimals(this.#cost),
       carrier_cost: decimals(this.#carrierCost),
       margin: decimals(this.#margin),
-    }
+    })
   }
 }
+
+type Counted = Omit<FilterTotals, 'asr_percent' | 'acd_seconds'>
+
+export const totalsOf = ({ calls, answered, billsec, ...amounts }: Counted): FilterTotals => ({
+  calls,
+  answered,
+  billsec,
+  asr_percent: calls === 0 ? null : Math.round((answered / calls) * 1_000) / 10,
+  acd_seconds: answered === 0 ? null : Math.round(billsec / answered),
+  cost: amounts.cost,
+  carrier_cost: amounts.carrier_cost,
+  margin: amounts.margin,
+})
 
 /** Micro-units of some thousand calls are exact in a double; single ones are at most 9e15. */
 const EXACT = 2 ** 53

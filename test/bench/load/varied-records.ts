@@ -79,8 +79,9 @@ function insertion(shape: RecordsShape, { isServer }: { readonly isServer: boole
     'NORMAL_CLEARING', 'caller', CASE WHEN answered = 0 AND m % 10 <> 0 THEN 'no_rate' END,
     1, 'sip:10.0.0.' || CAST(1 + m % 4 AS TEXT) || ':5060;transport=udp',
     CASE WHEN out = 1 THEN 'carrier ' || CAST(by_carrier AS TEXT) END,
-    '[{"destination":"sip:10.0.0.1:5060;transport=udp","status":200,"reason":"OK","startedAt":1,' ||
-      '"endedAt":2,"sent":{"called":"' || CAST(prefix AS TEXT) || '1000000","caller":"1555"}}]',
+    '[{"destination":"sip:10.0.0.1:5060;transport=udp","status":200,"reason":"OK","sent":' ||
+      '{"called":"' || CAST(prefix AS TEXT) || '1000000","caller":"1555"},' ||
+      '"startedAt":1,"endedAt":2}]',
     tenant, who + 1, CAST(prefix AS TEXT),
     CASE WHEN answered = 1 THEN seconds * (100 + who % 50) ELSE 0 END, 'USD',
     CASE WHEN answered = 1 AND out = 1 AND m % 20 <> 1

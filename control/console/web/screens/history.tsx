@@ -232,7 +232,9 @@ function Totals({ report }: { report: CallReport | undefined }) {
           </span>
         ))}
       {report?.complete === false && (
-        <span class="notice">Not all of the period could be added up in time: narrow it.</span>
+        <span class="notice">
+          {report.missing?.text ?? 'Not all of the period could be added up in time: narrow it.'}
+        </span>
       )}
     </p>
   )

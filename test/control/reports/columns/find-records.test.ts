@@ -170,6 +170,47 @@ describe.each(eachDatabase.filter(({ database }) => database !== 'SQLite'))(
   },
 )
 
+describe.each(eachDatabase)('without columns on $database', ({ open }) => {
+  test('totals are those of the daily sums where these have the filter, and the answer says what it lacks', async () => {
+    const place = placeOf(await open())
+    await addCustomers(place)
+    const random = seededRandom(3)
+    const records = Array.from({ length: 300 }, () => searchedRecord(random))
+    await storeRecords(place, records)
+    await rollUpAt(place)
+    const [some] = records.filter(({ carrier, node, customer_id: id }) => carrier && node && id)
+    const { carrier, node, customer_id: customer, caller_id_number: caller } = some ?? {}
+    const inSums: readonly FindRequest['scope']['match'][] = [
+      undefined,
+      { customer_id: [Number(customer)] },
+      { carrier: [String(carrier)] },
+      { node: [String(node)] },
+      { caller: String(caller) },
+      { called: '4*' },
+    ]
+    const inRecords = [{ code: [200, 503] }, { carrier: ['telco', 'backup'] }, { called: '49301' }]
+    for (const tenantId of [null, 1])
+      for (const isDescending of [true, false])
+        for (const match of [...inSums, ...inRecords]) {
+          const scope = { ...all.scope, tenantId, match }
+          const sort = { by: 'start', isDescending } as const
+          const asked = { ...all, scope, sort, limit: 20 }
+          const whole = await search(place, asked)
+          const early = await resultOf(findRecords(place, asked, { manyOthers: 100 }))
+          const isOfSums = !inRecords.some((each) => each === match)
+          expect({ match, ...early }).toEqual({
+            match,
+            ...whole,
+            ...(isOfSums && {
+              totals: { ...whole.totals, carrier_cost: {}, margin: {} },
+              isComplete: false,
+              missing: { records: 'none', totals: 'carrier_costs', without_columns: 300 },
+            }),
+          })
+        }
+  })
+})
+
 test('a search ends after ten seconds with what it has, and says so', async () => {
   const { open } = eachDatabase[0] ?? {}
   const store = await open?.()
@@ -181,7 +222,8 @@ test('a search ends after ten seconds with what it has, and says so', async () =
       place,
       Array.from({ length: 500 }, () => aRecord()),
     )
-  const { isComplete, totals } = await search(place, all)
+  const { isComplete, missing, totals } = await search(place, all)
   expect(isComplete).toBe(false)
+  expect(missing).toEqual({ records: 'some', totals: 'some', without_columns: 3_000 })
   expect(totals?.calls).toBeLessThan(3_000)
 })
