@@ -8,7 +8,7 @@ import { offsetOf, type RequestedPage } from '../http/envelope.ts'
 import { carrierSums } from './carrier-sums.ts'
 import { at, CdrStore, type CdrValues, type RefusedTotals } from './cdr-store.ts'
 import type { RowPosition } from './columns/best-rows.ts'
-import { type CallSearch, findCalls } from './columns/find-calls.ts'
+import { findCalls, type TextSearch } from './columns/find-calls.ts'
 import {
   findRecords,
   type FindRequest,
@@ -52,7 +52,7 @@ type SumsRequest =
   | { readonly format: 'margins'; readonly margins: MarginRequest }
   | { readonly format: 'search'; readonly search: SearchRequest }
   | { readonly format: 'find'; readonly find: FindRequest }
-  | { readonly format: 'calls'; readonly calls: CallSearch }
+  | { readonly format: 'calls'; readonly calls: TextSearch }
   | { readonly format: 'unusual'; readonly unusual: UnusualRequest }
   | { readonly format: 'roll-up'; readonly rollUp: RollUpRequest }
 

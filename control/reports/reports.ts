@@ -17,7 +17,7 @@ import {
 } from './roll-up.ts'
 import { openSums, type CallSources } from './call-filters.ts'
 import { marginReport, type MarginReport, type MarginRequest } from './margins.ts'
-import type { CallsByText, CallSearch } from './columns/find-calls.ts'
+import type { CallsByText, TextSearch } from './columns/find-calls.ts'
 import type { FindRequest, FoundRecords } from './columns/find-records.ts'
 import { FairTurns } from '../http/fair-turns.ts'
 import type { SearchResult, SearchRequest } from './search.ts'
@@ -152,7 +152,7 @@ export class Reports {
    *
    * @throws {ApiError} 503: its reader waits for too many.
    */
-  findCalls(search: CallSearch): Promise<CallsByText> {
+  findCalls(search: TextSearch): Promise<CallsByText> {
     return this.#callSearches.run(search.tenantId, async () => {
       const text = await textOf(this.#maker.open({ format: 'calls', calls: search }))
       // Only `findCalls` of the columns writes it.

@@ -1,6 +1,6 @@
 /**
- * What the calls of a filter come to, by the daily sums: while the blocks of columns are being made,
- * such as after an upgrade, these answer where the filter is one that they have.
+ * The daily sums say what the calls of a filter come to, where they have the filter: while the blocks
+ * of columns are being made, such as after an upgrade.
  */
 import { moneyToDecimal } from '../../schema/columns.ts'
 import { type CallFilters, type CallSources, PREFIX_LENGTH } from './call-filters.ts'

@@ -1,6 +1,6 @@
 /**
- * Finds calls by a number, a Call-ID or a uuid, whole or by its beginning: ended ones by the columns
- * of their records, and by the index of uuids.
+ * Finds calls by a number, a Call-ID or a uuid, whole or by its beginning: ended ones by the
+ * columns of their records, and by the index of uuids.
  */
 import { type RawBuilder, sql } from 'kysely'
 import type { ActiveCall } from '../../schema/contracts/calls.ts'

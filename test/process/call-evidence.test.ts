@@ -109,7 +109,7 @@ const recordOf = (number: string) =>
       { headers: { authorization: `Bearer ${token}` } },
     )
     const { records } = (await answer.json()) as { records: Record<string, unknown>[] }
-    const found = records.findLast((each) => each['destination_number'] === number)
+    const found = records.findLast((each) => each['destination_number'] === `+${number}`)
     if (found === undefined) throw new Error(`no record of ${number}`)
     return found
   })

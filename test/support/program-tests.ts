@@ -8,6 +8,7 @@
  */
 export const onBothDatabases: Readonly<Record<string, string>> = {
   'test/process/alerts.test.ts': 'events are told once, whatever dies when',
+  'test/process/call-evidence.test.ts': 'what settles a dispute is stored, also after a crash',
   'test/process/denials.test.ts': 'each reason is stored, and read again after a restart',
   'test/process/disk-full.test.ts': 'on a server, only the journal of calls is on the disk',
   'test/process/external-ocs.test.ts': 'records wait in the database, and are charged once',

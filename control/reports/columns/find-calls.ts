@@ -26,7 +26,7 @@ import {
 import { textHash } from './text-hash.ts'
 
 /** Plain data: it is sent to the thread of reports. */
-export interface CallSearch {
+export interface TextSearch {
   readonly text: string
   /** Spellings of the text as a telephone number; empty: it is none. */
   readonly numbers: readonly string[]
@@ -50,7 +50,7 @@ const MAX_COMPARED = 2_000
 /** Yields between statements. */
 export async function* findCalls(
   sources: CallSources,
-  search: CallSearch,
+  search: TextSearch,
 ): AsyncGenerator<void, CallsByText, undefined> {
   const found = new FoundCalls(search)
   if (search.numbers.length === 0 && search.text.length < MIN_CALL_ID) return found.result
@@ -97,7 +97,7 @@ class FoundCalls {
   readonly #maybe = new BestRows(newestFirst, MAX_COMPARED)
   readonly #limit: number
 
-  constructor({ limit }: CallSearch) {
+  constructor({ limit }: TextSearch) {
     this.#limit = limit
     // A record may be met twice: by its number and its Call-ID, or while its block is made.
     this.#whole = new BestRows(newestFirst, 2 * limit)
@@ -148,7 +148,7 @@ interface ReadRow {
 /** The newest matching records of a range of ids. */
 async function inRange(
   { store }: CallSources,
-  { text, numbers, tenantId, limit }: CallSearch,
+  { text, numbers, tenantId, limit }: TextSearch,
   { first: from, last }: IdRange,
 ): Promise<readonly FoundRow[]> {
   const columns = (['caller_id_number', 'destination_number'] as const).map((each) =>
@@ -201,14 +201,14 @@ interface PlannedTests {
 class BlockSearch {
   readonly #numbers = new BlockNumbers()
   readonly #marks = new Uint8Array(BLOCK)
-  readonly #search: CallSearch
+  readonly #search: TextSearch
   readonly #whole: TestGroup
   readonly #beginning: TestGroup
   readonly #callIdStart: TestGroup
   readonly #callId: TestGroup
   readonly #tenant: TestGroup
 
-  constructor(search: CallSearch) {
+  constructor(search: TextSearch) {
     const { text, numbers, tenantId } = search
     const hash = textHash(text)
     const start = callIdStart(text)
@@ -330,7 +330,7 @@ const columnsIn = ({ tests }: PlannedTests): readonly BlockColumn[] =>
 /** Compares the Call-IDs themselves. */
 async function* compareCallIds(
   { store }: CallSources,
-  { text }: CallSearch,
+  { text }: TextSearch,
   found: FoundCalls,
 ): AsyncGenerator<void, void, undefined> {
   const starts = new Map(found.maybes.map(({ id, start }) => [id, start]))

@@ -51,7 +51,7 @@ export interface FoundRecords {
   readonly missing?: MissingRecords | undefined
 }
 
-/** What an answer lacks, because too many records had no columns yet. */
+/** An answer lacks this, because too many records had no columns yet, or time was up. */
 export interface MissingRecords {
   /** `some`: time was up. */
   readonly records: 'none' | 'some'
