@@ -1,6 +1,6 @@
 /**
- * The daily sums say what the calls of a filter come to, where they have the filter: while the blocks
- * of columns are being made, such as after an upgrade.
+ * The daily sums say what the calls of a filter come to, where they have the filter: while the
+ * blocks of columns are being made, such as after an upgrade.
  */
 import { moneyToDecimal } from '../../schema/columns.ts'
 import { type CallFilters, type CallSources, PREFIX_LENGTH } from './call-filters.ts'
