@@ -112,6 +112,7 @@ export interface CallReport {
   readonly totals?: MatchedCalls
   /** False: time was up before all records were looked at. */
   readonly complete?: boolean
+  readonly missing?: { readonly text: string }
   /** For the next page; null: this is the last one. */
   readonly next_cursor?: string | null
 }

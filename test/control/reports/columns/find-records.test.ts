@@ -178,7 +178,7 @@ describe.each(eachDatabase)('without columns on $database', ({ open }) => {
     const records = Array.from({ length: 300 }, () => searchedRecord(random))
     await storeRecords(place, records)
     await rollUpAt(place)
-    const [some] = records.filter(({ carrier, node, customer_id: id }) => carrier && node && id)
+    const some = records.find(({ carrier, node, customer_id: id }) => carrier && node && id)
     const { carrier, node, customer_id: customer, caller_id_number: caller } = some ?? {}
     const inSums: readonly FindRequest['scope']['match'][] = [
       undefined,
