@@ -166,9 +166,10 @@ test('so has the record of a call that a crash has ended, and of one that goes o
   await tollgate.restart()
   const record = await recordOf('4930666')
   expect(record).toMatchObject({ recovered: true })
-  tollgate.change("UPDATE rate SET rate_per_minute_micros = 6000000 WHERE prefix = '49'")
   expectEvidence(record, '+4930666', lost)
 
+  await tollgate.kill()
+  tollgate.change("UPDATE rate SET rate_per_minute_micros = 6000000 WHERE prefix = '49'")
   await tollgate.restart()
   const held = await talk('+4930777')
   await tollgate.kill()
