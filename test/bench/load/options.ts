@@ -5,7 +5,10 @@ export function optionsOf<Name extends string>(
   words: readonly string[],
   usual: Readonly<Record<Name, string>>,
 ): Record<Name, string> {
-  const given = words.map((word) => word.split('=')).filter(([name = '']) => name in usual)
+  // A value, such as a URL, may have more of them.
+  const given = words
+    .map((word) => [word.split('=', 1)[0] ?? '', word.slice(word.indexOf('=') + 1)] as const)
+    .filter(([name]) => name in usual)
   return { ...usual, ...(Object.fromEntries(given) as Partial<Record<Name, string>>) }
 }
 
