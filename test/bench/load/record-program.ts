@@ -23,7 +23,7 @@ export interface RecordOptions {
 }
 
 export const RECORD_DAYS = 90
-export const RECORD_TENANTS = 20
+const RECORD_TENANTS = 20
 
 const progress = (text: string): void => console.log(`  ${new Date().toISOString()} ${text}`)
 
