@@ -10,6 +10,7 @@ import * as nodes from './first/instances.ts'
 import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as alerts from './alerts.ts'
+import * as alertWitnesses from './alert-witnesses.ts'
 import * as callTags from './call-tags.ts'
 import * as auditEffects from './audit-effects.ts'
 import * as callSearch from './call-search.ts'
@@ -141,6 +142,7 @@ export const migrations: readonly Migration[] = [
   { version: 23, name: 'audit-effects', sql: auditEffects.sql },
   { version: 24, name: 'findings', sql: findings.sql },
   { version: 25, name: 'sign-in', sql: signIn.sql },
+  { version: 26, name: 'alert-witnesses', sql: alertWitnesses.sql },
 ]
 
 export const newestVersion = migrations.length

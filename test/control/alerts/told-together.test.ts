@@ -68,7 +68,11 @@ async function open() {
     return sent
       .splice(0)
       .flatMap(({ channel, message }) =>
-        message.items.map(({ kind, text, path }) => `${channel}: ${kind} ${path} ${text}`),
+        message.items.map(({ kind, text, path, ended }) =>
+          [`${channel}: ${kind} ${path} ${text}`, ...(ended === undefined ? [] : [ended])].join(
+            '. ',
+          ),
+        ),
       )
       .toSorted()
   }
@@ -113,7 +117,7 @@ test('an alert of a carrier that is deleted is over', async () => {
   const text = `/console/carriers/${id} Carrier north is out of service: no answer`
   expect(await rig.told()).toEqual([`platform: opened ${text}`])
   await rig.request(`/api/v1/routing/carriers/${id}`, { method: 'DELETE', token: rig.root })
-  expect(await rig.told(90)).toEqual([`platform: recovered ${text}`])
+  expect(await rig.told(90)).toEqual([`platform: recovered ${text}. The carrier was deleted`])
 })
 
 test('a finding that is closed closes its alert; one that is snoozed is told to the other side', async () => {
