@@ -200,6 +200,7 @@ export class AlertBook {
     const { store, now } = this.#deps
     const closed = { state: 'closed', closed_at: now(), closed_by: by, ended: why } as const
     await execute(store, store.db.updateTable('alert').set(closed).where('id', '=', id))
+    await execute(store, store.db.deleteFrom('alert_witness').where('alert_id', '=', id))
   }
 
   /** Each channel is told once that it opened, and once that it is over. */
