@@ -50,7 +50,7 @@ async function open(rule: Readonly<Record<string, unknown>>, tenantId: number | 
     return textsOf(rig.sent.slice(known)).flat()
   }
   const hear = (...list: readonly HeardInstance[]) => void (instances = list)
-  return { ...tools, ...rig, ruleId, request, pass, hear, heard, time }
+  return { ...tools, ...rig, tools, ruleId, request, pass, hear, heard, time }
 }
 
 const nodeDown = (setId: number, host: string): OutgoingEvent => ({
@@ -158,7 +158,7 @@ test('an alert of the calls of a carrier ends when there is no such carrier any 
     gateways: [{ host: '192.0.2.9' }],
   })
   for (let call = 0; call < 5; call += 1)
-    await storeRecord(rig, 1, `call ${call}`, { carrier: 'north', disposition: 'FAILED' })
+    await storeRecord(rig.tools, 1, `call ${call}`, { carrier: 'north', disposition: 'FAILED' })
   const [text] = await rig.pass(70)
   expect(text).toMatch(/^Carrier north answers 0 % of 5 calls/)
   await rig.request('DELETE', `/routing/carriers/${made.data<{ id: number }>().id}`)

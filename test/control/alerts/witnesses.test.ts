@@ -41,7 +41,7 @@ async function open(names: readonly string[], kind = 'node_down') {
     rig.alerts.start()
     return { ...rig, see: (state: Seen) => void (seen = state) }
   }
-  const rigs = []
+  const rigs: Awaited<ReturnType<typeof openInstance>>[] = []
   for (const name of names) rigs.push(await openInstance(name))
   const [first] = rigs
   await first?.channel()
