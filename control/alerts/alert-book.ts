@@ -28,7 +28,7 @@ export interface AlertEnd {
   readonly why?: string | undefined
 }
 
-/** What a rule says of when people are told. */
+/** The part of a rule that decides when people are told. */
 type NoticeTerms = Pick<RuleInForce, 'groupMs' | 'quietHours' | 'severity'>
 
 export class AlertBook {

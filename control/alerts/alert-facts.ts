@@ -178,7 +178,7 @@ const listIn = (data: EventData, name: string): readonly unknown[] => {
   return Array.isArray(value) ? value : []
 }
 
-/** Of these no money is missing in a wallet. A kind of a later version is told. */
+/** No money is missing in a wallet. A kind of a later version is told. */
 const otherPayments: readonly AlertKind[] = ['refund', 'dispute', 'subscription_ended']
 
 /** An event that nobody can read is about what its type says. */

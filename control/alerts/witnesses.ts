@@ -1,5 +1,5 @@
 /**
- * Which instances see what an alert of a node or a carrier tells of. Such an alert is open while an
+ * Knows which instances see what an alert of a node or a carrier tells of. It is open while an
  * instance that lives sees it: two that see a node differently do not close it early, and one that
  * died does not hold it open.
  */
@@ -12,7 +12,7 @@ import type { HeardInstance } from './alert-ends.ts'
 import { effectOn, factsOf } from './alert-facts.ts'
 import type { RuleInForce } from './alert-rule-set.ts'
 
-/** What this instance sees by itself: by probes, registrations, and decisions of operators. */
+/** A node or a carrier as this instance sees it: by probes, and decisions of operators. */
 export interface Sighting {
   readonly kind: WitnessedKind
   /** It is out of service. */
@@ -73,7 +73,7 @@ export const sightingsOfCarriers = (carriers: SeenCarriers): readonly Sighting[]
 
 export class Witnesses {
   readonly #deps: WitnessesDeps
-  /** Alerts and instances of which the last look said the same. */
+  /** The last look has found that nobody sees these alerts, and has not heard these instances. */
   #unseen: ReadonlySet<number> = new Set()
   #silent: ReadonlySet<string> = new Set()
 

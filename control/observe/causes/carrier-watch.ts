@@ -46,7 +46,7 @@ export class CarrierWatch {
     this.#deps = deps
   }
 
-  /** What this instance has seen last of the calls of carriers. */
+  /** Whether each carrier took calls when this instance looked last, by its id. */
   seen(): ReadonlyMap<number, 'up' | 'down'> {
     const found = new Map<number, 'up' | 'down'>()
     for (const [key, state] of this.#seen) {
