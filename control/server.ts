@@ -128,6 +128,7 @@ export function createControl(
     carriers: new CarrierWatch(deps),
     payments: ocs && new Payments({ ...deps, ocs }),
   }
+  deps.alerts.watchCarriers(() => watches.carriers.seen())
   const made = { access, telemetry, hub, feed, subscriptions, changes, proposals, watches }
   return { ...made, reratings, api, edge }
 }

@@ -469,6 +469,7 @@ async function openAlerts(
       installation: server === undefined || sender === undefined ? undefined : { server, sender },
     }),
     disks: async () => [await spaceOf(dirname(config.databasePath))],
+    instances: () => instance.list(),
   })
   const topics = ['alert_channel', 'alert_rule', 'alert_rule_channel', 'carrier'] as const
   changes.follow({ topics, reload: () => alerts.reload() })
@@ -614,6 +615,7 @@ function openControl(
     ...engine.stir.ends().map((end) => ({ use: 'stir' as const, ...end })),
   ]
   alerts.watchCertificates(listCertificates)
+  alerts.watchNodes(() => engine.dispatcher.status())
   return startControl(
     {
       ...clocks,

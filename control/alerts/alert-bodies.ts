@@ -64,6 +64,7 @@ const shownItem = (item: AlertItem, publicUrl: string | undefined) => ({
   severity: item.severity,
   since: timeToText(item.since),
   closed_at: item.kind === 'opened' ? null : timeToText(item.at),
+  closed_because: item.ended ?? null,
   figures: item.figures,
   url: publicUrl === undefined ? null : `${publicUrl}${item.path}`,
 })

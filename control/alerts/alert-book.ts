@@ -3,7 +3,7 @@
  * transaction, and one subject of a rule has one alert that is not over: what was seen twice is
  * told once.
  */
-import { type Selectable, sql } from 'kysely'
+import type { Selectable } from 'kysely'
 import { afterQuietHours } from '../../schema/rules/quiet-hours.ts'
 import { all, execute, first, insert } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
@@ -20,10 +20,16 @@ export interface AlertBookDeps {
   readonly newKey: () => string
 }
 
-/** Alerts that one transaction ends. */
-const GONE_AT_ONCE = 100
-
 export type AlertRow = Selectable<AlertTable>
+
+export interface AlertEnd {
+  readonly by: 'recovery' | 'rule' | 'removal'
+  /** A sentence without a full stop, where it is not plain why it is over. */
+  readonly why?: string | undefined
+}
+
+/** The part of a rule that decides when people are told. */
+type NoticeTerms = Pick<RuleInForce, 'groupMs' | 'quietHours' | 'severity'>
 
 export class AlertBook {
   readonly #deps: AlertBookDeps
@@ -32,9 +38,9 @@ export class AlertBook {
     this.#deps = deps
   }
 
-  /** It is true now, since `at`. Seen again, it is counted. */
-  async open(rule: RuleInForce, facts: AlertFacts, at: number): Promise<void> {
-    const known = await this.#current(rule.id, facts.subject)
+  /** It is true now, since `at`. Seen again, it is counted. Resolves with the id of the alert. */
+  async open(rule: RuleInForce, facts: AlertFacts, at: number): Promise<number> {
+    const known = await this.current(rule.id, facts.subject)
     if (known === undefined) return this.#begin(rule, facts, at)
     const { db } = this.#deps.store
     const seen = db.updateTable('alert').set((eb) => ({
@@ -43,24 +49,50 @@ export class AlertBook {
       figures: JSON.stringify(facts.figures),
     }))
     await execute(this.#deps.store, seen.where('id', '=', known.id))
+    return known.id
   }
 
   /** It happened once: nothing will say that it is over. */
   async happen(rule: RuleInForce, facts: AlertFacts, at: number): Promise<void> {
     const alert = await this.#insert({ ...rule, forMs: 0 }, facts, at)
-    await this.#notify(rule, alert, 'opened', at)
-    await this.#close(alert.id, 'itself')
+    await this.#tell(rule, alert, rule.channels, { kind: 'opened', at })
+    await this.#close(alert.id, { by: 'itself' })
   }
 
-  /** It is over. What has not lasted long enough was told to nobody, and is forgotten. */
-  async close(rule: RuleInForce, subject: string, at: number): Promise<void> {
-    const alert = await this.#current(rule.id, subject)
-    if (alert === undefined) return
+  /** It is over. */
+  async close(
+    rule: RuleInForce,
+    subject: string,
+    at: number,
+    end: AlertEnd = { by: 'recovery' },
+  ): Promise<void> {
+    const alert = await this.current(rule.id, subject)
+    if (alert !== undefined) await this.end(alert, rule, at, end)
+  }
+
+  /**
+   * Whoever was told of its beginning is told of its end, which leaves nobody with an incident that
+   * nothing closes. What has not lasted long enough was told to nobody, and is forgotten.
+   *
+   * @param rule undefined: it is gone or switched off, and nothing holds its messages back.
+   */
+  async end(
+    alert: AlertRow,
+    rule: NoticeTerms | undefined,
+    at: number,
+    end: AlertEnd,
+  ): Promise<void> {
     const { store } = this.#deps
     if (alert.state === 'waiting')
       return void (await execute(store, store.db.deleteFrom('alert').where('id', '=', alert.id)))
-    await this.#close(alert.id, 'recovery')
-    await this.#notify(rule, alert, 'recovered', at)
+    await this.#close(alert.id, end)
+    const told = store.db
+      .selectFrom('alert_notice')
+      .select('channel_id as id')
+      .where('alert_id', '=', alert.id)
+      .where('kind', '=', 'opened')
+    const terms = rule ?? { groupMs: 0, quietHours: undefined, severity: alert.severity }
+    await this.#tell(terms, alert, await all(store, told), { kind: 'recovered', at })
   }
 
   /** Opens what has lasted long enough, at most `limit`. */
@@ -77,67 +109,40 @@ export class AlertBook {
     for (const alert of due) {
       const rule = rules.get(alert.rule_id)
       if (rule === undefined) {
-        await this.#close(alert.id, 'rule')
+        await this.#close(alert.id, { by: 'rule' })
         continue
       }
       const opened = { state: 'open', opened_at: now() } as const
       await execute(store, store.db.updateTable('alert').set(opened).where('id', '=', alert.id))
-      await this.#notify(rule, alert, 'opened', alert.began_at)
+      await this.#tell(rule, alert, rule.channels, { kind: 'opened', at: alert.began_at })
     }
     return due.length
   }
 
-  /** Closes, untold, the alerts of rules that are gone or switched off. */
-  async closeWithoutRule(): Promise<void> {
-    const { store, now } = this.#deps
-    const enabled = store.db.selectFrom('alert_rule').select('id').where('is_enabled', '=', 1)
-    const query = store.db
-      .updateTable('alert')
-      .set({ state: 'closed', closed_at: now(), closed_by: 'rule' })
-      .where('state', '<>', 'closed')
-      .where('rule_id', 'not in', enabled)
-    await execute(store, query)
-  }
-
-  /** Ends the alerts of carriers that were deleted: nothing else would say that they are over. */
-  async closeGone(rules: readonly RuleInForce[]): Promise<void> {
-    const { store, now } = this.#deps
-    const looking = rules.filter(({ kind }) => kind === 'carrier_down')
-    if (looking.length === 0) return
-    const query = store.db
-      .selectFrom('alert')
-      .select(['rule_id', 'subject'])
-      .where('kind', '=', 'carrier_down')
-      .where('state', '<>', 'closed')
-      .where((row) =>
-        row.not(
-          row.exists(
-            row
-              .selectFrom('carrier')
-              .select('id')
-              .where('alert.subject', '=', sql<string>`'carrier ' || CAST(id AS text)`),
-          ),
-        ),
-      )
-      .limit(GONE_AT_ONCE)
-    for (const { rule_id: id, subject } of await all(store, query)) {
-      const rule = looking.find((each) => each.id === id)
-      if (rule !== undefined) await this.close(rule, subject, now())
-    }
-  }
-
-  /** The subjects of a rule of which an alert waits or is open. */
-  async subjectsOf(ruleId: number): Promise<readonly string[]> {
+  /** Alerts that are not over, at most `limit` after this id. */
+  alertsAfter(id: number, limit: number): Promise<readonly AlertRow[]> {
     const { store } = this.#deps
     const query = store.db
       .selectFrom('alert')
-      .select('subject')
-      .where('rule_id', '=', ruleId)
+      .selectAll()
       .where('state', '<>', 'closed')
-    return (await all(store, query)).map(({ subject }) => subject)
+      .where('id', '>', id)
+    return all(store, query.orderBy('id').limit(limit))
   }
 
-  #current(ruleId: number, subject: string): Promise<AlertRow | undefined> {
+  /** Those of one rule. */
+  alertsOf(ruleId: number): Promise<readonly AlertRow[]> {
+    const { store } = this.#deps
+    const query = store.db
+      .selectFrom('alert')
+      .selectAll()
+      .where('rule_id', '=', ruleId)
+      .where('state', '<>', 'closed')
+    return all(store, query)
+  }
+
+  /** The one about this subject that is not over. */
+  current(ruleId: number, subject: string): Promise<AlertRow | undefined> {
     const { store } = this.#deps
     const query = store.db
       .selectFrom('alert')
@@ -148,9 +153,10 @@ export class AlertBook {
     return first(store, query)
   }
 
-  async #begin(rule: RuleInForce, facts: AlertFacts, at: number): Promise<void> {
+  async #begin(rule: RuleInForce, facts: AlertFacts, at: number): Promise<number> {
     const alert = await this.#insert(rule, facts, at)
-    if (alert.state === 'open') await this.#notify(rule, alert, 'opened', at)
+    if (alert.state === 'open') await this.#tell(rule, alert, rule.channels, { kind: 'opened', at })
+    return alert.id
   }
 
   async #insert(
@@ -178,33 +184,41 @@ export class AlertBook {
       opened_at: isOpen ? now() : null,
       closed_at: null,
       closed_by: null,
+      ended: null,
     }
     const query = store.db.insertInto('alert').values(row).returning('id')
     return { id: await insert(store, query), ...row }
   }
 
-  async #close(id: number, by: 'recovery' | 'rule' | 'itself'): Promise<void> {
+  async #close(
+    id: number,
+    {
+      by,
+      why = null,
+    }: { readonly by: AlertRow['closed_by']; readonly why?: string | null | undefined },
+  ): Promise<void> {
     const { store, now } = this.#deps
-    const closed = { state: 'closed', closed_at: now(), closed_by: by } as const
+    const closed = { state: 'closed', closed_at: now(), closed_by: by, ended: why } as const
     await execute(store, store.db.updateTable('alert').set(closed).where('id', '=', id))
+    await execute(store, store.db.deleteFrom('alert_witness').where('alert_id', '=', id))
   }
 
-  /** Each channel of the rule is told once that it opened, and once that it is over. */
-  async #notify(
-    rule: RuleInForce,
+  /** Each channel is told once that it opened, and once that it is over. */
+  async #tell(
+    terms: NoticeTerms,
     alert: AlertRow,
-    kind: 'opened' | 'recovered',
-    at: number,
+    channels: readonly { readonly id: number }[],
+    { kind, at }: { readonly kind: 'opened' | 'recovered'; readonly at: number },
   ): Promise<void> {
     const { store } = this.#deps
-    for (const { id: channelId } of rule.channels) {
+    for (const { id: channelId } of channels) {
       const row = {
         alert_id: alert.id,
         channel_id: channelId,
-        rule_id: rule.id,
+        rule_id: alert.rule_id,
         kind,
         at,
-        due_at: await this.#dueAt(rule, channelId),
+        due_at: await this.#dueAt(terms, alert.rule_id, channelId),
         message_id: null,
       }
       const query = store.db.insertInto('alert_notice').values(row)
@@ -218,18 +232,21 @@ export class AlertBook {
   }
 
   /** With the group that is gathering, else when a new one is complete, after quiet hours. */
-  async #dueAt(rule: RuleInForce, channelId: number): Promise<number> {
+  async #dueAt(
+    { groupMs, quietHours, severity }: NoticeTerms,
+    ruleId: number,
+    channelId: number,
+  ): Promise<number> {
     const { store, now, steadyNow } = this.#deps
     const gathering = store.db
       .selectFrom('alert_notice')
       .select((row) => row.fn.min('due_at').as('at'))
       .where('channel_id', '=', channelId)
-      .where('rule_id', '=', rule.id)
+      .where('rule_id', '=', ruleId)
       .where('message_id', 'is', null)
     const known = (await first(store, gathering))?.at
     if (typeof known === 'number') return known
-    const at = now() + rule.groupMs
-    const { quietHours, severity } = rule
+    const at = now() + groupMs
     const isHeld =
       quietHours !== undefined && (severity !== 'critical' || quietHours.holds_critical)
     return steadyNow() + (isHeld ? afterQuietHours(at, quietHours) : at) - now()

@@ -1,5 +1,6 @@
 /** Reads from an event its subject, its words, and whom it concerns. Pure. */
 import { kindFacts } from '../../schema/contracts/alert-kinds.ts'
+import type { AlertKind } from '../../schema/tables/money.ts'
 import { cleanText } from '../http/clean-text.ts'
 import type { RuleInForce } from './alert-rule-set.ts'
 
@@ -21,6 +22,8 @@ export interface EventFacts extends AlertFacts {
   readonly carrier: string | null
   readonly node: string | null
   readonly severity: string | null
+  /** It is no payment that was not credited, such as a refund. */
+  readonly isOtherPayment: boolean
   /** The number of the dispatcher set whose tenant it concerns. */
   readonly setId: number | null
   /** Sides that have said that they want to hear no more of it for now. */
@@ -42,13 +45,16 @@ export function factsOf(type: string, data: EventData): EventFacts {
     node: textIn(data, 'destination'),
     severity: textIn(data, 'severity'),
     setId: numberIn(data, 'set_id'),
+    isOtherPayment: type === 'payment.alert' && isOtherPayment(data),
     snoozedBy: listIn(data, 'snoozed_by'),
     figures: figuresOf(data),
   }
   const facts = told(type.split('.', 1)[0] ?? '', type, data, carrierId, carrier)
-  // A text that no database stores must not stop the events that follow.
-  return { ...concerned, ...facts, subject: cleanText(facts.subject, MAX_SUBJECT) }
+  return { ...concerned, ...facts, subject: subjectText(facts.subject) }
 }
+
+/** A text that no database stores must not stop the events that follow. */
+export const subjectText = (text: string): string => cleanText(text, MAX_SUBJECT)
 
 function told(
   family: string,
@@ -172,6 +178,15 @@ const listIn = (data: EventData, name: string): readonly unknown[] => {
   return Array.isArray(value) ? value : []
 }
 
+/** No money is missing in a wallet. A kind of a later version is told. */
+const otherPayments: readonly AlertKind[] = ['refund', 'dispute', 'subscription_ended']
+
+/** An event that nobody can read is about what its type says. */
+const isOtherPayment = (data: EventData): boolean =>
+  textIn(data, 'kind') === 'unreadable_event'
+    ? /refund|dispute|subscription/.test(textIn(data, 'event_kind') ?? '')
+    : otherPayments.some((kind) => kind === data['kind'])
+
 const ranks: readonly string[] = ['low', 'medium', 'high', 'critical']
 
 /** Says how an event changes the alerts of a rule; undefined: it does not concern the rule. */
@@ -184,6 +199,9 @@ export function effectOn(
   const { opens = [], closes = [] } = kindFacts[rule.kind].events ?? {}
   const effect = opens.includes(type) ? 'opens' : closes.includes(type) ? 'closes' : undefined
   if (effect === undefined) return undefined
+  // What it has opened it closes, also when it has come to look elsewhere meanwhile.
+  if (effect === 'closes') return effect
+  if (facts.isOtherPayment) return undefined
   if (rule.tenantId !== null && rule.tenantId !== tenantId) return undefined
   if (rule.customerId !== null && rule.customerId !== facts.customerId) return undefined
   const isOtherCarrier =
@@ -193,10 +211,9 @@ export function effectOn(
   if (isOtherCarrier) return undefined
   if (rule.node !== null && rule.node !== facts.node) return undefined
   const { leastSeverity } = rule
-  // A finding that became milder closes all the same.
-  if (leastSeverity !== null && effect === 'opens')
+  if (leastSeverity !== null)
     if (ranks.indexOf(facts.severity ?? '') < ranks.indexOf(leastSeverity)) return undefined
   const side = rule.tenantId === null ? 'platform' : 'tenant'
-  if (effect === 'opens' && facts.snoozedBy.includes(side)) return undefined
-  return effect === 'opens' && closes.length === 0 ? 'happens' : effect
+  if (facts.snoozedBy.includes(side)) return undefined
+  return closes.length === 0 ? 'happens' : effect
 }

@@ -65,11 +65,16 @@ export const alertFields = field.table(
     began_at: field.timeOrNull({ example: exampleTime }),
     opened_at: field.timeOrNull({ example: exampleTime }),
     closed_at: field.timeOrNull({ example: exampleTime }),
-    closed_by: field.shown(z.enum(['recovery', 'rule', 'itself']).nullable(), {
+    closed_by: field.shown(z.enum(['recovery', 'rule', 'removal', 'itself']).nullable(), {
       about:
-        '`rule`: the rule was switched off or deleted. `itself`: nothing says when such a thing ' +
-        'is over.',
+        '`rule`: the rule was changed, switched off or deleted. `removal`: what it is about is ' +
+        'gone. `itself`: nothing says when such a thing is over.',
       example: 'recovery',
+    }),
+    closed_because: field.shown(z.string().nullable(), {
+      column: 'ended',
+      about: 'Why it is over, where that is not plain.',
+      example: null,
     }),
     deliveries: field.shown(z.array(delivery), { example: [exampleDelivery] }),
   },

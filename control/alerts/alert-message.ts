@@ -14,6 +14,8 @@ export interface AlertItem {
   /** Milliseconds UTC. */
   readonly since: number
   readonly at: number
+  /** A sentence without a full stop: why it is over, where that is not plain. */
+  readonly ended?: string
 }
 
 export interface AlertMessage {
@@ -66,7 +68,8 @@ export function textOf(message: AlertMessage, publicUrl: string | undefined): st
   const lines = message.items.map((item) => {
     const time =
       item.kind === 'recovered'
-        ? `\n  From ${shownTime(item.since)} until ${shownTime(item.at)} (${lasted(item)}).`
+        ? `\n  From ${shownTime(item.since)} until ${shownTime(item.at)} (${lasted(item)}).` +
+          (item.ended === undefined ? '' : ` ${item.ended}.`)
         : `\n  Since ${shownTime(item.since)}.`
     const mark = item.kind === 'recovered' ? 'Over: ' : ''
     return `${mark}${item.text}.${time}${link(item.path)}`

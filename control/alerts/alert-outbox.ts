@@ -10,6 +10,8 @@ import type { RuleInForce } from './alert-rule-set.ts'
 
 export interface AlertOutboxDeps {
   readonly store: Store
+  /** The name of this instance. */
+  readonly instance: string
   /** Milliseconds UTC. */
   readonly now: () => number
   /** Called after the commit of what was written. */
@@ -61,6 +63,7 @@ export class AlertOutbox implements SideOutbox {
         tenant_id: tenantId,
         data: JSON.stringify(data),
         at,
+        instance: this.#deps.instance,
       })),
     )
     this.#deps.store.statements.afterCommit(this.#deps.onWrite)
@@ -70,7 +73,7 @@ export class AlertOutbox implements SideOutbox {
 const prepareInsert = ({ statements }: Store) =>
   statements.prepareRows({
     table: 'alert_event',
-    columns: ['type', 'tenant_id', 'data', 'at'],
-    sql: `INSERT INTO alert_event (type, tenant_id, data, at)
-      SELECT type, tenant_id, data, at FROM given`,
+    columns: ['type', 'tenant_id', 'data', 'at', 'instance'],
+    sql: `INSERT INTO alert_event (type, tenant_id, data, at, instance)
+      SELECT type, tenant_id, data, at, instance FROM given`,
   })

@@ -82,7 +82,10 @@ interface CarrierCalls {
   readonly mos: number | null
 }
 
-/** Calls of the window by carrier; with `isRated` those whose quality is known. */
+/**
+ * Calls of the window by carrier; with `isRated` those whose quality is known. Nobody can mend a
+ * carrier that is gone.
+ */
 async function ofCalls(
   store: Store,
   rule: MeasuringRule,
@@ -100,7 +103,8 @@ async function ofCalls(
     SELECT carrier, count(*) AS calls, ${mos} AS mos,
       count(CASE WHEN disposition = 'ANSWERED' THEN 1 END) AS answered
     FROM cdr WHERE ${sql.join(conditions, sql` AND `)}
-    GROUP BY carrier ORDER BY carrier LIMIT ${MAX_SUBJECTS}`
+    GROUP BY carrier HAVING carrier IN (SELECT name FROM carrier)
+    ORDER BY carrier LIMIT ${MAX_SUBJECTS}`
   return all<CarrierCalls>(store, { compile: () => query.compile(store.db) })
 }
 

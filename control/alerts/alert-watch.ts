@@ -1,17 +1,21 @@
 /**
- * Looks once a minute at what rules with a threshold measure. What all instances see is measured by
- * one of them; disks and certificates by each, of its own.
+ * Looks once a minute at what rules with a threshold measure, and at what this instance sees of
+ * nodes and carriers. What all instances see is measured by one of them; disks and certificates by
+ * each, of its own.
  */
 import { sql } from 'kysely'
 import { DAY_MS, type Schedule } from '../../schema/clock.ts'
 import type { CertificateStatus } from '../../schema/contracts/certificates.ts'
+import type { Log } from '../../schema/contracts/log.ts'
 import { kindFacts } from '../../schema/contracts/alert-kinds.ts'
 import { all, lockedTransaction, onOneInstance, readApart } from '../../schema/sql/query.ts'
+import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import type { AlertBook } from './alert-book.ts'
 import { verdictOn } from './alert-judge.ts'
 import type { RuleInForce } from './alert-rule-set.ts'
 import { type AlertSample, type MeasuringRule, samplers, type SharedKind } from './alert-samples.ts'
+import { isWitnessed, type Witnesses } from './witnesses.ts'
 
 export interface DiskSpace {
   readonly folder: string
@@ -22,10 +26,12 @@ export interface DiskSpace {
 export interface AlertWatchDeps {
   readonly store: Store
   readonly book: AlertBook
+  readonly witnesses: Pick<Witnesses, 'note'>
   /** The name of this instance. */
   readonly instance: string
   readonly now: () => number
   readonly schedule: Schedule
+  readonly log: Log
   /** Disks of this instance. */
   readonly disks: () => Promise<readonly DiskSpace[]>
   /** Certificates of this instance. */
@@ -47,10 +53,12 @@ export class AlertWatch {
   }
 
   async tick(rules: readonly RuleInForce[]): Promise<void> {
+    const witnessed = rules.filter(({ kind }) => isWitnessed(kind))
+    if (witnessed.length > 0) await this.#alone(() => this.#deps.witnesses.note(witnessed))
     const measuring = rules.filter(isMeasuring)
     if (measuring.length === 0) return
     const own = measuring.filter(({ kind }) => kindFacts[kind].measured?.isOfInstance === true)
-    for (const rule of own) await this.#settle(rule, await this.#ownSamples(rule))
+    for (const rule of own) await this.#settleOwn(rule)
     const shared = measuring.filter((rule) => !own.includes(rule))
     if (shared.length === 0 || !(await this.#isItsTurn())) return
     for (const rule of shared) {
@@ -58,6 +66,16 @@ export class AlertWatch {
         samplers[rule.kind as SharedKind](this.#deps.store, rule, this.#deps.now()),
       )
       await this.#settle(rule, samples)
+    }
+  }
+
+  /** A disk that cannot be read keeps nothing else from being measured. */
+  async #settleOwn(rule: MeasuringRule): Promise<void> {
+    try {
+      await this.#settle(rule, await this.#ownSamples(rule))
+    } catch (error) {
+      if (isUnstored(error)) throw error
+      this.#deps.log('error', 'alert: an instance cannot be measured', { rule: rule.name, error })
     }
   }
 
@@ -76,11 +94,12 @@ export class AlertWatch {
 
   /** A bad value opens an alert; a good one, or none, closes it. */
   async #settle(rule: MeasuringRule, samples: readonly AlertSample[]): Promise<void> {
-    const { store, book, now } = this.#deps
+    const { book, now } = this.#deps
     const { measured } = kindFacts[rule.kind]
     if (measured === undefined) return
     const work = async (): Promise<void> => {
-      const open = new Set(await book.subjectsOf(rule.id))
+      const open = (await book.alertsOf(rule.id)).map(({ subject }) => subject)
+      const present = new Set(samples.map(({ subject }) => subject))
       const kept = new Set<string>()
       for (const { value, isVague = false, ...facts } of samples) {
         const verdict = isVague ? 'between' : verdictOn(measured, rule.threshold, value)
@@ -88,11 +107,18 @@ export class AlertWatch {
         if (verdict === 'bad') await book.open(rule, facts, now())
       }
       for (const subject of open)
-        if (!kept.has(subject) && this.#isSeenHere(subject, measured.isOfInstance))
-          await book.close(rule, subject, now())
+        if (!kept.has(subject) && this.#isSeenHere(subject, measured.isOfInstance)) {
+          const why = present.has(subject) ? undefined : measured.absent
+          await book.close(rule, subject, now(), { by: 'recovery', why })
+        }
     }
+    await this.#alone(work)
+  }
+
+  /** Runs `work` once no other instance is at work with alerts. */
+  async #alone(work: () => Promise<void>): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-      const done = await onOneInstance(store, 'alerts', work, lockedTransaction)
+      const done = await onOneInstance(this.#deps.store, 'alerts', work, lockedTransaction)
       if (done.kind === 'done') return
       await new Promise<void>((resolve) => void this.#deps.schedule(resolve, BUSY_MS))
     }

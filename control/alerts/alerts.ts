@@ -13,7 +13,9 @@ import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { runEach, WriteQueue } from '../../schema/storage/write-queue.ts'
 import type { SideOutbox } from '../webhooks/outbox.ts'
-import { AlertBook } from './alert-book.ts'
+import type { SetStatus } from '../../schema/contracts/engine.ts'
+import { AlertBook, type AlertEnd, type AlertRow } from './alert-book.ts'
+import { endsOf, type HeardInstance } from './alert-ends.ts'
 import { testMessage } from './alert-message.ts'
 import { AlertOutbox } from './alert-outbox.ts'
 import { type AlertRuleSet, loadRuleSet } from './alert-rule-set.ts'
@@ -23,6 +25,7 @@ import { AlertWatch, type DiskSpace } from './alert-watch.ts'
 import { Gatherer } from './gatherer.ts'
 import { type AlertBacklog, MessageStore } from './message-store.ts'
 import { Messenger } from './messenger.ts'
+import { sightingsOfCarriers, sightingsOfNodes, type SeenCarriers, Witnesses } from './witnesses.ts'
 
 export interface AlertsDeps extends Clocks {
   readonly store: Store
@@ -34,6 +37,8 @@ export interface AlertsDeps extends Clocks {
   readonly schedule: Schedule
   readonly sender: Pick<AlertSender, 'send' | 'close'>
   readonly disks: () => Promise<readonly DiskSpace[]>
+  /** The instances of the installation. */
+  readonly instances: () => readonly HeardInstance[]
   readonly log: Log
 }
 
@@ -46,6 +51,9 @@ const waitsMs = 7 * DAY_MS
 /** The log of alerts. */
 const retentionMs = 90 * DAY_MS
 const pruneLimit = 500
+/** Alerts that one look for ended ones reads at once, and in all. */
+const endsAtOnce = 100
+const endsLooked = 1_000
 /** Longer than any delay between two attempts. */
 const longestDelayMs = 3 * DAY_MS
 
@@ -60,11 +68,16 @@ export class Alerts {
   readonly #book: AlertBook
   readonly #gatherer: Gatherer
   readonly #watch: AlertWatch
+  readonly #witnesses: Witnesses
   readonly #reloads = new OneAtATime(() => this.#load())
   readonly #turns = new OneAtATime(() => this.#turn())
   readonly #minutes = new OneAtATime(() => this.#minute())
   #inForce = nobody
   #certificates: () => readonly CertificateStatus[] = () => []
+  #nodes: () => readonly SetStatus[] = () => []
+  #carriers: () => SeenCarriers = () => new Map()
+  /** The next look for ended alerts begins after this one. */
+  #lookedUpTo = 0
   #isStopped = true
   #cancelTurn: (() => void) | undefined
   #cancelMinute: (() => void) | undefined
@@ -77,7 +90,13 @@ export class Alerts {
     this.#deps = deps
     const { store, schedule, log, instance } = deps
     const newKey = keysFrom(deps.randomBytes)
-    this.#outbox = new AlertOutbox({ store, now: deps.now, onWrite: () => this.#soon(pauseMs) })
+    const name = instance.name
+    this.#outbox = new AlertOutbox({
+      store,
+      instance: name,
+      now: deps.now,
+      onWrite: () => this.#soon(pauseMs),
+    })
     this.#writes = new WriteQueue({
       store,
       schedule,
@@ -88,17 +107,29 @@ export class Alerts {
     this.#messages = new MessageStore(store)
     this.#messenger = new Messenger({
       ...deps,
-      instance: instance.name,
+      instance: name,
       messages: this.#messages,
       writes: this.#writes,
       onEnd: () => this.#soon(pauseMs),
     })
     this.#book = new AlertBook({ ...deps, newKey })
-    this.#gatherer = new Gatherer({ ...deps, book: this.#book, newKey })
+    const book = this.#book
+    this.#witnesses = new Witnesses({
+      ...deps,
+      book,
+      instance: name,
+      sightings: () => [
+        ...sightingsOfNodes(this.#nodes()),
+        ...sightingsOfCarriers(this.#carriers()),
+      ],
+    })
+    const witnesses = this.#witnesses
+    this.#gatherer = new Gatherer({ ...deps, book, witnesses, newKey })
     this.#watch = new AlertWatch({
       ...deps,
-      instance: instance.name,
-      book: this.#book,
+      instance: name,
+      book,
+      witnesses,
       certificates: () => this.#certificates(),
     })
   }
@@ -111,6 +142,16 @@ export class Alerts {
   /** The certificates of this process, once they are known. */
   watchCertificates(list: () => readonly CertificateStatus[]): void {
     this.#certificates = list
+  }
+
+  /** The nodes of dispatcher sets, as this process sees them. */
+  watchNodes(list: () => readonly SetStatus[]): void {
+    this.#nodes = list
+  }
+
+  /** Carriers, as this process sees them. */
+  watchCarriers(seen: () => SeenCarriers): void {
+    this.#carriers = seen
   }
 
   /** Call `reload` first. */
@@ -230,14 +271,14 @@ export class Alerts {
     if (this.#isStopped) return
     const { store } = this.#deps
     try {
+      await this.#endGone()
       await this.#watch.tick(this.#inForce.rules)
       const before = earliest(this.#deps)
       await onOneInstance(
         store,
         'alerts',
         async () => {
-          await this.#book.closeWithoutRule()
-          await this.#book.closeGone(this.#inForce.rules)
+          await this.#end(await this.#witnesses.unseen())
           await this.#messages.giveUp(before - waitsMs)
           await this.#messages.prune(before - retentionMs, pruneLimit)
         },
@@ -247,6 +288,28 @@ export class Alerts {
       if (!isUnstored(error)) this.#deps.log('error', 'alert: the watch has failed', { error })
     }
     this.#soon(pauseMs)
+  }
+
+  /** Ends alerts that nothing else would end, in turn where there are many. */
+  async #endGone(): Promise<void> {
+    const { store, instances, now } = this.#deps
+    const work = async (): Promise<number> => {
+      const alerts = await this.#book.alertsAfter(this.#lookedUpTo, endsAtOnce)
+      this.#lookedUpTo = alerts.length < endsAtOnce ? 0 : (alerts.at(-1)?.id ?? 0)
+      await this.#end(await endsOf({ alerts, store, instances: instances(), now: now() }))
+      return alerts.length
+    }
+    for (let looked = 0; looked < endsLooked; looked += endsAtOnce) {
+      const done = await onOneInstance(store, 'alerts', work, lockedTransaction)
+      if (done.kind === 'elsewhere' || done.result < endsAtOnce) return
+    }
+  }
+
+  async #end(ends: ReadonlyMap<AlertRow, AlertEnd>): Promise<void> {
+    for (const [alert, end] of ends) {
+      const rule = this.#inForce.rules.find(({ id }) => id === alert.rule_id)
+      await this.#book.end(alert, rule, this.#deps.now(), end)
+    }
   }
 }
 

@@ -3,6 +3,7 @@
  * together to messages. One instance does so at a time, and the transaction that does it removes
  * the events: each counts once, whatever dies when.
  */
+import type { Selectable } from 'kysely'
 import {
   all,
   execute,
@@ -12,6 +13,7 @@ import {
   onOneInstance,
 } from '../../schema/sql/query.ts'
 import type { Store } from '../../schema/storage/store.ts'
+import type { AlertEventTable } from '../../schema/tables/alerts.ts'
 import type { AlertBook } from './alert-book.ts'
 import { effectOn, factsOf } from './alert-facts.ts'
 import type { AlertItem, AlertMessage } from './alert-message.ts'
@@ -21,10 +23,12 @@ import {
   loadRuleSet,
   type RuleInForce,
 } from './alert-rule-set.ts'
+import type { Witnesses } from './witnesses.ts'
 
 export interface GathererDeps {
   readonly store: Store
   readonly book: AlertBook
+  readonly witnesses: Witnesses
   readonly now: () => number
   readonly steadyNow: () => number
   /** Draws the id of a message. */
@@ -89,9 +93,7 @@ export class Gatherer {
     const { db } = store
     const query = db.selectFrom('alert_event').selectAll().orderBy('id').limit(EVENTS_AT_ONCE)
     const events = await all(store, query)
-    for (const { type, tenant_id: tenantId, data, at } of events)
-      // Only the outbox writes it.
-      await this.#apply(rules, type, tenantId, JSON.parse(data) as Record<string, unknown>, at)
+    for (const event of events) await this.#apply(rules, event)
     const ids = events.map(({ id }) => id)
     if (ids.length > 0) await execute(store, db.deleteFrom('alert_event').where('id', 'in', ids))
     return events.length
@@ -99,20 +101,32 @@ export class Gatherer {
 
   async #apply(
     rules: readonly RuleInForce[],
-    type: string,
-    given: number | null,
-    data: Readonly<Record<string, unknown>>,
-    at: number,
+    { type, tenant_id: given, data, at, instance }: Selectable<AlertEventTable>,
   ): Promise<void> {
-    const facts = factsOf(type, data)
+    // Only the outbox writes it.
+    const facts = factsOf(type, JSON.parse(data) as Record<string, unknown>)
     const tenantId = given ?? (await this.#tenantOfSet(facts.setId))
-    const { book } = this.#deps
+    const { book, witnesses } = this.#deps
     for (const rule of rules) {
       const effect = effectOn(rule, type, facts, tenantId)
-      if (effect === 'opens') await book.open(rule, facts, at)
+      if (effect === 'opens')
+        await witnesses.add(await book.open(rule, facts, at), rule.kind, instance)
       else if (effect === 'happens') await book.happen(rule, facts, at)
-      else if (effect === 'closes') await book.close(rule, facts.subject, at)
+      else if (effect === 'closes') await this.#close(rule, facts.subject, at, instance)
     }
+  }
+
+  /** Another instance may still see it. */
+  async #close(
+    rule: RuleInForce,
+    subject: string,
+    at: number,
+    instance: string | null,
+  ): Promise<void> {
+    const { book, witnesses } = this.#deps
+    const alert = await book.current(rule.id, subject)
+    if (alert === undefined || (await witnesses.withdraw(alert, instance))) return
+    await book.end(alert, rule, at, { by: 'recovery' })
   }
 
   async #tenantOfSet(setId: number | null): Promise<number | null> {
@@ -199,7 +213,7 @@ export class Gatherer {
         .selectFrom('alert_notice')
         .innerJoin('alert', 'alert.id', 'alert_notice.alert_id')
         .selectAll('alert_notice')
-        .select(['key', 'rule', 'text', 'figures', 'path', 'severity', 'began_at'])
+        .select(['key', 'rule', 'text', 'figures', 'path', 'severity', 'began_at', 'ended'])
         .where('channel_id', '=', channelId)
         .where('alert_notice.rule_id', '=', ruleId)
         .where('message_id', 'is', null)
@@ -230,6 +244,7 @@ interface Notice {
   readonly severity: AlertItem['severity']
   readonly began_at: number
   readonly at: number
+  readonly ended: string | null
 }
 
 const itemOf = ({ figures, began_at: since, ...notice }: Notice): AlertItem => ({
@@ -242,4 +257,5 @@ const itemOf = ({ figures, began_at: since, ...notice }: Notice): AlertItem => (
   severity: notice.severity,
   since,
   at: notice.at,
+  ...(notice.kind === 'recovered' && notice.ended !== null && { ended: notice.ended }),
 })

@@ -155,10 +155,15 @@ function inZone(
 
 const dayBegin = (at: number, zone: Zone): number => zone.momentOf(zone.dayOf(at))
 
-/** Where clocks are set back, an hour that comes twice is two groups. */
+/**
+ * Where clocks are set back, an hour that comes twice is two groups. Where they are set by half an
+ * hour, an hour begins in its middle.
+ */
 function hourBegin(at: number, zone: Zone): number {
   const offset = zone.offsetMs(at)
-  return Math.floor((at + offset) / HOUR_MS) * HOUR_MS - offset
+  const begin = Math.floor((at + offset) / HOUR_MS) * HOUR_MS - offset
+  if (zone.offsetMs(begin) === offset) return begin
+  return zone.changes(begin, at).at(-1)?.from ?? begin
 }
 
 const dailyTotalsNow = async (sources: CallSources, request: PartsRequest) =>

@@ -61,6 +61,8 @@ export interface Measured {
   readonly hasWindow?: true
   /** Each instance measures its own. */
   readonly isOfInstance?: true
+  /** Why an alert ends of which there is no value any more; undefined: that is good. */
+  readonly absent?: string
 }
 
 const twentieth = (threshold: number): number => Math.abs(threshold) * 0.05
@@ -102,6 +104,7 @@ export const kindFacts: Readonly<Record<AlertRuleKind, KindFacts>> = {
       isBad: 'below',
       margin: () => 2,
       hasWindow: true,
+      absent: 'There are no such calls in the window any more',
     },
   },
   mos_below: {
@@ -115,6 +118,7 @@ export const kindFacts: Readonly<Record<AlertRuleKind, KindFacts>> = {
       isBad: 'below',
       margin: () => 0.1,
       hasWindow: true,
+      absent: 'There are no such calls in the window any more',
     },
   },
   spend_above: {
@@ -155,6 +159,7 @@ export const kindFacts: Readonly<Record<AlertRuleKind, KindFacts>> = {
       isBad: 'below',
       margin: () => 0,
       isOfInstance: true,
+      absent: 'The certificate is not in use any more',
     },
   },
   disk_low: {
@@ -169,6 +174,7 @@ export const kindFacts: Readonly<Record<AlertRuleKind, KindFacts>> = {
       isBad: 'below',
       margin: () => 1,
       isOfInstance: true,
+      absent: 'The folder is not looked at any more',
     },
   },
   replication_lag: {
@@ -176,7 +182,14 @@ export const kindFacts: Readonly<Record<AlertRuleKind, KindFacts>> = {
     scopes: ['metrics:read'],
     filters: [],
     isGlobalOnly: true,
-    measured: { least: 1, most: 86_400, unit: 's', isBad: 'above', margin: twentieth },
+    measured: {
+      least: 1,
+      most: 86_400,
+      unit: 's',
+      isBad: 'above',
+      margin: twentieth,
+      absent: 'The standby is not connected any more',
+    },
   },
   webhook_failing: {
     title: 'A webhook is not delivered',

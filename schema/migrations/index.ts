@@ -11,6 +11,7 @@ import * as routing from './first/routing.ts'
 import * as tenants from './first/tenants.ts'
 import * as alerts from './alerts.ts'
 import * as callsByColumns from './calls-by-columns.ts'
+import * as alertWitnesses from './alert-witnesses.ts'
 import * as callTags from './call-tags.ts'
 import * as auditEffects from './audit-effects.ts'
 import * as callSearch from './call-search.ts'
@@ -143,6 +144,7 @@ export const migrations: readonly Migration[] = [
   { version: 24, name: 'findings', sql: findings.sql },
   { version: 25, name: 'sign-in', sql: signIn.sql },
   { version: 26, name: 'calls-by-columns', sql: callsByColumns.sql },
+  { version: 27, name: 'alert-witnesses', sql: alertWitnesses.sql },
 ]
 
 export const newestVersion = migrations.length

@@ -8,6 +8,7 @@ export interface AlertTables {
   alert_rule_channel: AlertRuleChannelTable
   alert_event: AlertEventTable
   alert: AlertTable
+  alert_witness: AlertWitnessTable
   alert_message: AlertMessageTable
   alert_notice: AlertNoticeTable
 }
@@ -70,6 +71,8 @@ export interface AlertEventTable {
   /** JSON. */
   data: string
   at: number
+  /** The instance that has seen it; null: an earlier version wrote it. */
+  instance: string | null
 }
 
 export interface AlertTable {
@@ -99,7 +102,15 @@ export interface AlertTable {
   opened_at: number | null
   closed_at: number | null
   /** Null: it is open. */
-  closed_by: 'recovery' | 'rule' | 'itself' | null
+  closed_by: 'recovery' | 'rule' | 'removal' | 'itself' | null
+  /** A sentence without a full stop: why it is over, where that is not plain. */
+  ended: string | null
+}
+
+/** An instance that sees what the alert tells of. */
+interface AlertWitnessTable {
+  alert_id: number
+  instance: string
 }
 
 export interface AlertMessageTable {

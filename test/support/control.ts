@@ -153,6 +153,7 @@ export async function openControl({
     sender: { send: async () => ({ kind: 'sent' }), close: () => undefined },
     instance: { name: 'a' },
     disks: () => Promise.resolve([]),
+    instances: () => [],
   })
   const webhooks = new Webhooks({
     beside: alerts.sink,

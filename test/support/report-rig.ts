@@ -49,6 +49,8 @@ export const answeredCall: CallRecord = {
 export const uuidOf = (n: number): string =>
   `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
 
+type Filling = Partial<CallRecord> & { readonly from?: number; readonly stepMs?: number }
+
 /** The control API over a real database, and a way to store call records in it. */
 export async function openReportRig() {
   const control = await openControl()
@@ -62,9 +64,12 @@ export async function openReportRig() {
       { costMicros, currency: 'USD' },
     )
   }
-  /** One call each millisecond: copies of one, since thousands of statements take seconds. */
-  const fill = async (count: number): Promise<void> => {
-    await store({ startedAt: startOfTime })
+  /** Calls at equal distances: copies of one, since thousands of statements take seconds. */
+  const fill = async (
+    count: number,
+    { from = startOfTime, stepMs = 1, ...change }: Filling = {},
+  ): Promise<void> => {
+    await store({ startedAt: from, ...change })
     const row = await readRow(control.store, 'SELECT * FROM cdr WHERE call_uuid = ?', uuidOf(calls))
     const others = Object.keys(row ?? {})
       .filter((name) => !['id', 'call_uuid', 'start_stamp'].includes(name))
@@ -74,7 +79,7 @@ export async function openReportRig() {
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1})
          INSERT INTO cdr (call_uuid, start_stamp, ${others})
          SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + ${calls} + i AS TEXT), 2),
-           ${startOfTime} + i, ${others} FROM n, cdr WHERE cdr.call_uuid = ?`,
+           ${from} + i * ${stepMs}, ${others} FROM n, cdr WHERE cdr.call_uuid = ?`,
       uuidOf(calls),
     )
     calls += count - 1

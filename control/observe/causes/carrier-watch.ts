@@ -46,6 +46,16 @@ export class CarrierWatch {
     this.#deps = deps
   }
 
+  /** Whether each carrier took calls when this instance looked last, by its id. */
+  seen(): ReadonlyMap<number, 'up' | 'down'> {
+    const found = new Map<number, 'up' | 'down'>()
+    for (const [key, state] of this.#seen) {
+      const [service, id] = key.split(' ')
+      if (service === 'calls') found.set(Number(id), state)
+    }
+    return found
+  }
+
   /** Never rejects. */
   async tick(): Promise<void> {
     if (this.#isBusy) return

@@ -41,6 +41,7 @@ async function open({ allowPrivate = true } = {}) {
     random: Math.random,
     instance: { name: 'a' },
     disks: async () => [],
+    instances: () => [{ name: 'a', state: 'serving', heartbeatAt: 0 }],
     log: () => undefined,
   })
   alerts.start()

@@ -5,6 +5,7 @@ import {
   deadServer,
   nodeEvent,
   type SentAlert,
+  storeNodes,
   textsOf,
 } from '../../support/alert-rig.ts'
 import type { SendOutcome } from '../../../control/alerts/send-outcome.ts'
@@ -44,6 +45,7 @@ describe.runIf(hasPostgres)('alerts of several instances', () => {
   beforeEach(async () => {
     time = new ManualTime(start)
     database = await sharedDatabase()
+    await storeNodes(await database.open(), 60)
     all = []
     settledOnes = []
   })

@@ -14,6 +14,11 @@ async function open(rule: Readonly<Record<string, unknown>>, tenantId: number | 
   const tools = await openToolRig()
   const { store } = tools
   await runSql(store, 'DELETE FROM cdr')
+  for (const name of ['north', 'other'])
+    await runSql(
+      store,
+      `INSERT INTO carrier (name, created_at, updated_at) VALUES ('${name}', 0, 0)`,
+    )
   const time = new ManualTime(tools.now())
   const rig = alertRig(store, time)
   await rig.channel({}, tenantId)

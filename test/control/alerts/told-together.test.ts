@@ -68,7 +68,11 @@ async function open() {
     return sent
       .splice(0)
       .flatMap(({ channel, message }) =>
-        message.items.map(({ kind, text, path }) => `${channel}: ${kind} ${path} ${text}`),
+        message.items.map(({ kind, text, path, ended }) =>
+          [`${channel}: ${kind} ${path} ${text}`, ...(ended === undefined ? [] : [ended])].join(
+            '. ',
+          ),
+        ),
       )
       .toSorted()
   }
@@ -113,7 +117,7 @@ test('an alert of a carrier that is deleted is over', async () => {
   const text = `/console/carriers/${id} Carrier north is out of service: no answer`
   expect(await rig.told()).toEqual([`platform: opened ${text}`])
   await rig.request(`/api/v1/routing/carriers/${id}`, { method: 'DELETE', token: rig.root })
-  expect(await rig.told(90)).toEqual([`platform: recovered ${text}`])
+  expect(await rig.told(90)).toEqual([`platform: recovered ${text}. The carrier was deleted`])
 })
 
 test('a finding that is closed closes its alert; one that is snoozed is told to the other side', async () => {
@@ -203,25 +207,52 @@ test('lost phones are told together, with their number, and one with its name', 
   expect(await rig.told()).toEqual([`acme: ${one}`, `platform: ${one}`])
 })
 
-test('a payment of nobody is told to the platform', async () => {
-  const rig = await open()
-  await rig.rule({ on: 'payment_not_credited' })
-  const payload = JSON.stringify({
-    ...{ id: 'evt_1', object: 'event', created: 1_700_000_000, type: 'checkout.session.completed' },
-    data: {
-      object: {
-        ...{ id: 'cs_1', object: 'checkout.session', payment_intent: 'pi_1' },
-        ...{ payment_status: 'paid', amount_total: 2_500, currency: 'usd', metadata: {} },
-      },
-    },
-  })
+/** An event of the payment provider, as it sends it. */
+async function tellOfPayment(
+  rig: Awaited<ReturnType<typeof open>>,
+  id: string,
+  type: string,
+  object: object,
+) {
+  const event = { id, object: 'event', created: 1_700_000_000, type, data: { object } }
+  const payload = JSON.stringify(event)
   const timestamp = Math.floor(rig.now() / 1_000)
   const header = stripe.webhooks.generateTestHeaderString({ payload, secret, timestamp })
-  const paid = await rig.request('/api/client/payments/webhook', {
+  const answer = await rig.request('/api/client/payments/webhook', {
     body: payload,
     headers: { 'stripe-signature': header },
   })
-  expect(paid.status).toBe(200)
+  expect([type, answer.status]).toEqual([type, 200])
+}
+
+test('refunds, disputes and the end of a subscription are no payments that were not credited', async () => {
+  const rig = await open()
+  await rig.rule({ on: 'payment_not_credited' })
+  const money = { amount: 2_500, currency: 'usd', payment_intent: 'pi_9', charge: 'ch_9' }
+  const refund = { id: 're_9', object: 'refund', status: 'succeeded', ...money }
+  await tellOfPayment(rig, 'evt_9', 'refund.created', refund)
+  const dispute = { id: 'dp_9', object: 'dispute', reason: 'fraudulent', status: 'open', ...money }
+  await tellOfPayment(rig, 'evt_10', 'charge.dispute.created', dispute)
+  const subscription = { id: 'sub_9', object: 'subscription', metadata: {} }
+  await tellOfPayment(rig, 'evt_11', 'customer.subscription.deleted', subscription)
+  await tellOfPayment(rig, 'evt_12', 'refund.created', { id: 're_10' })
+  const alerts = await rig.request('/api/v1/billing/alerts', { token: rig.root })
+  expect(alerts.data<{ kind: string }[]>().map(({ kind }) => kind)).toEqual([
+    'unreadable_event',
+    'subscription_ended',
+    'dispute',
+    'refund',
+  ])
+  expect(await rig.told()).toEqual([])
+})
+
+test('a payment of nobody is told to the platform', async () => {
+  const rig = await open()
+  await rig.rule({ on: 'payment_not_credited' })
+  await tellOfPayment(rig, 'evt_1', 'checkout.session.completed', {
+    ...{ id: 'cs_1', object: 'checkout.session', payment_intent: 'pi_1' },
+    ...{ payment_status: 'paid', amount_total: 2_500, currency: 'usd', metadata: {} },
+  })
   expect(await rig.told()).toEqual([
     'platform: opened /console/payments A payment of 25.00 USD (evt_1) needs a person: the ' +
       'payment does not identify a single customer (no name given)',

@@ -157,3 +157,116 @@ test('as many days as a report may have are as many where clocks change', async 
     expect([report, (await days(report, '2027-01-10')).status]).toEqual([report, 400])
   }
 })
+
+const quarter = 900_000
+
+/** An hour of the clock of a zone, with the offset by which it is one: `2026-04-05 01 GMT+11`. */
+const hourShown = (zone: string) => {
+  const format = new Intl.DateTimeFormat('sv-SE', {
+    ...{ timeZone: zone, timeZoneName: 'longOffset', hourCycle: 'h23' },
+    ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit' },
+  })
+  return (at: number): string => format.format(at)
+}
+
+const nextDay = (date: string): string =>
+  new Date(Date.parse(date) + 24 * hour).toISOString().slice(0, 10)
+
+test.each([
+  ['Europe/Berlin', '2026-03-29', 23],
+  ['Europe/Berlin', '2026-10-25', 25],
+  ['America/New_York', '2026-11-01', 25],
+  ['America/Havana', '2026-03-08', 23],
+  ['Africa/Cairo', '2026-04-24', 23],
+  ['Australia/Lord_Howe', '2026-10-04', 23.5],
+  ['Australia/Lord_Howe', '2026-04-05', 24.5],
+  ['Pacific/Chatham', '2026-04-05', 25],
+  ['America/St_Johns', '2026-12-31', 24],
+])(
+  '%s on %s, of %s hours: hours add up to days, and each call is in one day',
+  async (zone, date, hours) => {
+    const { fill, request, key } = await openReportRig()
+    const token = await key({ scopes: ['*'] })
+    const get = async (path: string) => request(`/api/v1/reports/${path}`, { token })
+    // A call each quarter of the days UTC around it.
+    const from = Date.parse(date) - 48 * hour
+    const count = (120 * hour) / quarter
+    await fill(count, { from, stepMs: quarter, direction: 'outbound', carrier: 'north' })
+    const show = hourShown(zone)
+    const hoursOfDay = new Map<string, { first: number; calls: number }>()
+    for (let at = from; at < from + count * quarter; at += quarter) {
+      if (!show(at).startsWith(date)) continue
+      const known = hoursOfDay.get(show(at)) ?? { first: at, calls: 0 }
+      hoursOfDay.set(show(at), { ...known, calls: known.calls + 1 })
+    }
+    const query = (start: string) =>
+      `start_date=${start}&end_date=${nextDay(start)}&time_zone=${zone}&limit=100`
+    const byHour = (await get(`calls?${query(date)}&group_by=hour`)).data<Counted>()
+    expect(
+      new Map(
+        byHour.groups
+          .toSorted((a, b) => (a.group < b.group ? -1 : 1))
+          .map(({ group, calls }) => [group, calls]),
+      ),
+    ).toEqual(
+      new Map(
+        [...hoursOfDay.values()].map(({ first, calls }) => [new Date(first).toISOString(), calls]),
+      ),
+    )
+    const sums = [
+      (await get(`calls?${query(date)}&group_by=day`)).data<Counted>().groups,
+      (await get(`margins?${query(date)}&group_by=day`)).data<Counted>().groups,
+    ]
+    for (const groups of sums) expect(groups).toMatchObject([{ group: date, calls: hours * 4 }])
+    // The day before, the day and the day after: no call is in two of them, and none in no day.
+    const uuids: string[] = []
+    const days = [
+      new Date(Date.parse(date) - 24 * hour).toISOString().slice(0, 10),
+      date,
+      nextDay(date),
+    ]
+    for (const each of days) {
+      const { records } = (await get(`cdrs?${query(each).replace('&limit=100', '')}`)).body as {
+        records: { call_uuid: string }[]
+      }
+      uuids.push(...records.map(({ call_uuid }) => call_uuid))
+    }
+    const whole = `start_date=${days[0]}&end_date=${nextDay(nextDay(date))}&time_zone=${zone}`
+    const { total_calls: total } = (await get(`cdrs?${whole}`)).body as { total_calls: number }
+    expect([uuids.length, new Set(uuids).size]).toEqual([total, total])
+    const inDays = (await get(`calls?${whole}&group_by=day`)).data<Counted>().groups
+    expect(inDays.map(({ group }) => group).toSorted()).toEqual(days)
+    expect(inDays.reduce((sum, { calls }) => sum + calls, 0)).toBe(total)
+  },
+)
+
+test('months meet at the end of a year, and a zone that changes in a month moves no call out of both', async () => {
+  const { fill, request, key, tenant, database } = await openReportRig()
+  const token = await key({ scopes: ['*'] })
+  const acme = await tenant('acme')
+  const body = { name: 'one', tenant: 'acme', time_zone: 'Asia/Tokyo', rate_plan: null }
+  expect((await request('/api/v1/customers', { token, body })).status).toBe(201)
+  const from = Date.parse('2026-11-29T00:00:00Z')
+  await fill(65 * 24, { from, stepMs: hour, tenantId: acme, customerId: 1 })
+  const months = ['2026-12-01', '2027-01-01', '2027-02-01']
+  const counted = async (path: string, more: string, name: string) =>
+    ((await request(`/api/v1/${path}&${more}`, { token })).body as Record<string, number>)[name]
+  const countOf = async (index: number) => {
+    const period = `start_date=${months[index]}&end_date=${months[index + 1]}`
+    const calls = await counted('reports/cdrs?customer_id=1', period, 'total_calls')
+    const { totals } = (
+      await request(`/api/v1/reports/calls?group_by=day&customer=1&limit=100&${period}`, { token })
+    ).data<{ totals: { calls: number } }>()
+    expect(totals.calls).toBe(calls)
+    return calls
+  }
+  expect([await countOf(0), await countOf(1)]).toEqual([31 * 24, 31 * 24])
+  for (const time_zone of ['America/St_Johns', 'Pacific/Kiritimati', null]) {
+    const patched = { token, method: 'PATCH', body: { time_zone } }
+    expect((await request('/api/v1/customers/1', patched)).status).toBe(200)
+    expect([await countOf(0), await countOf(1)]).toEqual([31 * 24, 31 * 24])
+  }
+  // The tenant's zone is that of a customer without one.
+  await runSql(database, "UPDATE tenant SET time_zone = 'Australia/Lord_Howe' WHERE slug = 'acme'")
+  expect([await countOf(0), await countOf(1)]).toEqual([31 * 24, 31 * 24])
+})

@@ -34,7 +34,7 @@ const columns: readonly ShownColumn<LoggedAlert>[] = [
   textColumn('text', 'What', ({ text }) => text, {
     max: 200,
     to: ({ path }) => path,
-    also: ({ on }) => alertKindWords[on],
+    also: ({ on, closed_because: why }) => why ?? alertKindWords[on],
   }),
   textColumn('severity', 'Severity', ({ severity }) => severity),
   momentColumn('until', 'Until', ({ closed_at }) => closed_at),
