@@ -1,7 +1,7 @@
 /**
  * The cost of a billed call. SIPp callers and three SIPp nodes around started processes; their CPU
  * time is read from the operating system, so it does not depend on what else runs. Tollgate and its
- * peer, both warmed up alike, take turns at each rate; the figures are medians with their spread.
+ * peers, all warmed up, take turns at each rate; the figures are medians with their spread (D522).
  *
  * Tried without gain, µs a call: in turns at 500/s, which scatter by 6 %, or two programs at the
  * same moments at 250/s each (above 2,000), whose difference scatters by 1 %.
@@ -88,12 +88,7 @@ async function comparePeers(
     }
     const contestants: Contestant[] = [
       { ...contestant('tollgate', tollgate), lag: () => watch.lagOf(tollgate) },
-      ...peers.map(({ name, sipPort, parts }) => ({
-        name,
-        sipPorts: [sipPort],
-        parts,
-        isPeer: true,
-      })),
+      ...peers.map((peer) => ({ ...peer, sipPorts: [peer.sipPort], isPeer: true })),
     ]
     const stored = new Map<string, number>()
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {

@@ -42,6 +42,8 @@ export function whyNoKamailio(kind: PeerKind): string | undefined {
 export interface RunningPeer {
   readonly name: string
   readonly sipPort: number
+  /** Calls a second that it holds. */
+  readonly warmRate: number
   /** All of its processes, by part. */
   readonly parts: () => readonly (readonly number[])[]
   /** How many calls its charging server has charged. */
@@ -82,6 +84,7 @@ export async function startKamailio(
   return {
     name: isSameJob ? 'same job' : 'kamailio',
     sipPort,
+    warmRate: isSameJob ? 200 : 500,
     parts: () => children.toReversed().map(({ pid = 0 }) => processTree(pid)),
     charged: async () => {
       const stats: unknown = await (await fetch(`http://127.0.0.1:${httpPort}/stats`)).json()
@@ -113,7 +116,11 @@ async function startCharging(
   const file = isDurable ? 'durable-charging-server.mjs' : 'charging-server.mjs'
   const words = [join(import.meta.dirname, file), String(port), join(folder, 'charging.db')]
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'pipe', 'inherit'] })
-  await once(child.stdout, 'data')
+  const failed = once(child, 'exit').then(() => {
+    throw new Error(`${file} did not start`)
+  })
+  failed.catch(() => undefined)
+  await Promise.race([once(child.stdout, 'data'), failed])
   return child
 }
 

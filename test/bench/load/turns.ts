@@ -31,6 +31,8 @@ export interface Contestant {
   readonly lag?: () => Promise<LoopLag>
   /** It gets no higher rate than the first that it has not held. */
   readonly isPeer?: boolean
+  /** Calls a second before its first turn, if the usual ones are more than it takes. */
+  readonly warmRate?: number
 }
 
 export interface Turn {
@@ -44,6 +46,7 @@ export interface Turns {
   of(name: string, rate: number): readonly Turn[]
 }
 
+/** Or the highest rate, if that is lower. */
 const WARM_UP_RATE = 500
 
 /** The order rotates, so that no side always runs on a warmer machine. */
@@ -56,7 +59,10 @@ export async function takeTurns(
   const of = (name: string, rate: number): readonly Turn[] => taken.get(`${name} ${rate}`) ?? []
   // A process runs for months. The first calls are compiled while they run: they belong to no
   // figure.
-  if (warm > 0) for (const each of contestants) note(each, await place(each, WARM_UP_RATE, warm))
+  const usualRate = Math.min(WARM_UP_RATE, Math.max(...rates))
+  if (warm > 0)
+    for (const each of contestants)
+      note(each, await place(each, Math.min(usualRate, each.warmRate ?? Infinity), warm))
   console.log(
     '  rate  round  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
   )
