@@ -38,7 +38,10 @@ async function ofProgram({ steady, at, rate, calls: all, more }: typeof usual): 
   })
   const print = (what: string): number => {
     const megabytes = residentMegabytes(tollgate.pid)
-    console.log(`${megabytes.toFixed(0).padStart(8)}  MB resident ${what}`)
+    const ofFiles = residentMegabytes(tollgate.pid, 'RssFile').toFixed(0)
+    console.log(
+      `${megabytes.toFixed(0).padStart(8)}  MB resident ${what} (${ofFiles} of it mapped files)`,
+    )
     return megabytes
   }
   let succeeded = 0

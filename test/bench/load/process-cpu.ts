@@ -39,10 +39,11 @@ function runMicros(pid: number, task: string): number {
   }
 }
 
-/** Resident memory in megabytes. */
-export function residentMegabytes(pid: number): number {
+/** Resident memory in megabytes: all, or what is mapped from files, such as the program of Node. */
+export function residentMegabytes(pid: number, kind: 'VmRSS' | 'RssFile' = 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
+  const line = status.split('\n').find((each) => each.startsWith(`${kind}:`))
+  return Number(/\d+/.exec(line ?? '')?.[0] ?? 0) / 1_024
 }
 
 /** A process and everything that it has started. */
