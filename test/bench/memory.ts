@@ -1,3 +1,8 @@
+/**
+ * Memory, of the SIP core alone and of the program. Right after 100,000 calls at 700/s, without a
+ * pause, the program had 523 MB: 297 in the pages of V8 for usual objects, 78 in the heap of the C
+ * library, 69 in blocks of more than 8 MB, and 52 of Node itself. At rest it had 164.
+ */
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { answer, calleeSdp, dialogIdOf, invite } from '../support/callee.ts'
