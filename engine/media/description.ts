@@ -22,14 +22,15 @@ export interface Description {
 export function readDescription(sdp: string): Description {
   const streams = streamsOf(sdp)
   const audio = streams.filter(isAudio)
-  const codecs = unique(audio.flatMap(codecsOf))
+  const codecs = codecsOf(audio)
   const speech = codecs.filter((name) => !isNoSpeech.test(name))
   const [first = streams[0]] = audio
   return {
     profile: profileOf(audio[0]?.protocol ?? ''),
     address: /^IN IP[46] ([^\s/]+)/.exec(first?.address ?? '')?.[1] ?? '',
     codecs: speech,
-    otherCodecs: unique(streams.filter((stream) => !isAudio(stream)).flatMap(codecsOf)),
+    otherCodecs:
+      audio.length === streams.length ? [] : codecsOf(streams.filter((stream) => !isAudio(stream))),
     hasTelephoneEvents: codecs.some((name) => isTelephoneEvent.test(name)),
     families: familiesIn(sdp, streams),
   }
@@ -37,13 +38,19 @@ export function readDescription(sdp: string): Description {
 
 const isAudio = ({ kind }: Stream): boolean => kind === 'audio'
 
-const codecsOf = ({ formats, codecNames }: Stream): readonly string[] =>
-  formats.flatMap((format) => codecNames.get(format) ?? staticNames.get(format) ?? [])
+/** The names of their codecs, each once. */
+function codecsOf(streams: readonly Stream[]): readonly string[] {
+  const names = new Set<string>()
+  for (const { formats, codecNames } of streams)
+    for (const format of formats) {
+      const name = codecNames.get(format) ?? staticNames.get(format)
+      if (name !== undefined) names.add(name)
+    }
+  return [...names]
+}
 
 const isTelephoneEvent = /^telephone-event$/i
 const isNoSpeech = /^(telephone-event|CN)$/i
-
-const unique = (names: readonly string[]): readonly string[] => [...new Set(names)]
 
 /** RFC 4568 (SDES) and RFC 5764 (DTLS-SRTP) each have their protocols in `m=`. */
 function profileOf(protocol: string): SdpProfile {

@@ -1,7 +1,7 @@
 /**
  * The cost of a billed call. SIPp callers and three SIPp nodes around started processes; their CPU
  * time is read from the operating system, so it does not depend on what else runs. Tollgate and its
- * peer, both warmed up alike, take turns at each rate; the figures are medians with their spread.
+ * peers, all warmed up, take turns at each rate; the figures are medians with their spread (D522).
  *
  * Tried without gain, µs a call: in turns at 500/s, which scatter by 6 %, or two programs at the
  * same moments at 250/s each (above 2,000), whose difference scatters by 1 %.
@@ -19,106 +19,90 @@ import { PostgresStatements } from '../../schema/sql/postgres-statements.ts'
 import { freshDatabase, hasPostgres } from '../support/postgres.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
 import { eventually } from '../support/waiting.ts'
-import { median, spread } from './load/figures.ts'
-import { startKamailio, whyNoKamailio } from './load/kamailio.ts'
-import { type LoopLag, LoopWatch } from './load/loop-lag.ts'
-import { caller, oneCustomer } from './load/one-customer.ts'
+import { type PeerKind, type RunningPeer, startKamailio, whyNoKamailio } from './load/kamailio.ts'
+import { LoopWatch } from './load/loop-lag.ts'
+import { oneCustomer } from './load/one-customer.ts'
 import { optionsOf } from './load/options.ts'
-import { cpuMicros, residentMegabytes } from './load/process-cpu.ts'
-import { placeCalls, startNode, type LoadResult } from './load/sipp-load.ts'
+import { residentMegabytes } from './load/process-cpu.ts'
+import { startNode } from './load/sipp-load.ts'
+import { type Contestant, printComparison, takeTurns, type TurnPlan } from './load/turns.ts'
 
 export const describe =
-  'CPU per billed call beside Kamailio with a charging server, in turns, the highest clean rate, and how late ' +
-  'the event loop is; ' +
-  'arguments: rates=200,500,800,1000,1200 seconds=15 turns=3 warmup=30 settle=3 peer=yes|no database=sqlite|both ' +
-  'nodes=1 (on PostgreSQL, which share the calls)'
+  'CPU per billed call beside Kamailio with a charging server (bare, and with the same promises), in turns, ' +
+  'the highest clean rate, and how late the event loop is; ' +
+  'arguments: rates=200,500,800,1000,1200 seconds=15 rounds=5 warm=30 settle=3 peer=both|bare|same|no ' +
+  'database=sqlite|both nodes=1 (on PostgreSQL, which share the calls)'
 
 const usual = {
   rates: '200,500,800,1000,1200',
   seconds: '15',
-  turns: '3',
-  /** Seconds of load before the first turn, the same for each contestant. */
-  warmup: '30',
-  /** Seconds of load at the head of each turn, which belong to no figure, of either side. */
+  rounds: '5',
+  warm: '30',
   settle: '3',
-  peer: 'yes',
+  peer: 'both',
   database: 'sqlite',
   nodes: '1',
 }
 
-interface Plan {
-  readonly rates: readonly number[]
-  readonly seconds: number
-  readonly turns: number
-  readonly warmup: number
-  readonly settle: number
-}
+const peerKinds: ReadonlyMap<string, readonly PeerKind[]> = new Map([
+  ['no', []],
+  ['bare', ['bare']],
+  ['same', ['same-job']],
+  ['both', ['bare', 'same-job']],
+])
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const options = optionsOf(words, usual)
   const plan = {
     rates: options.rates.split(',').map(Number),
     seconds: Number(options.seconds),
-    turns: Number(options.turns),
-    warmup: Number(options.warmup),
+    rounds: Number(options.rounds),
+    warm: Number(options.warm),
     settle: Number(options.settle),
   }
+  const kinds = peerKinds.get(options.peer)
+  if (kinds === undefined) return console.log(`  peer=${options.peer}: ${[...peerKinds.keys()]}`)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {
     if (options.database === 'both') await compareDatabases(ports, plan, Number(options.nodes))
-    else await comparePeer(ports, plan, options.peer === 'no')
+    else await comparePeers(ports, plan, kinds)
   } finally {
     for (const node of nodes) await node.stop()
   }
 }
 
-/** One that takes its turn. */
-interface Contestant {
-  readonly name: string
-  /** They get the same number of calls. */
-  readonly sipPorts: readonly number[]
-  /** Processes whose CPU is counted, by part. */
-  readonly parts: () => readonly (readonly number[])[]
-  /** The delays of its event loop since it was asked last. */
-  readonly lag?: () => Promise<LoopLag>
-}
-
-interface Turn {
-  readonly result: LoadResult
-  /** CPU µs per succeeded call, by part. */
-  readonly micros: readonly number[]
-  readonly lag: LoopLag | undefined
-}
-
-async function comparePeer(
+async function comparePeers(
   nodePorts: readonly number[],
-  plan: Plan,
-  isAlone: boolean,
+  plan: TurnPlan,
+  kinds: readonly PeerKind[],
 ): Promise<void> {
-  const missing = isAlone ? 'peer=no' : whyNoKamailio()
-  if (missing !== undefined) console.log(`${missing}: no peer figures`)
   const watch = new LoopWatch()
   const tollgate = await startTollgate(nodePorts, watch.environment)
-  const kamailio = missing === undefined ? await startKamailio(nodePorts) : undefined
+  const peers: RunningPeer[] = []
   try {
+    for (const kind of kinds) {
+      const missing = whyNoKamailio(kind)
+      if (missing === undefined) peers.push(await startKamailio(nodePorts, kind))
+      else console.log(`  ${missing}: no figures of the peer (${kind})`)
+    }
     const contestants: Contestant[] = [
       { ...contestant('tollgate', tollgate), lag: () => watch.lagOf(tollgate) },
+      ...peers.map((peer) => ({ ...peer, sipPorts: [peer.sipPort], isPeer: true })),
     ]
-    if (kamailio !== undefined) {
-      const parts = () => [kamailio.pids().proxy, kamailio.pids().charging]
-      contestants.push({ name: 'kamailio', sipPorts: [kamailio.sipPort], parts })
-    }
-    let stored = 0
+    const stored = new Map<string, number>()
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
-      if (name === 'tollgate') stored += succeeded
+      stored.set(name, (stored.get(name) ?? 0) + succeeded)
     })
-    printComparison(contestants, plan, turns)
+    printComparison(contestants, plan.rates, turns)
+    const own = stored.get('tollgate') ?? 0
     const megabytes = residentMegabytes(tollgate.pid).toFixed(0)
-    console.log(`  tollgate: ${megabytes} MB resident after ${stored} calls`)
-    await checkMoney(tollgate, stored)
+    console.log(`  tollgate: ${megabytes} MB resident after ${own} calls`)
+    for (const { name, charged } of peers)
+      console.log(`  ${name}: ${await charged()} charged of ${stored.get(name) ?? 0} calls`)
+    await checkMoney(tollgate, own)
   } finally {
-    await kamailio?.stop()
+    for (const peer of peers) await peer.stop()
     await tollgate.stop()
     watch.close()
   }
@@ -133,113 +117,10 @@ const contestant = (name: string, ...instances: readonly TollgateProcess[]) => (
   parts: () => instances.map(({ pid }) => [pid]),
 })
 
-async function place({ sipPorts }: Contestant, rate: number, seconds: number): Promise<LoadResult> {
-  const share = Math.ceil(rate / sipPorts.length)
-  const results = await Promise.all(
-    sipPorts.map((port) => placeCalls(port, share, share * seconds, caller)),
-  )
-  const sum = (of: (result: LoadResult) => number) => sumOf(results.map(of))
-  const longest = (of: (result: LoadResult) => number) => Math.max(...results.map(of))
-  return {
-    calls: sum(({ calls }) => calls),
-    succeeded: sum(({ succeeded }) => succeeded),
-    refused: sum(({ refused }) => refused),
-    retransmissions: sum(({ retransmissions }) => retransmissions),
-    setupP50Ms: longest(({ setupP50Ms }) => setupP50Ms),
-    setupP99Ms: longest(({ setupP99Ms }) => setupP99Ms),
-  }
-}
-
-type Turns = ReadonlyMap<string, readonly Turn[]>
-
-const keyOf = (name: string, rate: number): string => `${name} ${rate}`
-
-const WARM_UP_RATE = 500
-
-/** The order alternates, so that neither side always runs on a warmer machine. */
-async function takeTurns(
-  contestants: readonly Contestant[],
-  { rates, seconds, turns, warmup, settle }: Plan,
-  note: (contestant: Contestant, result: LoadResult) => void,
-): Promise<Turns> {
-  const taken = new Map<string, Turn[]>()
-  // A process runs for months. The first calls are compiled while they run: they belong to no
-  // figure.
-  for (const each of contestants) note(each, await place(each, WARM_UP_RATE, warmup))
-  console.log(
-    '  rate  turn  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
-  )
-  for (const rate of rates)
-    for (let turn = 0; turn < turns; turn += 1)
-      for (const each of turn % 2 === 0 ? contestants : contestants.toReversed()) {
-        // While the others had their turns it did nothing.
-        note(each, await place(each, rate, settle))
-        await each.lag?.()
-        const before = each.parts().map(cpuMicros)
-        const result = await place(each, rate, seconds)
-        const calls = Math.max(1, result.succeeded)
-        const micros = each
-          .parts()
-          .map((pids, part) => (cpuMicros(pids) - (before[part] ?? 0)) / calls)
-        const taking = { result, micros, lag: await each.lag?.() }
-        note(each, result)
-        printTurn(rate, turn, each.name, taking)
-        const key = keyOf(each.name, rate)
-        taken.set(key, [...(taken.get(key) ?? []), taking])
-      }
-  return taken
-}
-
-function printTurn(rate: number, turn: number, name: string, { result, micros, lag }: Turn): void {
-  const success = ((100 * result.succeeded) / result.calls).toFixed(2)
-  const delays = `${result.setupP50Ms.toFixed(1)}/${result.setupP99Ms.toFixed(1)}`
-  const lags = lag === undefined ? '-' : lagText([lag.p50Ms, lag.p99Ms, lag.maxMs])
-  const parts = micros.map((part) => part.toFixed(0)).join(' + ')
-  const sum = micros.length > 1 ? ` = ${sumOf(micros).toFixed(0)}` : ''
-  console.log(
-    `  ${String(rate).padStart(4)}  ${String(turn + 1).padStart(4)}  ${success.padStart(6)}%` +
-      `  ${String(result.retransmissions).padStart(7)}  ${delays.padStart(16)}  ${lags.padStart(23)}  ${parts}${sum}  (${name})`,
-  )
-}
-
-const lagText = (ms: readonly number[]): string => ms.map((each) => each.toFixed(1)).join('/')
-
-/** The first contestant against each of the others. */
-function printComparison(contestants: readonly Contestant[], { rates }: Plan, turns: Turns): void {
-  const [own, ...others] = contestants
-  const figures = ({ name }: Contestant, rate: number) => turns.get(keyOf(name, rate)) ?? []
-  const isClean = ({ result }: Turn) => result.succeeded >= result.calls * 0.999
-  for (const each of contestants) {
-    console.log(`\n  ${each.name}: CPU µs per call, median (least to most)`)
-    for (const rate of rates) {
-      const sums = figures(each, rate).map(({ micros }) => sumOf(micros))
-      const setup = figures(each, rate).map(({ result }) => result.setupP50Ms)
-      const setupP99 = figures(each, rate).map(({ result }) => result.setupP99Ms)
-      const lags = figures(each, rate).flatMap(({ lag }) => (lag ? [lag.p99Ms] : []))
-      console.log(
-        `  ${String(rate).padStart(4)}/s  ${spread(sums)}  setup p50 ${median(setup).toFixed(1)} ms, ` +
-          `p99 ${spread(setupP99, 1)} ms${lags.length > 0 ? `  loop lag p99 ${spread(lags, 1)} ms` : ''}`,
-      )
-    }
-    const clean = rates.filter((rate) => figures(each, rate).every(isClean))
-    console.log(`  highest rate with 99.9 % success in every turn: ${Math.max(0, ...clean)}/s`)
-  }
-  if (own === undefined) return
-  for (const other of others)
-    for (const rate of rates) {
-      const ratios = figures(own, rate).map(
-        ({ micros }, turn) => sumOf(micros) / sumOf(figures(other, rate)[turn]?.micros ?? []),
-      )
-      console.log(`  ${rate}/s: ${own.name} / ${other.name} = ${spread(ratios, 2)}`)
-    }
-}
-
-const sumOf = (values: readonly number[]): number => values.reduce((sum, value) => sum + value, 0)
-
 /** The cost of instances on PostgreSQL: the server's own CPU time is not counted. */
 async function compareDatabases(
   nodePorts: readonly number[],
-  plan: Plan,
+  plan: TurnPlan,
   nodes: number,
 ): Promise<void> {
   if (!hasPostgres) return console.log('  PostgreSQL is not installed')
@@ -257,7 +138,7 @@ async function compareDatabases(
     const turns = await takeTurns(contestants, plan, ({ name }, { succeeded }) => {
       stored.set(name, (stored.get(name) ?? 0) + succeeded)
     })
-    printComparison(contestants, plan, turns)
+    printComparison(contestants, plan.rates, turns)
     await checkMoney(onFile, stored.get('SQLite') ?? 0)
     for (const instance of onServer) await instance.terminate()
     await checkMoneyOnServer(url, stored.get('PostgreSQL') ?? 0)

@@ -22,12 +22,12 @@ const usual = { rate: 500, seconds: 20, turns: 5, warmup: 30, probes: 20 }
 
 export async function run(words: readonly string[] = []): Promise<void> {
   const { rate, seconds, turns, warmup, probes: pairs } = numbersOf(words, usual)
-  const missing = words.includes('peer=no') ? 'peer=no' : whyNoKamailio()
+  const missing = words.includes('peer=no') ? 'peer=no' : whyNoKamailio('bare')
   if (missing !== undefined) console.log(`  ${missing}: no peer figures`)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   const tollgate = await TollgateProcess.start(oneCustomer(ports), { LOG_LEVEL: 'warn' })
-  const kamailio = missing === undefined ? await startKamailio(ports) : undefined
+  const kamailio = missing === undefined ? await startKamailio(ports, 'bare') : undefined
   const contestants = [
     { name: 'tollgate', port: tollgate.sipPort },
     ...(kamailio ? [{ name: 'kamailio', port: kamailio.sipPort }] : []),

@@ -188,10 +188,10 @@ export function rewrittenIn(answer: NgAnswer): RelayResult {
  */
 function withoutNames(sdp: string): string {
   const media = sdp.indexOf('\nm=')
-  const session = sdp
-    .slice(0, media)
-    .replace(/^o=\S+/m, 'o=-')
-    .replace(/^s=.*/m, 's=-')
-    .replace(/^[iuep]=.*\r?\n/gm, '')
-  return session + sdp.slice(media)
+  return sdp.slice(0, media).replace(named, unnamed) + sdp.slice(media)
 }
+
+const named = /^(?:o=\S+|s=.*|[iuep]=.*\r?\n)/gm
+
+/** The lines o= and s= have to be there. */
+const unnamed = (text: string): string => (/^[os]/.test(text) ? `${text.charAt(0)}=-` : '')

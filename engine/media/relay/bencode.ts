@@ -38,7 +38,7 @@ export function encodeBencode(value: NgValue): string {
 export function decodeBencode(
   bytes: Buffer,
   start = 0,
-  skippedKeys: ReadonlySet<string> = new Set(),
+  skippedKeys: SkippedKeys = noKeys,
 ): NgValue | undefined {
   const reader = new Reader(bytes, start, skippedKeys)
   const value = reader.value(0)
@@ -57,6 +57,31 @@ export const listOf = (value: NgValue | undefined): readonly NgValue[] =>
   value !== undefined && isList(value) ? value : []
 
 const isList = (value: NgValue): value is readonly NgValue[] => Array.isArray(value)
+
+/** Names of ASCII characters, which are found in a text without a string for each key. */
+export class SkippedKeys {
+  /** By length and first character. */
+  readonly #names = new Map<number, string[]>()
+
+  constructor(names: readonly string[]) {
+    for (const name of names) {
+      const kind = kindOf(name.length, name.charCodeAt(0))
+      this.#names.set(kind, [...(this.#names.get(kind) ?? []), name])
+    }
+  }
+
+  /** Whether the key of this length that begins there is one of them. */
+  has(text: string, start: number, length: number): boolean {
+    const names = this.#names.get(kindOf(length, text.charCodeAt(start)))
+    if (names === undefined) return false
+    for (const name of names) if (text.startsWith(name, start)) return true
+    return false
+  }
+}
+
+const kindOf = (length: number, first: number): number => length * 128 + first
+
+const noKeys = new SkippedKeys([])
 
 /** Requests have the same few. */
 const keys = new Map<string, string>()
@@ -81,10 +106,10 @@ class Reader {
   readonly #bytes: Buffer
   readonly #characters: string
   readonly #isAscii: boolean
-  readonly #skippedKeys: ReadonlySet<string>
+  readonly #skippedKeys: SkippedKeys
   #at: number
 
-  constructor(bytes: Buffer, start: number, skippedKeys: ReadonlySet<string>) {
+  constructor(bytes: Buffer, start: number, skippedKeys: SkippedKeys) {
     this.#bytes = bytes
     this.#characters = bytes.toString('latin1')
     this.#isAscii = isAscii(bytes)
@@ -109,13 +134,15 @@ class Reader {
     this.#at += 1
     const dictionary: Record<string, NgValue> = {}
     while (this.#characters.charCodeAt(this.#at) !== END) {
-      const key = this.#text()
-      if (key !== undefined && this.#skippedKeys.has(key)) {
+      const start = this.#extent()
+      if (start === undefined) return undefined
+      if (this.#skippedKeys.has(this.#characters, start, this.#at - start)) {
         if (!this.#skip(depth + 1)) return undefined
         continue
       }
-      const value = key === undefined ? undefined : this.value(depth + 1)
-      if (key === undefined || value === undefined) return undefined
+      const key = this.#textBetween(start, this.#at)
+      const value = this.value(depth + 1)
+      if (value === undefined) return undefined
       if (key === '__proto__') Object.defineProperty(dictionary, key, { value, enumerable: true })
       else dictionary[key] = value
     }
@@ -160,8 +187,10 @@ class Reader {
 
   #text(): string | undefined {
     const start = this.#extent()
-    const end = this.#at
-    if (start === undefined) return undefined
+    return start === undefined ? undefined : this.#textBetween(start, this.#at)
+  }
+
+  #textBetween(start: number, end: number): string {
     return this.#isAscii
       ? this.#characters.slice(start, end)
       : this.#bytes.toString('utf8', start, end)

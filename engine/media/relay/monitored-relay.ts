@@ -2,7 +2,7 @@ import type { Schedule } from '../../../schema/clock.ts'
 import type { RelayStatus } from '../../../schema/contracts/engine.ts'
 import { type NgSocket, type NgSocketEvents, type RelayAddress, NgClient } from './ng-client.ts'
 import type { Relay, NgAnswer, NgDictionary, NgRequest, NgValue } from './relays.ts'
-import { isDictionary } from './bencode.ts'
+import { isDictionary, SkippedKeys } from './bencode.ts'
 
 export interface RelaySetting {
   /** `host:port`; IPv6 in brackets. */
@@ -42,7 +42,7 @@ const LOOK_UP_MS = 1_000
 const UPTIME_ERROR_MS = 1_500
 
 /** Most of the statistics of a session. */
-const skippedKeys: ReadonlySet<string> = new Set([
+const skippedKeys = new SkippedKeys([
   'created',
   'created_us',
   'last signal',
@@ -52,6 +52,8 @@ const skippedKeys: ReadonlySet<string> = new Set([
   'index',
   'protocol',
   'family',
+  'local port',
+  'local address',
   'endpoint',
   'advertised endpoint',
   'crypto',
@@ -63,6 +65,7 @@ const skippedKeys: ReadonlySet<string> = new Set([
   'samples',
   'ingress SSRCs',
   'egress SSRCs',
+  'totals',
 ])
 
 /** The weight of the latest round trip. */
@@ -170,7 +173,7 @@ export class MonitoredRelay implements Relay {
       newCookie,
       now,
       schedule,
-      skippedKeys: skippedKeys,
+      skippedKeys,
       open: (events) => open(address, events),
       onAnswer: (answer, tookMs) => this.#noteAnswer(answer, tookMs),
       onTimeout: (sentAt) => this.#noteTimeout(sentAt),

@@ -6,7 +6,7 @@
 import { createSocket } from 'node:dgram'
 import { isIPv6 } from 'node:net'
 import type { Cancel, Schedule } from '../../../schema/clock.ts'
-import { decodeBencode, encodeBencode, isDictionary } from './bencode.ts'
+import { decodeBencode, encodeBencode, isDictionary, type SkippedKeys } from './bencode.ts'
 import type { NgAnswer, NgRequest } from './relays.ts'
 import { ReleasingMap } from '../../../schema/sip/index.ts'
 
@@ -38,7 +38,7 @@ interface NgClientDeps {
   /** The relay cannot be reached. Outstanding requests end. */
   readonly onRefusal: () => void
   /** Entries of answers that are left out. */
-  readonly skippedKeys?: ReadonlySet<string>
+  readonly skippedKeys?: SkippedKeys
 }
 
 /** Times of repetitions, since the request was sent. A failover has to happen within one second. */
@@ -168,7 +168,7 @@ export class NgClient {
   }
 }
 
-function answerOf(bytes: Buffer, start: number, unread?: ReadonlySet<string>): NgAnswer {
+function answerOf(bytes: Buffer, start: number, unread?: SkippedKeys): NgAnswer {
   const values = decodeBencode(bytes, start, unread)
   if (!isDictionary(values)) return { kind: 'error', reason: 'the answer is malformed' }
   const { result } = values

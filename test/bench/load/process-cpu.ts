@@ -4,16 +4,20 @@ import { readFileSync, readdirSync } from 'node:fs'
 /** Linux counts in hundredths of a second for user space, whatever the kernel's own rate. */
 const microsPerTick = 10_000
 
-/** Microseconds that the processes have used since they started; ended ones count nothing. */
+/**
+ * Microseconds that the processes have used since they started, with their children that have
+ * ended; a process that has ended itself counts nothing.
+ */
 export const cpuMicros = (pids: readonly number[]): number =>
   pids.reduce((sum, pid) => sum + ticksOf(pid) * microsPerTick, 0)
 
 function ticksOf(pid: number): number {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-    // The name in parentheses may hold spaces; utime and stime are the 14th and 15th fields.
+    // The name in parentheses may hold spaces; utime, stime, cutime and cstime are the 14th to the
+    // 17th fields. The last two are those of ended children: Redis rewrites its log in one.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return Number(fields[11]) + Number(fields[12])
+    return fields.slice(11, 15).reduce((sum, ticks) => sum + Number(ticks), 0)
   } catch {
     return 0
   }
@@ -35,10 +39,11 @@ function runMicros(pid: number, task: string): number {
   }
 }
 
-/** Resident memory in megabytes. */
-export function residentMegabytes(pid: number): number {
+/** Resident memory in megabytes: all, or what is mapped from files, such as the program of Node. */
+export function residentMegabytes(pid: number, kind: 'VmRSS' | 'RssFile' = 'VmRSS'): number {
   const status = readFileSync(`/proc/${pid}/status`, 'utf8')
-  return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1_024
+  const line = status.split('\n').find((each) => each.startsWith(`${kind}:`))
+  return Number(/\d+/.exec(line ?? '')?.[0] ?? 0) / 1_024
 }
 
 /** A process and everything that it has started. */

@@ -1,6 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decodeBencode, encodeBencode } from '../../../../engine/media/relay/bencode.ts'
+import {
+  decodeBencode,
+  encodeBencode,
+  SkippedKeys,
+} from '../../../../engine/media/relay/bencode.ts'
 import type { NgValue } from '../../../../engine/media/relay/relays.ts'
 import '../../../support/property-seed.ts'
 
@@ -42,10 +46,13 @@ test('reads a value that begins later', () => {
 })
 
 test('leaves out the entries that are not wanted, whatever is in them', () => {
+  const skipped = new SkippedKeys(['b', 'last', 'lost'])
   fc.assert(
     fc.property(value, (some) => {
-      const bytes = Buffer.from(encodeBencode([{ a: 1, b: some, c: { b: some, d: 2 } }]))
-      expect(decodeBencode(bytes, 0, new Set(['b']))).toEqual([{ a: 1, c: { d: 2 } }])
+      const entries = { a: 1, b: some, last: some, lest: 2, lost: some, lasts: 3, é: 4 }
+      const bytes = Buffer.from(encodeBencode([{ ...entries, c: { b: some, d: 5 } }]))
+      const left = { a: 1, lest: 2, lasts: 3, é: 4, c: { d: 5 } }
+      expect(decodeBencode(bytes, 0, skipped)).toEqual([left])
     }),
   )
 })
