@@ -16,7 +16,6 @@ import { OtherInstances } from '../control/instances/other-instances.ts'
 import { openReports, type Reports } from '../control/reports/reports.ts'
 import { openRateImports, type RateImports } from '../control/resources/rate-imports.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
-import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/recent-load.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { openAlertSender } from '../control/alerts/alert-sender.ts'
 import { Alerts } from '../control/alerts/alerts.ts'
@@ -674,8 +673,9 @@ function openControl(
   )
 }
 
+/** A timer in its place would wake the process a hundred times a second. */
 function watchLoop(): LoopDelay {
-  const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  const histogram = monitorEventLoopDelay({ samplePerIteration: true })
   histogram.enable()
   return histogram
 }
