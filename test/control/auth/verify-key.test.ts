@@ -125,7 +125,7 @@ onSqlite('file')('a change by another process holds within a second', async () =
   const token = await control.key()
   const time = new ManualTime(0)
   const changes = new FileChanges(localOf(control.store), {
-    schedule: time.schedule,
+    ...time,
     log: () => undefined,
   })
   await changes.start()

@@ -22,7 +22,7 @@ function watched() {
   const told: (StorageProblem | undefined)[] = []
   const watch = new StorageWatch({
     store,
-    schedule: time.schedule,
+    ...time,
     onLogGone: () => undefined,
     onChange: (problem) => told.push(problem),
   })
