@@ -125,7 +125,8 @@ onSqlite('file')('a change by another process holds within a second', async () =
   const token = await control.key()
   const time = new ManualTime(0)
   const changes = new FileChanges(localOf(control.store), {
-    ...time,
+    schedule: time.schedule,
+    every: time.every,
     log: () => undefined,
   })
   await changes.start()

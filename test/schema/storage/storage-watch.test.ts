@@ -22,7 +22,8 @@ function watched() {
   const told: (StorageProblem | undefined)[] = []
   const watch = new StorageWatch({
     store,
-    ...time,
+    schedule: time.schedule,
+    every: time.every,
     onLogGone: () => undefined,
     onChange: (problem) => told.push(problem),
   })
