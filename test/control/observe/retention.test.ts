@@ -59,7 +59,7 @@ test('records past their period go, younger ones stay', async () => {
   expect(await count('audit_entry')).toBe(1)
 })
 
-test('batch follows batch while something is left, and then nothing wakes the process for it', async () => {
+test('batch follows batch while something is left to delete, and then it rests', async () => {
   const { retention, addEntry, count } = await history({ callRecordDays: 0, auditDays: 1 })
   for (let entry = 0; entry < 101; entry += 1) await addEntry(0)
   await retention.step()

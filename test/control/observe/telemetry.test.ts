@@ -165,7 +165,7 @@ test('metrics are well-formed Prometheus text, each announced once', async () =>
   )
 })
 
-test('calls per second are those of the last ten seconds, and the lag is what waits for a turn that is long', () => {
+test('calls per second are of the last ten seconds, and so is the wait for long turns', () => {
   let started = 100
   let now = 0
   let reads = 0
