@@ -6,7 +6,7 @@ import { kinds } from './resources/kinds.ts'
 import { openAccess } from './access.ts'
 import { CHANGES_POLL_MS } from './changes/undo.ts'
 import { ChangeDuties } from './changes/change-duties.ts'
-import { earliest } from '../schema/clock.ts'
+import { earliest, type Every } from '../schema/clock.ts'
 import { canonicalAddress } from '../schema/net/ip-address.ts'
 import { USAGE_FLUSH_INTERVAL_MS } from './auth/key-usage.ts'
 import { CARRIERS_TICK_MS, CarrierWatch } from './observe/causes/carrier-watch.ts'
@@ -48,8 +48,7 @@ export interface ListenAddress extends Address {
 export interface ServerOptions {
   readonly api: ListenAddress
   readonly edge: ListenAddress
-  /** Runs `work` every `intervalMs` until the returned function is called. */
-  readonly every: (intervalMs: number, work: () => void) => () => void
+  readonly every: Every
   readonly limits?: Partial<ConnectionLimits>
 }
 

@@ -35,6 +35,11 @@ export class CallTotals {
     void quality?.then((known) => this.addQuality(known))
   }
 
+  /** Calls that have ended. */
+  get calls(): number {
+    return this.#calls
+  }
+
   snapshot(): Readonly<Record<string, number>> {
     const byDisposition = Object.entries(this.#dispositions).map(
       ([name, count]) => [`calls_${name.toLowerCase().replace(' ', '_')}_total`, count] as const,

@@ -5,7 +5,7 @@ import {
   RETENTION_STEP_MS,
 } from '../control/observe/retention/retention.ts'
 import { RecordingRetention } from '../control/observe/retention/recording-retention.ts'
-import { type Clocks, earliest, type Schedule } from '../schema/clock.ts'
+import { type Cancel, type Clocks, earliest, type Every, type Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
 import { makeBackup, ScheduledBackups } from './backups/scheduled-backups.ts'
@@ -21,19 +21,8 @@ import {
 interface DutyDeps extends Clocks {
   readonly config: Config
   readonly schedule: Schedule
+  readonly every: Every
   readonly log: Log
-}
-
-/** Calls `work` again and again, until the returned function is called. */
-export function repeating({ schedule }: Pick<DutyDeps, 'schedule'>) {
-  return (intervalMs: number, work: () => void): (() => void) => {
-    let cancel = schedule(run, intervalMs)
-    function run(): void {
-      cancel = schedule(run, intervalMs)
-      work()
-    }
-    return () => cancel()
-  }
 }
 
 /** Off unless a folder is set. */
@@ -70,7 +59,7 @@ function watchInstances(
   const news = hasOthers ? new InstanceNews(deps) : undefined
   const tell = news && ((change: InstanceChange) => news.add(change))
   const lost = new LostInstances({ instances, now: steadyNow, log, ...(tell && { tell }) })
-  return repeating(deps)(LOST_INSTANCES_POLL_MS, () => {
+  return deps.every(LOST_INSTANCES_POLL_MS, () => {
     lost.poll()
     void news?.retry()
   })
@@ -89,8 +78,22 @@ function forgetOldRecords(store: Store, hasOthers: boolean, deps: DutyDeps): () 
     hasOthers,
   })
   const stops = [
-    repeating(deps)(RETENTION_STEP_MS, () => void retention.step()),
-    repeating(deps)(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),
+    stepping(retention, deps),
+    deps.every(RECORDING_RETENTION_STEP_MS, () => void recordings.step()),
   ]
   return () => stops.forEach((stop) => stop())
+}
+
+/** Steps until nothing is left to delete, and then looks again from time to time. */
+function stepping(retention: Retention, { schedule }: Pick<DutyDeps, 'schedule'>): Cancel {
+  let isStopped = false
+  const step = async (): Promise<void> => {
+    await retention.step()
+    if (!isStopped) cancel = schedule(() => void step(), retention.pauseMs())
+  }
+  let cancel = schedule(() => void step(), RETENTION_STEP_MS)
+  return () => {
+    isStopped = true
+    cancel()
+  }
 }

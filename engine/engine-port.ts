@@ -55,6 +55,7 @@ export function portOf(engine: Engine, stampOf: StampOf): EnginePort {
     routingWebhooks: engine.routingWebhooks,
     stir: engine.stir,
     telemetry: () => engine.telemetry(),
+    startedCalls: () => engine.totals.calls + engine.calls.size,
     relays: () => engine.relays?.status() ?? [],
     postDialDelay: () => engine.totals.postDialDelay(),
     mos: () => engine.totals.mos(),

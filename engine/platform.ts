@@ -16,22 +16,22 @@ import { OtherInstances } from '../control/instances/other-instances.ts'
 import { openReports, type Reports } from '../control/reports/reports.ts'
 import { openRateImports, type RateImports } from '../control/resources/rate-imports.ts'
 import { type ControlServer, startControl } from '../control/server.ts'
-import { LOOP_RESOLUTION_MS } from '../control/observe/telemetry/recent-load.ts'
 import { Webhooks } from '../control/webhooks/webhooks.ts'
 import { openAlertSender } from '../control/alerts/alert-sender.ts'
 import { Alerts } from '../control/alerts/alerts.ts'
 import type { DiskSpace } from '../control/alerts/alert-watch.ts'
 import type { CallJournal } from '../schema/journal/call-journal.ts'
-import type { Boot, Clocks, Schedule } from '../schema/clock.ts'
+import type { Boot, Clocks, Every, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import type { LocalStore, Store } from '../schema/storage/store.ts'
+import { Rounds } from '../schema/rounds.ts'
 import { isServerUnavailable } from '../schema/postgres/open.ts'
 import { BACKUP_TICK_MS, type ScheduledBackups } from './backups/scheduled-backups.ts'
 import { ExternalCharging } from './charging/external/external-charging.ts'
 import { type Config, type Environment, withoutSecrets } from './config.ts'
 import type { NodeChange } from './dispatcher/dispatcher.ts'
 import { portOf } from './engine-port.ts'
-import { repeating, scheduleBackups, startDuties } from './duties.ts'
+import { scheduleBackups, startDuties } from './duties.ts'
 import { createEngine } from './create-engine.ts'
 import { LOST_REGISTRATIONS_TICK_MS, LostRegistrations } from './registrar/lost-registrations.ts'
 import type { Engine } from './engine.ts'
@@ -81,6 +81,11 @@ export interface PlatformDeps extends Clocks {
   readonly announce: (line: string) => void
 }
 
+/** All parts of one start share these. */
+interface RunningDeps extends PlatformDeps {
+  readonly every: Every
+}
+
 export interface OpenedPlatform {
   /** The database file; undefined: the database is on a server. */
   readonly local: LocalStore | undefined
@@ -123,7 +128,8 @@ const SET_UP_MS = 2_000
 export async function startPlatform(given: PlatformDeps): Promise<OpenedPlatform> {
   const { log } = given
   const timers = endingTimers(given.schedule)
-  const deps = { ...given, schedule: timers.schedule }
+  const { schedule } = timers
+  const deps = { ...given, schedule, every: new Rounds({ ...given, schedule }).every }
   const stores = await openStores(deps)
   const opened = new OpenedParts(log)
   opened.closeBy(() => stores.close())
@@ -151,7 +157,7 @@ interface LoadedParts {
 }
 
 /** Opens the parts that the engine calls: hooks, shares, webhooks, journal, charging. */
-async function openServices(stores: Stores, opened: OpenedParts, deps: PlatformDeps) {
+async function openServices(stores: Stores, opened: OpenedParts, deps: RunningDeps) {
   const hooks = await startHooks(opened, deps)
   const members = membersOf(stores, deps)
   const limits = members && limitsOf(limitShares, stores, members, deps)
@@ -213,7 +219,7 @@ async function openEngine(
 }
 
 /** Serves calls, then the API. When that fails, calls go on in the next process. */
-async function serve(parts: LoadedParts, deps: PlatformDeps): Promise<OpenedPlatform> {
+async function serve(parts: LoadedParts, deps: RunningDeps): Promise<OpenedPlatform> {
   const { stores, services, engine, opened } = parts
   const answers = new AnswersFile(deps.config.databasePath, deps.log)
   try {
@@ -255,7 +261,7 @@ async function resumeCalls(
 type Http = Awaited<ReturnType<typeof openHttp>>
 
 /** Binds the API and the customer edge. */
-async function openHttp({ stores, services, engine, opened }: LoadedParts, deps: PlatformDeps) {
+async function openHttp({ stores, services, engine, opened }: LoadedParts, deps: RunningDeps) {
   const { store, local, changes } = stores
   const { config, log } = deps
   const { databaseUrl } = config
@@ -288,7 +294,7 @@ async function openHttp({ stores, services, engine, opened }: LoadedParts, deps:
 function beginDuties(
   { stores, services, engine }: LoadedParts,
   backups: ScheduledBackups | undefined,
-  deps: PlatformDeps,
+  deps: RunningDeps,
 ): () => void {
   const { alerts, webhooks } = services
   const duties = [
@@ -303,8 +309,8 @@ function beginDuties(
     now: clocks.steadyNow,
     log: deps.log,
   })
-  duties.push(repeating(deps)(LOST_REGISTRATIONS_TICK_MS, () => void lost.tell()))
-  if (backups) duties.push(repeating(deps)(BACKUP_TICK_MS, () => backups.tick()))
+  duties.push(deps.every(LOST_REGISTRATIONS_TICK_MS, () => void lost.tell()))
+  if (backups) duties.push(deps.every(BACKUP_TICK_MS, () => backups.tick()))
   return () => duties.splice(0).forEach((stop) => stop())
 }
 
@@ -515,10 +521,10 @@ function tellNodeChange(webhooks: Webhooks, change: NodeChange, at: number): voi
 async function openCharging(
   stores: Stores,
   [journal, webhooks, shares]: readonly [CallJournal, Webhooks, InstanceShares | undefined],
-  deps: PlatformDeps,
+  deps: RunningDeps,
   members: ShareMembers | undefined,
 ): Promise<Ocs | ExternalCharging> {
-  const { config, now: wallNow, steadyNow: now, random, schedule, log } = deps
+  const { config, now: wallNow, steadyNow: now, random, schedule, every, log } = deps
   const { url, token, timeoutMs, failMode } = config.ocs
   const { store } = stores
   const keeping = endRetentionOf(stores, deps)
@@ -530,6 +536,7 @@ async function openCharging(
       now,
       wallNow,
       schedule,
+      every,
       log,
       failMode,
       unknownCaller: config.unknownCaller,
@@ -603,7 +610,7 @@ function openControl(
   { hooks, ocs, requests, alerts, webhooks }: Services,
   engine: Engine,
   { reports, rateImports, backups, certificates }: ControlParts,
-  deps: PlatformDeps,
+  deps: RunningDeps,
 ): Promise<ControlServer> {
   const { store, disk, changes, instance, clocks, isJournalLost } = stores
   const { config, version, schedule, randomBytes, log } = deps
@@ -670,14 +677,15 @@ function openControl(
     {
       api: { ...config.apiListen, certificate: certificates.api },
       edge: { ...config.edgeListen, certificate: certificates.edge },
-      every: repeating(deps),
+      every: deps.every,
       limits: { connectionsPerAddress: config.httpConnectionsPerAddress },
     },
   )
 }
 
+/** A timer in its place would wake the process a hundred times a second. */
 function watchLoop(): LoopDelay {
-  const histogram = monitorEventLoopDelay({ resolution: LOOP_RESOLUTION_MS })
+  const histogram = monitorEventLoopDelay({ samplePerIteration: true })
   histogram.enable()
   return histogram
 }

@@ -19,6 +19,8 @@ export const DAY_MS = 86_400_000
 /** Runs `work` once after `delayMs`; the returned function cancels it. */
 export type Schedule = (work: () => void, delayMs: number) => Cancel
 export type Cancel = () => void
+/** Runs `work` every `intervalMs` until the returned function is called. */
+export type Every = (intervalMs: number, work: () => void) => Cancel
 
 /**
  * The time for deadlines such as the end of a token: neither a clock that was set back nor a

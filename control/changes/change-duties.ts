@@ -1,5 +1,8 @@
+import { sql } from 'kysely'
 import { restore, CHANGED_SINCE } from './undo.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import { prepare } from '../../schema/sql/query.ts'
+import type { Store } from '../../schema/storage/store.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import { ApiError } from '../http/api-error.ts'
 import { auditEntry, type AuditLog } from './audit.ts'
@@ -27,6 +30,7 @@ export interface ChangeDutiesDeps extends ChangeDeps {
 export class ChangeDuties {
   readonly #deps: ChangeDutiesDeps
   readonly #entries: ChangeStore
+  readonly #anyDue: ReturnType<typeof prepareAnyDue>
   /**
    * Changes that could not be undone, with the time of the next attempt: no more than fall due in
    * `RETRY_MS`.
@@ -39,6 +43,7 @@ export class ChangeDuties {
   constructor(deps: ChangeDutiesDeps) {
     this.#deps = deps
     this.#entries = new ChangeStore(deps.store)
+    this.#anyDue = prepareAnyDue(deps.store)
   }
 
   /**
@@ -54,11 +59,9 @@ export class ChangeDuties {
     this.#isBusy = true
     try {
       const now = this.#deps.now()
-      for (const entry of await this.#entries.abandoned(now, BATCH)) await this.#settle(entry)
       for (const [changeId, retryAt] of this.#waiting)
         if (retryAt <= now) this.#waiting.delete(changeId)
-      const waiting = [...this.#waiting.keys()]
-      for (const entry of await this.#entries.due(now, BATCH, waiting)) await this.#expire(entry)
+      if ((await this.#anyDue.get({ now })) !== undefined) await this.#end(now)
       this.#isFailing = false
     } catch (error) {
       if (!this.#isFailing && !isUnstored(error))
@@ -67,6 +70,12 @@ export class ChangeDuties {
     } finally {
       this.#isBusy = false
     }
+  }
+
+  async #end(now: number): Promise<void> {
+    for (const entry of await this.#entries.abandoned(now, BATCH)) await this.#settle(entry)
+    const waiting = [...this.#waiting.keys()]
+    for (const entry of await this.#entries.due(now, BATCH, waiting)) await this.#expire(entry)
   }
 
   /**
@@ -133,3 +142,24 @@ export class ChangeDuties {
     )
   }
 }
+
+/**
+ * Whether a change has expired, or was abandoned. Most polls find none: they ask one prepared
+ * statement. The states are literals, without which SQLite would not use the indexes.
+ */
+const prepareAnyDue = (store: Store) =>
+  prepare<{ now: number }, { change_id: string }>(store, (db, param) =>
+    db
+      .selectFrom('change_entry')
+      .select('change_id')
+      .where('state', '=', sql.lit('made'))
+      .where('expires_at', '<=', param('now'))
+      .unionAll(
+        db
+          .selectFrom('change_entry')
+          .select('change_id')
+          .where('state', '=', sql.lit('pending'))
+          .where('claimed_until', '<=', param('now')),
+      )
+      .limit(1),
+  )

@@ -90,10 +90,12 @@ interface ControlSettings {
   readonly trustedProxies: readonly string[]
 }
 
-/** How late the event loop was since the last reset; node's own histogram is one. */
+/** How long the turns of the event loop were since the last reset; node's histogram is one. */
 export interface LoopDelay {
-  /** Nanoseconds, the resolution of the measurement included. */
-  percentile(percentile: number): number
+  /** How many turns. */
+  readonly count: number
+  /** Nanoseconds by percentile, ascending: so much of the turns was no longer than that. */
+  readonly percentiles: ReadonlyMap<number, number>
   reset(): void
 }
 

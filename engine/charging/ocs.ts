@@ -16,7 +16,7 @@ import type {
 import type { Fenced } from '../../schema/contracts/instances.ts'
 import type { ChangedPayers } from '../../schema/contracts/changed-rows.ts'
 import { wrongBalancesIn } from '../../schema/migrations/migrate.ts'
-import type { Schedule } from '../../schema/clock.ts'
+import type { Every, Schedule } from '../../schema/clock.ts'
 import type {
   AuthorizationRequest,
   Balance,
@@ -88,6 +88,7 @@ export interface OcsDeps {
   /** Milliseconds UTC: for stamps. */
   readonly wallNow: () => number
   readonly schedule: Schedule
+  readonly every: Every
   /** Callers without a customer are refused, or allowed at no cost. */
   readonly unknownCaller: 'deny' | 'allow'
   /** Prefixes dialled in place of `+`; absent: the installation names none. */
@@ -254,7 +255,7 @@ export class Ocs implements Charging, OcsPort {
       store: (entry) => this.#close(this.#settlement.settleRestored(entry)),
     })
     await this.#writer.flush()
-    this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
+    this.#cancelHousekeeping = this.#deps.every(housekeepingMs, () => this.#housekeep())
     return recovered
   }
 
@@ -583,7 +584,6 @@ export class Ocs implements Charging, OcsPort {
   #housekeep(): void {
     const lost = this.#reservations.expire(this.#deps.now())
     if (lost.length > 0) this.#deps.log('warn', 'billing: calls without a report', { calls: lost })
-    this.#cancelHousekeeping = this.#deps.schedule(() => this.#housekeep(), housekeepingMs)
   }
 }
 

@@ -18,6 +18,9 @@ const GOLDEN_RATIO = 0.618_033_988_749_895
  */
 const SLOT_MS = 50
 
+/** So many that follow each other get one slot: a few nodes wake an idle process half as often. */
+const TARGETS_IN_TURN = 3
+
 export class Prober {
   readonly #deps: ProberDeps
   readonly #loops = new Map<number, ProbeLoop>()
@@ -67,7 +70,8 @@ export class Prober {
     this.#targetsSeen += 1
     const { intervalMs, timeoutMs } = target.settings
     const slots = Math.max(1, Math.floor(intervalMs / SLOT_MS))
-    const slotMs = Math.ceil(((this.#targetsSeen * GOLDEN_RATIO) % 1) * slots) * SLOT_MS
+    const turn = Math.ceil(this.#targetsSeen / TARGETS_IN_TURN)
+    const slotMs = Math.ceil(((turn * GOLDEN_RATIO) % 1) * slots) * SLOT_MS
     const loop = new ProbeLoop(target, this.#deps)
     this.#loops.set(target.id, loop)
     this.#roundAt(intervalMs, timeoutMs, slotMs).add(loop)

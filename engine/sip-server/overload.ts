@@ -1,6 +1,8 @@
 /**
  * Refuses new calls while what arrives waits too long: measures ten times a second, and says of
  * each new call whether there is room for it. Requests inside dialogs are never asked about.
+ * Without new calls it measures once a second: ten wake-ups are half of what a process costs that
+ * has nothing to do.
  */
 import type { Flow, Listener } from './flow.ts'
 import type { SipMessage } from '../../schema/sip/message.ts'
@@ -35,6 +37,13 @@ export interface Load {
 }
 
 const periodMs = 100
+const restingPeriodMs = 1_000
+
+/** So many measurements without a new call, and it rests. */
+const restsAfter = 20
+
+/** A loop that is so busy without new calls is measured as often as with them. */
+const wakefulFrom = 0.5
 
 /**
  * Nothing is refused for so long after a start: code that has just been loaded is slow at first.
@@ -49,6 +58,10 @@ export class Overload implements Load {
   readonly #admission = new AdmissionControl()
   readonly #queues = new Map<Listener, { readonly backlog: Backlog; readonly flow: Flow }>()
   #stopRepeating: () => void = () => undefined
+  #isRunning = false
+  #periodMs = restingPeriodMs
+  /** Measurements since the last new call. */
+  #quiet = 0
   #lastTurn = 0
   #latenessMs = 0
   #warmUpEndsAt = 0
@@ -71,10 +84,12 @@ export class Overload implements Load {
     }
     this.#lastTurn = now()
     this.#warmUpEndsAt = this.#lastTurn + warmUpMs
-    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), periodMs)
+    this.#isRunning = true
+    this.#measureEvery(restingPeriodMs)
   }
 
   stop(): void {
+    this.#isRunning = false
     this.#stopRepeating()
   }
 
@@ -87,7 +102,7 @@ export class Overload implements Load {
   get lagMs(): number {
     let lagMs = this.#latenessMs
     for (const { backlog } of this.#queues.values()) lagMs = Math.max(lagMs, backlog.delayMs)
-    return Math.max(lagMs, this.#deps.now() - this.#lastTurn - periodMs)
+    return Math.max(lagMs, this.#deps.now() - this.#lastTurn - this.#periodMs)
   }
 
   get share(): number {
@@ -100,6 +115,8 @@ export class Overload implements Load {
 
   /** Asked for each INVITE that belongs to no transaction. */
   refuses(invite: SipMessage, source: Flow): boolean {
+    this.#quiet = 0
+    if (this.#periodMs !== periodMs && this.#isRunning) this.#wake()
     if (!this.#admission.isEngaged || invite.toTag !== '') return false
     const isAdmitted = this.#admission.admits(drawOf(invite)) && !this.#deps.isStranger(source)
     if (isAdmitted || this.#deps.isUrgent(invite.uri)) return false
@@ -108,13 +125,42 @@ export class Overload implements Load {
   }
 
   #measure(): void {
-    const now = this.#deps.now()
-    this.#latenessMs = Math.max(0, now - this.#lastTurn - periodMs)
-    this.#lastTurn = now
+    const now = this.#takeTurn()
     const lagMs = now < this.#warmUpEndsAt ? 0 : this.lagMs
-    this.#admission.adjust(lagMs, this.#deps.utilization())
+    const utilization = this.#deps.utilization()
+    this.#admission.adjust(lagMs, utilization)
     this.#report(now)
+    this.#measureQueues()
+    if (this.#admission.isEngaged || utilization >= wakefulFrom) this.#quiet = 0
+    else this.#quiet += 1
+    const wantedMs = this.#quiet > restsAfter ? restingPeriodMs : periodMs
+    if (wantedMs !== this.#periodMs) this.#measureEvery(wantedMs)
+  }
+
+  /** Before the call that ends the rest: what waits behind it is measured from here on. */
+  #wake(): void {
+    this.#takeTurn()
+    // The rest is no part of the time that is judged next.
+    this.#deps.utilization()
+    this.#measureQueues()
+    this.#measureEvery(periodMs)
+  }
+
+  #takeTurn(): number {
+    const now = this.#deps.now()
+    this.#latenessMs = Math.max(0, now - this.#lastTurn - this.#periodMs)
+    this.#lastTurn = now
+    return now
+  }
+
+  #measureQueues(): void {
     for (const { backlog, flow } of this.#queues.values()) this.#deps.send(backlog.next(), flow)
+  }
+
+  #measureEvery(everyMs: number): void {
+    this.#stopRepeating()
+    this.#periodMs = everyMs
+    this.#stopRepeating = this.#deps.repeat(() => this.#measure(), everyMs)
   }
 
   #report(now: number): void {

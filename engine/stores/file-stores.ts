@@ -22,7 +22,7 @@ const SERVING_BUSY_MS = 5
 
 /** @throws {DatabaseRefused} the file cannot be used, or another process serves it. */
 export async function openFile(deps: StoresDeps): Promise<Stores> {
-  const { config, schedule, log } = deps
+  const { config, schedule, every, log } = deps
   const name = instanceNameOf(config, deps.hostName)
   const store = openDatabase(config.databasePath, {
     secretKey: config.secretKey,
@@ -61,7 +61,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       whyClosed: () => storage.problem && 'storage_unavailable',
       serving: () => void sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`),
       watch: (watched) => {
-        const watch = new StorageWatch({ store, schedule, ...watched })
+        const watch = new StorageWatch({ store, schedule, every, ...watched })
         return () => watch.stop()
       },
       keepLost: () => keepLost(store, deps),

@@ -2,7 +2,7 @@
  * The database of this process: an SQLite file, or a PostgreSQL server that several processes
  * share.
  */
-import type { Cancel, Clocks, Schedule, Boot } from '../../schema/clock.ts'
+import type { Cancel, Clocks, Every, Schedule, Boot } from '../../schema/clock.ts'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Unserved } from '../../schema/contracts/calls.ts'
 import type { Log } from '../../schema/contracts/log.ts'
@@ -23,6 +23,7 @@ export interface StoresDeps extends Clocks {
   readonly random: () => number
   readonly randomBytes: (size: number) => Buffer
   readonly schedule: Schedule
+  readonly every: Every
   readonly log: Log
 }
 

@@ -92,7 +92,8 @@ async function engineOn(
   const clocks = { now, wallNow: now, schedule: () => () => undefined, log: () => undefined }
   const journal = new CallJournal(new MemoryFile(), { ...clocks, storage: store.storage })
   const { unknownCaller, exitCodes } = config
-  const charging = await Ocs.open({ ...clocks, store, journal, unknownCaller, exitCodes })
+  const every = () => () => undefined
+  const charging = await Ocs.open({ ...clocks, every, store, journal, unknownCaller, exitCodes })
   const engine = createEngine({
     ...clocks,
     config,

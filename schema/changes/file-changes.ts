@@ -2,7 +2,7 @@
  * Changes of an SQLite file: SQLite reports that another process, such as a command, has committed,
  * but not which rows have changed.
  */
-import type { Cancel, Schedule } from '../clock.ts'
+import type { Cancel, Every } from '../clock.ts'
 import type { Log } from '../contracts/log.ts'
 import type { LocalStore } from '../storage/store.ts'
 import type { FollowersDeps } from './follower-state.ts'
@@ -11,22 +11,26 @@ import type { Changes } from './changes.ts'
 
 const FILE_POLL_MS = 250
 
+export interface FileChangesDeps extends FollowersDeps {
+  readonly every: Every
+}
+
 export class FileChanges extends Followers implements Changes {
   readonly #log: Log
-  readonly #schedule: Schedule
+  readonly #every: Every
   readonly #hasForeignWrites: () => boolean
   #cancel: Cancel = () => undefined
   #isFailing = false
 
-  constructor(store: Pick<LocalStore, 'sqlite'>, deps: FollowersDeps) {
+  constructor(store: Pick<LocalStore, 'sqlite'>, deps: FileChangesDeps) {
     super(deps)
     this.#log = deps.log
-    this.#schedule = deps.schedule
+    this.#every = deps.every
     this.#hasForeignWrites = foreignWrites(store)
   }
 
   start(): Promise<void> {
-    this.#pollLater()
+    this.#cancel = this.#every(FILE_POLL_MS, () => this.#poll())
     return Promise.resolve()
   }
 
@@ -43,13 +47,6 @@ export class FileChanges extends Followers implements Changes {
     return super.stop()
   }
 
-  #pollLater(): void {
-    this.#cancel = this.#schedule(() => {
-      this.#pollLater()
-      this.#poll()
-    }, FILE_POLL_MS)
-  }
-
   #poll(): void {
     try {
       if (this.#hasForeignWrites()) this.changedAll()
@@ -64,12 +61,14 @@ export class FileChanges extends Followers implements Changes {
 
 /** Returns a function that says whether another connection has committed since the last call. */
 function foreignWrites({ sqlite }: Pick<LocalStore, 'sqlite'>): () => boolean {
-  const read = (): unknown => sqlite.pragma('data_version', { simple: true })
+  // Prepared once: it is asked again and again while nothing happens.
+  const version = sqlite.prepare('PRAGMA data_version').pluck()
+  const read = (): unknown => version.get()
   let seen = read()
   return () => {
-    const version = read()
-    const isNew = version !== seen
-    seen = version
+    const latest = read()
+    const isNew = latest !== seen
+    seen = latest
     return isNew
   }
 }

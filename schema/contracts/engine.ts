@@ -132,6 +132,8 @@ export interface EnginePort {
   /** Asks DNS, for a second at most, to which addresses and gateways SIP URIs lead. */
   lookUp(uris: readonly string[]): Promise<DnsAnswers>
   telemetry(): TelemetrySnapshot
+  /** Calls since the start of the process, live ones included. */
+  startedCalls(): number
   /** The relays of `RTPENGINE`. */
   relays(): readonly RelayStatus[]
   postDialDelay(): DelayHistogram

@@ -3,7 +3,7 @@
  * that is no longer the opened one, or a missing write-ahead log.
  */
 import { existsSync, realpathSync, statSync } from 'node:fs'
-import type { Schedule } from '../clock.ts'
+import type { Every, Schedule } from '../clock.ts'
 import type { LocalStore } from './store.ts'
 import { runEach, WriteQueue } from './write-queue.ts'
 import { POLL_MS, FailureTimer } from './failure-timer.ts'
@@ -12,6 +12,7 @@ import type { StorageProblem } from './storage.ts'
 export interface StorageWatchDeps {
   readonly store: LocalStore
   readonly schedule: Schedule
+  readonly every: Every
   /**
    * The write-ahead log was removed; other readers of the database in this process should close it.
    */
@@ -44,7 +45,7 @@ export class StorageWatch {
     this.#trial = new WriteQueue({ ...deps, run: runEach, onFailure: () => undefined })
     this.#files = filesOf(deps.store)
     this.#failureTimer = new FailureTimer(deps.store.storage)
-    this.#cancel = deps.schedule(() => this.#poll(), POLL_MS)
+    this.#cancel = deps.every(POLL_MS, () => this.#poll())
   }
 
   /** Allows waiting writes from now on, wherever the files are. */
@@ -55,7 +56,6 @@ export class StorageWatch {
   }
 
   #poll(): void {
-    this.#cancel = this.#deps.schedule(() => this.#poll(), POLL_MS)
     this.#checkFiles()
     this.#failureTimer.poll()
     this.#polls += 1

@@ -12,6 +12,7 @@ import { ServerChanges } from '../../schema/changes/server-changes.ts'
 import { ServerNotices } from '../../schema/changes/server-notices.ts'
 import { SLICE } from '../../schema/sql/query.ts'
 import type { SqlValue, Statements } from '../../schema/sql/statements.ts'
+import { Rounds } from '../../schema/rounds.ts'
 import { EndingTimers } from '../support/ending-timers.ts'
 import { hasPostgres } from '../support/postgres.ts'
 import { sharedDatabase } from '../support/shared-database.ts'
@@ -66,7 +67,8 @@ describe.runIf(hasPostgres)('an edit on another instance', () => {
     const changes = await ServerChanges.open({ ...given, notices, random: () => 0 })
     onTestFinished(() => changes.stop())
     const now = (): number => 1
-    const clock = { now, wallNow: now }
+    const { every } = new Rounds({ ...given, steadyNow: now })
+    const clock = { now, wallNow: now, every }
     const journal = undefined as never
     const ocs = new Ocs({ ...given, ...clock, store, journal, unknownCaller: 'deny' })
     const { routing } = routingOver({}, { load: (changed) => loadRouting(store, changed) })

@@ -7,6 +7,7 @@ import { seedFile } from '../../engine/commands/seed.ts'
 import { readConfig } from '../../engine/config.ts'
 import { createEngine } from '../../engine/create-engine.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
+import { Rounds } from '../../schema/rounds.ts'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { freePort } from '../support/free-port.ts'
@@ -111,7 +112,8 @@ async function startEngine(store: ReturnType<typeof emptyStore>, port: number) {
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const log = () => undefined
   const journal = journalOf(store, schedule)
-  const ocs = new Ocs({ store, journal, unknownCaller: 'deny', log, ...clocks })
+  const { every } = new Rounds({ schedule, steadyNow: Date.now })
+  const ocs = new Ocs({ store, journal, unknownCaller: 'deny', log, every, ...clocks })
   const records: CallRecord[] = []
   const { report } = ocs
   Object.assign(ocs, {

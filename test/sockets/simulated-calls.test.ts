@@ -13,6 +13,7 @@ import { readConfig } from '../../engine/config.ts'
 import { createEngine } from '../../engine/create-engine.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
 import type { Simulation, SimulatedSource } from '../../schema/contracts/engine.ts'
+import { Rounds } from '../../schema/rounds.ts'
 import { DigestPhone } from '../support/digest-phone.ts'
 import { emptyStore } from '../support/empty-store.ts'
 import { freePort } from '../support/free-port.ts'
@@ -193,7 +194,8 @@ async function startEngine(seed: number, random: () => number, places: Places) {
     if (level === 'error') problems.push({ message, ...fields })
   }
   const journal = journalOf(store, schedule)
-  const ocs = new Ocs({ store, journal, unknownCaller, log, ...clocks })
+  const { every } = new Rounds({ schedule, steadyNow: Date.now })
+  const ocs = new Ocs({ store, journal, unknownCaller, log, every, ...clocks })
   const records: CallRecord[] = []
   const engine = createEngine({
     instance: { name: 'one' },

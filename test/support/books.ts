@@ -116,6 +116,7 @@ export async function ocsOn<S extends Store & Partial<Pick<TestStore, 'settled'>
     now: time.now,
     wallNow: time.wallNow,
     schedule: isOnPostgres ? hurried(time.schedule) : time.schedule,
+    every: time.every,
     ...(isOnPostgres && { members: onlyProcess() }),
     unknownCaller,
     ...(events === undefined ? {} : { events }),

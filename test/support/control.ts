@@ -175,6 +175,7 @@ export async function openControl({
     wallNow,
     ...(isOnPostgres && { members: onlyProcess() }),
     schedule: isOnPostgres ? timers.schedule : () => () => undefined,
+    every: () => () => undefined,
     journal: journalOf(store, () => () => undefined),
     events: webhooks.sink,
     unknownCaller: 'deny',
@@ -202,7 +203,7 @@ export async function openControl({
     randomBytes: seededBytes('control'),
     log: (level, message, fields) => logged.push({ level, message, fields }),
     version: '0.0.0-test',
-    loopDelay: { percentile: () => 0, reset: () => undefined },
+    loopDelay: { count: 0, percentiles: new Map(), reset: () => undefined },
     settings: {
       jwtSecret: undefined,
       paymentWebhookSecret,

@@ -7,6 +7,7 @@ import { seedFile } from '../../engine/commands/seed.ts'
 import { readConfig } from '../../engine/config.ts'
 import { createEngine } from '../../engine/create-engine.ts'
 import type { CallRecord } from '../../schema/contracts/call-record.ts'
+import { Rounds } from '../../schema/rounds.ts'
 import { emptyStore } from './empty-store.ts'
 import { freePort } from './free-port.ts'
 import { journalOf } from './journals.ts'
@@ -41,7 +42,8 @@ export async function startEngine<Name extends string>(
   }
   const clocks = { now: Date.now, wallNow: Date.now, schedule }
   const journal = journalOf(store, schedule)
-  const ocs = new Ocs({ store, journal, unknownCaller: 'allow', log, ...clocks })
+  const { every } = new Rounds({ schedule, steadyNow: Date.now })
+  const ocs = new Ocs({ store, journal, unknownCaller: 'allow', log, every, ...clocks })
   const records: CallRecord[] = []
   const charging = new Proxy(ocs, {
     get: (of, name) => {

@@ -1,3 +1,5 @@
+import { Rounds } from '../../schema/rounds.ts'
+
 /** Time that moves only when a test moves it. */
 export class ManualTime {
   #now: number
@@ -24,6 +26,12 @@ export class ManualTime {
       this.#timers = this.#timers.filter((other) => other !== timer)
     }
   }
+
+  /** As the parts of one process share it. */
+  readonly every = new Rounds({
+    steadyNow: () => this.#now,
+    schedule: (work, delayMs) => this.schedule(work, delayMs),
+  }).every
 
   /** Runs what falls due on the way, earliest first. */
   advance(ms: number): void {

@@ -34,6 +34,7 @@ import { freshDatabase } from './postgres.ts'
 import { type PostgresProxy, postgresProxy } from './postgres-proxy.ts'
 import { EndingTimers } from './ending-timers.ts'
 import { noSecrets } from './sharing-nodes.ts'
+import { Rounds } from '../../schema/rounds.ts'
 
 type Handler = (payload: string) => void
 
@@ -152,6 +153,7 @@ export class SharedWallets {
     const limits = new InstanceShares(limitShares, { ...shared, store, members, now: Date.now })
     const ocs = await Ocs.open({
       ...shared,
+      every: new Rounds({ schedule, steadyNow: Date.now }).every,
       store,
       journal,
       members,

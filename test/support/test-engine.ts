@@ -119,6 +119,8 @@ export function testEngine(events: EventsPort = noEvents): TestEngine {
       publishedCertificate: () => undefined,
     },
     telemetry: () => engine.figures,
+    startedCalls: () =>
+      (engine.figures['calls_total'] ?? 0) + (engine.figures['active_calls'] ?? 0),
     relays: () => [],
     postDialDelay: () => ({ boundsMs: [], counts: [0], sumMs: 0 }),
     mos: () => ({ buckets: [], sum: 0, calls: 0 }),

@@ -27,7 +27,7 @@ export interface RetentionDeps {
   readonly log: Log
 }
 
-/** Interval between calls of `step`. */
+/** Interval between calls of `step` while there is something to delete. */
 export const RETENTION_STEP_MS = 100
 /** Rows of each kind per step: a thousand per second, more than calls can produce. */
 const BATCH = 100
@@ -35,6 +35,8 @@ const BATCH = 100
 const CHANGES_BATCH = 25
 /** Pause when nothing is left to delete. */
 const PAUSE_MS = 600_000
+/** How long nobody asks for the next step at most: a clock may be set meanwhile. */
+const LONGEST_PAUSE_MS = 10_000
 /** Delay after a failed write; doubles with each consecutive failure, up to the pause. */
 const RETRY_MS = 1_000
 /** How long records of calls from unknown sources are useful. */
@@ -56,8 +58,8 @@ export class Retention {
   }
 
   /**
-   * Deletes one batch of each kind, if due and the last one is deleted; called every
-   * `RETENTION_STEP_MS`.
+   * Deletes one batch of each kind, if due and the last one is deleted; called again after
+   * `pauseMs`.
    */
   async step(): Promise<void> {
     const now = this.#deps.now()
@@ -76,6 +78,12 @@ export class Retention {
     } finally {
       this.#isBusy = false
     }
+  }
+
+  /** When the next step is due. */
+  pauseMs(): number {
+    const restMs = this.#restsUntil - this.#deps.now()
+    return Math.min(Math.max(restMs, RETENTION_STEP_MS), LONGEST_PAUSE_MS)
   }
 
   async #forget(now: number): Promise<void> {

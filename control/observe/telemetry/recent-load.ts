@@ -1,9 +1,7 @@
 import type { LoopDelay } from '../../http/platform.ts'
+import { waitWithin } from './loop-lag.ts'
 
 const TICKS = 10
-
-/** The resolution of Node's measurement, included in every value. */
-export const LOOP_RESOLUTION_MS = 10
 
 export interface LoopLag {
   /** Milliseconds, over the last ten seconds. */
@@ -13,6 +11,8 @@ export interface LoopLag {
 
 interface RecentLoadDeps {
   readonly loopDelay: LoopDelay
+  /** Steady time. */
+  readonly now: () => number
   /** Total calls started. */
   readonly startedCalls: () => number
 }
@@ -22,11 +22,14 @@ export class RecentLoad {
   /** Total calls started at each of the last ticks, oldest first. */
   readonly #started: number[]
   #ticks = 0
+  /** When the loop was looked at last. */
+  #lookedAt: number
   #lag: LoopLag = { p50: 0, p99: 0 }
 
   constructor(deps: RecentLoadDeps) {
     this.#deps = deps
     this.#started = [deps.startedCalls()]
+    this.#lookedAt = deps.now()
   }
 
   /** Called every `TICK_MS`. */
@@ -35,8 +38,10 @@ export class RecentLoad {
     if (this.#started.length > TICKS + 1) this.#started.shift()
     this.#ticks += 1
     if (this.#ticks % TICKS !== 0) return
-    const { loopDelay } = this.#deps
-    this.#lag = { p50: lagOf(loopDelay, 50), p99: lagOf(loopDelay, 99) }
+    const { loopDelay, now } = this.#deps
+    const spanMs = now() - this.#lookedAt
+    this.#lag = { p50: lagOf(loopDelay, 0.5, spanMs), p99: lagOf(loopDelay, 0.99, spanMs) }
+    this.#lookedAt = now()
     loopDelay.reset()
   }
 
@@ -52,7 +57,5 @@ export class RecentLoad {
   }
 }
 
-function lagOf(loopDelay: LoopDelay, percentile: number): number {
-  const ms = loopDelay.percentile(percentile) / 1e6 - LOOP_RESOLUTION_MS
-  return Math.max(0, Math.round(ms * 1_000) / 1_000)
-}
+const lagOf = (loopDelay: LoopDelay, part: number, spanMs: number): number =>
+  Math.round(waitWithin(part, loopDelay, spanMs) * 1_000) / 1_000

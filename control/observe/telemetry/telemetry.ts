@@ -64,7 +64,8 @@ export class Telemetry {
     this.#startedAt = deps.steadyNow()
     this.#recent = new RecentLoad({
       loopDelay: deps.loopDelay,
-      startedCalls: () => this.#started(),
+      now: deps.steadyNow,
+      startedCalls: () => deps.engine.startedCalls(),
     })
     this.#outbox = lastKnown(deps.store, noOutbox, outboxOf(deps))
     this.#database = lastKnown(deps.store, noDatabase, databaseFigures(deps.store, deps.steadyNow))
@@ -162,12 +163,6 @@ export class Telemetry {
           nodes.map(({ nodeId, latencyMs }) => ({ setId, nodeId, latencyMs })),
         ),
     }
-  }
-
-  /** Every call ever started has ended or is active. */
-  #started(): number {
-    const { calls_total: ended = 0, active_calls: active = 0 } = this.#deps.engine.telemetry()
-    return ended + active
   }
 
   #calls(figures: TelemetrySnapshot): TelemetryView['calls'] {

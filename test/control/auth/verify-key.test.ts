@@ -126,6 +126,7 @@ onSqlite('file')('a change by another process holds within a second', async () =
   const time = new ManualTime(0)
   const changes = new FileChanges(localOf(control.store), {
     schedule: time.schedule,
+    every: time.every,
     log: () => undefined,
   })
   await changes.start()

@@ -59,6 +59,17 @@ test('records past their period go, younger ones stay', async () => {
   expect(await count('audit_entry')).toBe(1)
 })
 
+test('batch follows batch while something is left to delete, and then it rests', async () => {
+  const { retention, addEntry, count } = await history({ callRecordDays: 0, auditDays: 1 })
+  for (let entry = 0; entry < 101; entry += 1) await addEntry(0)
+  await retention.step()
+  expect(await count('audit_entry')).toBe(1)
+  expect(retention.pauseMs()).toBe(RETENTION_STEP_MS)
+  await retention.step()
+  expect(await count('audit_entry')).toBe(0)
+  expect(retention.pauseMs()).toBe(10_000)
+})
+
 test.each([
   [{ callRecordDays: 1, auditDays: 0 }, [0, 1]],
   [{ callRecordDays: 0, auditDays: 1 }, [1, 0]],

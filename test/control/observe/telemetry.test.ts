@@ -165,20 +165,30 @@ test('metrics are well-formed Prometheus text, each announced once', async () =>
   )
 })
 
-test('calls per second are those of the last ten seconds, and the lag is what the loop adds', () => {
+test('calls per second are of the last ten seconds, and so is the wait for long turns', () => {
   let started = 100
+  let now = 0
   let reads = 0
-  const loopDelay = { percentile: (p: number) => (10 + p) * 1e6, reset: () => (reads += 1) }
-  const recent = new RecentLoad({ loopDelay, startedCalls: () => started })
+  const percentiles = new Map([
+    [0, 1e6],
+    [90, 4e6],
+    [100, 40e6],
+  ])
+  const loopDelay = { count: 2_000, percentiles, reset: () => (reads += 1) }
+  const recent = new RecentLoad({ loopDelay, now: () => now, startedCalls: () => started })
   expect(recent.callsPerSecond()).toBe(0)
   for (let second = 0; second < 5; second += 1) {
     started += 20
     recent.tick()
   }
   expect(recent.callsPerSecond()).toBe(20)
-  for (let second = 0; second < 10; second += 1) recent.tick()
+  for (let second = 0; second < 10; second += 1) {
+    now += 2_000
+    recent.tick()
+  }
   expect(recent.callsPerSecond()).toBe(0)
-  expect(recent.loopLag()).toEqual({ p50: 50, p99: 99 })
+  // A tenth of 2,000 turns took 40 ms, 8 s of ten: half of the time nothing waits for over 15 ms.
+  expect(recent.loopLag()).toEqual({ p50: 15, p99: 39.5 })
   expect(reads).toBe(1)
 })
 

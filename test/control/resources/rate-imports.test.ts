@@ -210,7 +210,8 @@ test('what the thread commits is not taken for the commit of another program, wh
   const { store, path } = onFile()
   await planOf(store)
   const time = new ManualTime(0)
-  const changes = new FileChanges(store, { schedule: time.schedule, log: () => undefined })
+  const { schedule, every } = time
+  const changes = new FileChanges(store, { schedule, every, log: () => undefined })
   let reloads = 0
   changes.follow({ topics: ['rate'], reload: async () => void (reloads += 1) })
   await changes.start()

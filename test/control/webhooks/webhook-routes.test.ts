@@ -6,6 +6,7 @@ import { afterEach, expect, test } from 'vitest'
 import { Ocs } from '../../../engine/charging/ocs.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 import { transaction } from '../../../schema/sql/query.ts'
+import { Rounds } from '../../../schema/rounds.ts'
 import { endedCall, openCall } from '../../support/books.ts'
 import { apiWith, openControl } from '../../support/control.ts'
 import { deferred } from '../../support/deferred.ts'
@@ -77,6 +78,7 @@ async function open() {
     now: Date.now,
     wallNow: Date.now,
     schedule,
+    every: new Rounds({ schedule, steadyNow: Date.now }).every,
     log: () => undefined,
     journal: journalOf(store, schedule),
     unknownCaller: 'deny',

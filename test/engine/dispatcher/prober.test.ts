@@ -102,6 +102,13 @@ test('probes of many nodes are spread over the interval', async () => {
   for (const count of perSlice) expect(Math.abs(count - 5)).toBeLessThanOrEqual(2)
 })
 
+test('a few nodes wake the process together', async () => {
+  const { clock, nodes } = start([1, 2, 3])
+  await clock.advance(60_000)
+  expect(nodes.sent).toHaveLength(3 * 120)
+  expect(new Set(nodes.sent.map(({ at }) => at)).size).toBe(120)
+})
+
 test('an extra probe neither overlaps a due one nor leaves a longer gap', async () => {
   const { clock, nodes, verdicts, prober } = start([1])
   nodes.dead.add(uriOf(1))

@@ -25,6 +25,11 @@ class BusyServer {
     readonly own?: string
   }[] = []
   #measure: () => void = () => undefined
+  #everyMs = 0
+  /** The part of the time that goes into something else than calls. */
+  otherWork = 0
+  /** How often it was measured. */
+  measurements = 0
   #calls = 0
   #owed = 0
   #measuredAt = 0
@@ -45,10 +50,12 @@ class BusyServer {
         const utilization = this.#busyMs / Math.max(1, this.now - this.#askedAt)
         this.#busyMs = 0
         this.#askedAt = this.now
-        return Math.min(1, utilization)
+        return Math.min(1, utilization + this.otherWork)
       },
-      repeat: (work) => {
+      repeat: (work, everyMs) => {
         this.#measure = work
+        this.#everyMs = everyMs
+        this.#measuredAt = this.now
         return () => undefined
       },
       log: (level, _message, fields) => void this.logged.push({ level, fields }),
@@ -62,8 +69,9 @@ class BusyServer {
     while (this.now < end) {
       this.now += 1
       const isStalled = this.stalls(this.now)
-      if (!isStalled && this.now - this.#measuredAt >= 100) {
+      if (!isStalled && this.now - this.#measuredAt >= this.#everyMs) {
         this.#measuredAt = this.now
+        this.measurements += 1
         this.#measure()
       }
       for (this.#owed += callsPerSecond / 1_000; this.#owed >= 1; this.#owed -= 1)
@@ -163,6 +171,39 @@ test('when the load goes, every call is let in again within seconds', () => {
   expect(server.overload.share).toBe(1)
 })
 
+test('without new calls it measures once a second, and from the first one on ten times', () => {
+  const server = warmServer()
+  const measuredIn = (seconds: number, callsPerSecond: number): number => {
+    server.measurements = 0
+    server.run(seconds, callsPerSecond)
+    return server.measurements
+  }
+  expect(measuredIn(10, 0)).toBe(10)
+  expect(measuredIn(10, 2)).toBeGreaterThan(90)
+  measuredIn(3, 0)
+  expect(measuredIn(10, 0)).toBe(10)
+})
+
+test('a loop that is busy without new calls is measured as often as with them', () => {
+  const server = warmServer()
+  server.otherWork = 0.6
+  server.run(2, 0)
+  server.measurements = 0
+  server.run(10, 0)
+  expect(server.measurements).toBeGreaterThan(90)
+})
+
+test('a flood that ends a rest is refused as soon as one that follows calls', () => {
+  const firstRefusalAt = (callsBefore: number): number => {
+    const server = warmServer()
+    server.run(10, callsBefore)
+    const begunAt = server.now
+    while (server.refused === 0) server.run(0.01, 4_000)
+    return server.now - begunAt
+  }
+  expect(firstRefusalAt(0)).toBeLessThanOrEqual(firstRefusalAt(20) + 100)
+})
+
 test('every copy of an INVITE meets the same decision, the next try another one', () => {
   const { overload } = overloaded()
   const decisions = Array.from({ length: 400 }, (_, n) => overload.refuses(call(n), flow))
@@ -253,7 +294,7 @@ test('as long as the process cannot keep up, new calls are refused, but not emer
   const isBusy = vi
     .spyOn(performance, 'eventLoopUtilization')
     .mockReturnValue({ utilization: 1, active: 1, idle: 0 })
-  const work: (() => void)[] = []
+  const work = new Set<() => void>()
   const server = createSipServer(
     {
       listen: [{ protocol: 'udp', host: '127.0.0.1', port: 0 }],
@@ -264,8 +305,8 @@ test('as long as the process cannot keep up, new calls are refused, but not emer
     {
       schedule: () => () => undefined,
       repeat: (measure) => {
-        work.push(measure)
-        return () => undefined
+        work.add(measure)
+        return () => void work.delete(measure)
       },
     },
   )
@@ -274,7 +315,7 @@ test('as long as the process cannot keep up, new calls are refused, but not emer
   onTestFinished(() => isBusy.mockRestore())
   for (let turn = 0; turn < 100; turn += 1) {
     clock.now += 1_000
-    for (const measure of work) measure()
+    for (const measure of [...work]) measure()
   }
   const [listener] = server.listeners
   if (listener === undefined) throw new Error('no listener')

@@ -17,7 +17,8 @@ beforeEach(async () => {
   own.sqlite.exec('CREATE TABLE t (x)')
   time = new ManualTime(0)
   log.length = 0
-  changes = new FileChanges(own, { schedule: time.schedule, log: (level) => log.push(level) })
+  const { schedule, every } = time
+  changes = new FileChanges(own, { schedule, every, log: (level) => log.push(level) })
 })
 afterEach(async () => {
   await changes.stop()

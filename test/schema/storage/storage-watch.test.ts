@@ -23,6 +23,7 @@ function watched() {
   const watch = new StorageWatch({
     store,
     schedule: time.schedule,
+    every: time.every,
     onLogGone: () => undefined,
     onChange: (problem) => told.push(problem),
   })

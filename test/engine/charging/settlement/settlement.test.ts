@@ -67,7 +67,8 @@ onSqlite('file')('money that another process moves is noticed within a second', 
   const planId = await addPlan(store, [plainRate])
   const customerId = await addCustomer(store, { name: '+15550001', rate_plan_id: planId })
   const { ocs, time } = await ocsOn(store)
-  const changes = new FileChanges(store, { schedule: time.schedule, log: () => undefined })
+  const { schedule, every } = time
+  const changes = new FileChanges(store, { schedule, every, log: () => undefined })
   followForCharging(changes, ocs)
   await changes.start()
   const other = openDatabase(path)
