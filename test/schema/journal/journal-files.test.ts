@@ -92,7 +92,11 @@ test('the next file is there with its room before it is needed, and is none that
     3 * 256 * 1024,
     checked('{"database":"id"}').length + checked('3').length,
   ])
-  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2', '3'])
+  // Its room takes what a new file has none for.
+  const long = checked('x'.repeat(400_000))
+  expect(await new Promise((resolve) => file.appendReserved(long, resolve))).toBeUndefined()
+  expect(statSync(next).size).toBe(3 * 256 * 1024)
+  expect(new JournalFiles(database, 'id').read().lines.slice(0, 3)).toEqual(['1', '2', '3'])
   file.prepareNew(1)
   await expect.poll(() => filesOf(database)).toContain('.calls-3')
   await file.close('keep')
