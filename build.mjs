@@ -82,6 +82,7 @@ const threads = await build({
     'report-worker': 'control/reports/report-worker.ts',
     'rate-import-worker': 'control/resources/rate-import-worker.ts',
     'backup-worker': 'engine/backups/backup-worker.ts',
+    'checkpoint-worker': 'schema/sqlite/checkpoint-worker.ts',
     'recording-worker': 'engine/media/recording/recording-worker.ts',
     'mixer-worker': 'engine/media/spy/mixer-worker.ts',
     'hook-worker': 'engine/hooks/hook-worker.ts',

@@ -128,6 +128,8 @@ function toldOf(statements: SqliteStatements, sqlite: Sqlite.Database): Tables['
     afterCommit: (work) => statements.afterCommit(work),
     notify: () => statements.notify(),
     lockedTransaction: (work) => statements.lockedTransaction(work),
+    groupTransaction: (work) => statements.groupTransaction(work),
+    onDisk: () => statements.onDisk(),
     async transaction(work) {
       if (isOpen) return statements.transaction(work)
       let version: unknown

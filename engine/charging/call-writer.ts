@@ -96,6 +96,8 @@ export interface CallWriterDeps {
 
 /** The journal has the calls that wait, so that they are written in few, large batches. */
 const RECORD_WAIT_MS = 100
+/** About two milliseconds of the event loop on a file. A server gets more at once. */
+const CALLS_ON_FILE = 20
 /**
  * The newest of more events are dropped: they tell of calls that go on, and of calls that were
  * refused.
@@ -148,15 +150,18 @@ export class CallWriter {
     this.#statements = settlementStatements(store)
     const recorded = (callUuids: readonly string[]) => this.recorded(callUuids)
     this.kept = new KeptEnds({ journal, retention: keeping, recorded })
+    const groupRows = store.statements.isShared ? undefined : CALLS_ON_FILE
     this.#calls = new WriteQueue({
       ...deps,
       maxWaiting: Infinity,
+      groupRows,
       run: (queued) => this.#write(queued.map(({ call }) => call)),
       rows: store.statements.isShared ? this.#payingRows() : undefined,
     })
     this.#events = new WriteQueue({
       ...deps,
       maxWaiting: MAX_EVENTS,
+      groupRows,
       run: async (queued) => {
         await sink?.writeAll(queued.map(({ event }) => event))
         return () => queued.map(() => undefined)

@@ -7,6 +7,7 @@ import { MemoryFile } from '../../schema/journal/memory-file.ts'
 import { databaseId, JournalMark } from '../../schema/journal/journal-mark.ts'
 import { migrate } from '../../schema/migrations/migrate.ts'
 import { OnlyInstance } from '../../schema/instances/only-instance.ts'
+import { openCheckpoints } from '../../schema/sqlite/checkpoints.ts'
 import { openDatabase } from '../../schema/sqlite/open.ts'
 import type { LocalStore } from '../../schema/storage/store.ts'
 import { brokenClaims } from '../../schema/rules/ownership.ts'
@@ -34,6 +35,7 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
     await prepare(store, deps)
     const { sqlite, storage } = store
     const place = sqlite.memory ? undefined : realpathSync(sqlite.name)
+    const checkpoints = openCheckpoints(store, log)
     const id = databaseId(store)
     const mark = new JournalMark(store)
     const isJournalLost =
@@ -61,12 +63,17 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
       whyClosed: () => storage.problem && 'storage_unavailable',
       serving: () => void sqlite.pragma(`busy_timeout = ${SERVING_BUSY_MS}`),
       watch: (watched) => {
-        const watch = new StorageWatch({ store, schedule, every, ...watched })
+        const onLogGone = (): void => {
+          watched.onLogGone()
+          void checkpoints?.stop()
+        }
+        const watch = new StorageWatch({ store, schedule, every, ...watched, onLogGone })
         return () => watch.stop()
       },
       keepLost: () => keepLost(store, deps),
       cut: () => undefined,
       close: async () => {
+        await checkpoints?.close()
         store.close()
         lock?.release()
       },

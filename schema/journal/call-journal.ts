@@ -327,8 +327,9 @@ export class CallJournal {
     if (this.#isClosed) return
     if (this.#isMoved) void this.#file.removeOlder()
     this.#isMoved = false
-    const isFull = this.#file.size > Math.max(FILE_BYTES, 2 * this.#open.bytes)
-    if (isFull && this.#toMove === undefined) this.#startNewFile()
+    const most = Math.max(FILE_BYTES, 2 * this.#open.bytes)
+    if (this.#file.size > most / 2) this.#file.prepareNew(most + this.#reservedBytes)
+    if (this.#file.size > most && this.#toMove === undefined) this.#startNewFile()
     if (this.#isWaiting) this.#writeWithin(this.#nextWaitMs)
     if (this.#toMove !== undefined) this.#writeWithin(MOVE_WAIT_MS)
   }

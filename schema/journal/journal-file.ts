@@ -18,6 +18,8 @@ export interface JournalFile {
   appendReserved(lines: Buffer, done: (error: unknown) => void): void
   /** The current file was removed or moved. */
   isGone(): boolean
+  /** Makes the next file, with so much room, before it is needed. */
+  prepareNew(bytes: number): void
   /** Later lines go to a new file. */
   startNew(): void
   removeOlder(): void | Promise<void>

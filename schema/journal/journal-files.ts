@@ -3,21 +3,10 @@
  * `append` calls back without an error. Each append is one synchronous write (`O_DSYNC`), off the
  * main thread.
  */
-import {
-  close,
-  constants,
-  existsSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rm,
-  rmSync,
-  write,
-} from 'node:fs'
-import { dirname } from 'node:path'
-import { sync } from '../storage/sync.ts'
+import { close, existsSync, readFileSync, renameSync, rm, rmSync } from 'node:fs'
 import { checked } from './line-buffer.ts'
 import type { JournalMark } from './journal-mark.ts'
+import { createFile, SpareFile, writeAll } from './spare-file.ts'
 import {
   type JournalFile,
   type EarlierLines,
@@ -50,6 +39,7 @@ export class JournalFiles implements JournalFile {
   #isTorn = false
   #isWriting = false
   #isClosed = false
+  readonly #spare = new SpareFile()
 
   /** @param databaseId files of another database are renamed, not read. */
   constructor(databasePath: string, databaseId: string, mark?: Pick<JournalMark, 'set' | 'clear'>) {
@@ -79,18 +69,22 @@ export class JournalFiles implements JournalFile {
   }
 
   append(lines: Buffer, done: (error: unknown) => void, reservedBytes = 0): void {
-    try {
-      const file = (this.#file ??= this.#create())
-      const head = this.#size === 0 ? checked(this.#head) : noBytes
-      const bytes = head.length === 0 ? lines : Buffer.concat([head, lines])
-      this.#isWriting = true
+    this.#isWriting = true
+    const head = this.#size === 0 ? checked(this.#head) : noBytes
+    const bytes = head.length === 0 ? lines : Buffer.concat([head, lines])
+    const write = (file: number): void =>
       this.#makeRoom(file, this.#size + bytes.length + reservedBytes, (error) => {
         if (error === undefined) this.#write(file, bytes, done)
         else this.#written(error, done)
       })
-    } catch (error) {
-      this.#written(error, done)
-    }
+    if (this.#file !== undefined) return write(this.#file)
+    return void createFile(this.#path).then(
+      (file) => {
+        this.#file = file
+        write(file)
+      },
+      (error: unknown) => this.#written(error, done),
+    )
   }
 
   appendReserved(lines: Buffer, done: (error: unknown) => void): void {
@@ -131,26 +125,29 @@ export class JournalFiles implements JournalFile {
     done(error)
   }
 
-  #create(): number {
-    const { O_CREAT, O_RDWR, O_DSYNC } = constants
-    const file = openSync(this.#path, O_CREAT | O_RDWR | O_DSYNC, 0o600)
-    sync(dirname(this.#path))
-    return file
+  get #path(): string {
+    return this.#pathOf(this.#number)
   }
 
-  get #path(): string {
-    return `${this.#databasePath}${SUFFIX}${this.#number}`
+  #pathOf(number: number): string {
+    return `${this.#databasePath}${SUFFIX}${number}`
   }
 
   isGone(): boolean {
     return this.#file !== undefined && !existsSync(this.#path)
   }
 
+  prepareNew(bytes: number): void {
+    if (!this.#isClosed) this.#spare.make(this.#pathOf(this.#number + 1), bytes, zeros)
+  }
+
   startNew(): void {
     this.#close()
     this.#number += 1
+    const spare = this.#spare.take(this.#path)
+    this.#file = spare?.file
     this.#size = 0
-    this.#room = 0
+    this.#room = spare?.room ?? 0
     this.#isTorn = false
   }
 
@@ -163,6 +160,7 @@ export class JournalFiles implements JournalFile {
 
   async close(rest: 'remove' | 'keep' | 'mark'): Promise<void> {
     this.#isClosed = true
+    this.#spare.drop()
     // The number of a closed file may be that of another one when the write begins.
     if (!this.#isWriting) this.#close()
     if (rest === 'remove' && !(await this.#isUnmarked())) return
@@ -202,17 +200,3 @@ const STOPPED = '.stopped'
 
 const endOf = (file: string): readonly string[] =>
   file.endsWith(STOPPED) ? ['{"stopped":true}'] : []
-
-/** A disk may take a part at a time. */
-function writeAll(
-  file: number,
-  bytes: Buffer,
-  position: number,
-  done: (error: unknown) => void,
-): void {
-  write(file, bytes, 0, bytes.length, position, (error, written) => {
-    if (error !== null || written === 0) return done(error ?? new Error('no byte was written'))
-    if (written === bytes.length) return done(undefined)
-    return writeAll(file, bytes.subarray(written), position + written, done)
-  })
-}

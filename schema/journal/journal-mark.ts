@@ -3,7 +3,7 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import type { Log } from '../contracts/log.ts'
 import { JOURNAL_OPEN } from './journal-entries.ts'
 import type { LocalStore } from '../storage/store.ts'
-import { execute, first, type Tables } from '../sql/query.ts'
+import { execute, first, groupTransaction, type Tables } from '../sql/query.ts'
 import { checked } from './line-buffer.ts'
 import { headOf, numberOf, journalFiles } from './journal-file.ts'
 
@@ -51,7 +51,8 @@ export class JournalMark {
       .values({ name: this.#name, value })
       .onConflict((conflict) => conflict.column('name').doUpdateSet({ value }))
     try {
-      await execute(this.#store, query)
+      await groupTransaction(this.#store, () => execute(this.#store, query))
+      await this.#store.statements.onDisk()
     } catch {
       // Calls go on: the journal is there without it.
     }

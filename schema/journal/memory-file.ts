@@ -25,6 +25,10 @@ export class MemoryFile implements JournalFile {
     return false
   }
 
+  prepareNew(): void {
+    // It needs no room.
+  }
+
   startNew(): void {
     this.#older.push(...this.#lines.splice(0))
     this.size = 0

@@ -112,6 +112,15 @@ export class PostgresStatements implements Statements {
     return this.#repeated(work, () => 'read committed')
   }
 
+  /** The server waits for its disk. */
+  groupTransaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.lockedTransaction(work)
+  }
+
+  onDisk(): Promise<void> {
+    return Promise.resolve()
+  }
+
   async #repeated<T>(work: () => Promise<T>, how: (attempt: number) => Isolation): Promise<T> {
     const outer = this.#scope.current
     if (outer !== undefined)

@@ -62,6 +62,11 @@ export function lockedTransaction<T>(store: Queried, work: () => Promise<T>): Pr
   return withoutThread(() => store.statements.lockedTransaction(work))
 }
 
+/** `Statements.groupTransaction`; inside another transaction it is a savepoint. */
+export function groupTransaction<T>(store: Queried, work: () => Promise<T>): Promise<T> {
+  return withoutThread(() => store.statements.groupTransaction(work))
+}
+
 function read<R, T>(
   { statements }: Queried,
   query: Compilable<R>,

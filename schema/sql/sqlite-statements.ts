@@ -5,9 +5,19 @@ import type { PreparedStatement, JsonRow, RowsText, SqlValue, Statements } from 
 import { type DatabaseTransaction, TransactionScope } from './transaction-scope.ts'
 
 interface OpenTransaction extends DatabaseTransaction {
+  /** Its commit does not wait for the disk. */
+  readonly isAhead: boolean
   /** Resolves once it is committed or rolled back. */
   readonly ended: Promise<void>
   readonly end: () => void
+}
+
+/** It brings to the disk what is committed. */
+export interface CommittedLog {
+  /** Resolves when no power cut can lose what is committed now. */
+  sync(): Promise<void>
+  /** Called after each commit. */
+  committed(): void
 }
 
 /**
@@ -15,6 +25,15 @@ interface OpenTransaction extends DatabaseTransaction {
  * alone).
  */
 const ROWS = 10
+
+function newTransaction(isAhead: boolean): OpenTransaction {
+  let end = (): void => undefined
+  const ended = new Promise<void>((resolve) => {
+    end = resolve
+  })
+  const begin = { isOver: false, failure: undefined, savepoints: 0, afterCommit: [] }
+  return { ...begin, isAhead, ended, end }
+}
 
 /**
  * Statements on the handle of the process; each runs at once. A transaction ends in the turn of the
@@ -24,11 +43,14 @@ const ROWS = 10
 export class SqliteStatements implements Statements {
   readonly isShared = false
   readonly #sqlite: Sqlite.Database
+  readonly #log: CommittedLog | undefined
   readonly #scope = new TransactionScope<OpenTransaction>()
   #open: OpenTransaction | undefined
 
-  constructor(sqlite: Sqlite.Database) {
+  /** @param log absent: each commit waits for the disk, in the event loop. */
+  constructor(sqlite: Sqlite.Database, log?: CommittedLog) {
     this.#sqlite = sqlite
+    this.#log = log
   }
 
   prepare<R>(sql: string): PreparedStatement<R> {
@@ -80,31 +102,58 @@ export class SqliteStatements implements Statements {
       })
   }
 
-  async transaction<T>(work: () => Promise<T>): Promise<T> {
+  transaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.#transact(work, undefined)
+  }
+
+  groupTransaction<T>(work: () => Promise<T>): Promise<T> {
+    return this.#transact(work, this.#log)
+  }
+
+  onDisk(): Promise<void> {
+    return this.#log?.sync() ?? Promise.resolve()
+  }
+
+  /** @param later makes the commit durable; undefined: the commit itself does. */
+  async #transact<T>(work: () => Promise<T>, later: CommittedLog | undefined): Promise<T> {
     const outer = this.#scope.current
     if (outer !== undefined)
       return this.#scope.savepoint(outer, work, async (sql) => this.#sqlite.exec(sql))
     while (this.#open !== undefined) await this.#open.ended
-    let end = (): void => undefined
-    const ended = new Promise<void>((resolve) => {
-      end = resolve
-    })
-    const transaction: OpenTransaction = {
-      ended,
-      end,
-      isOver: false,
-      failure: undefined,
-      savepoints: 0,
-      afterCommit: [],
-    }
-    // Takes the write lock first.
-    this.#sqlite.exec('BEGIN IMMEDIATE')
-    this.#open = transaction
-    const overdue = setImmediate(() => this.#abandon(transaction))
-    let result: T
+    const transaction = newTransaction(later !== undefined)
+    this.#begin(transaction)
+    const result = await this.#commit(transaction, work)
+    this.#log?.committed()
+    const follow = (): void => this.#scope.committed(transaction)
+    // A disk that fails is the matter of those who wait for it.
+    if (later !== undefined && transaction.afterCommit.length > 0) later.sync().then(follow, follow)
+    else follow()
+    return result
+  }
+
+  /** Takes the write lock first. */
+  #begin(transaction: OpenTransaction): void {
+    // It cannot be changed inside a transaction.
+    if (transaction.isAhead) this.#sqlite.exec('PRAGMA synchronous = NORMAL')
     try {
-      result = await this.#scope.run(transaction, work)
+      this.#sqlite.exec('BEGIN IMMEDIATE')
+      this.#open = transaction
+    } finally {
+      if (this.#open !== transaction) this.#waitForDisk(transaction)
+    }
+  }
+
+  /** From now on commits wait for the disk again. */
+  #waitForDisk({ isAhead }: OpenTransaction): void {
+    if (isAhead) this.#sqlite.exec('PRAGMA synchronous = FULL')
+  }
+
+  async #commit<T>(transaction: OpenTransaction, work: () => Promise<T>): Promise<T> {
+    const overdue = setImmediate(() => this.#abandon(transaction))
+    try {
+      const result = await this.#scope.run(transaction, work)
       this.#sqlite.exec('COMMIT')
+      return result
     } catch (error) {
       if (this.#open === transaction) this.#rollback()
       throw error
@@ -113,8 +162,6 @@ export class SqliteStatements implements Statements {
       transaction.isOver = true
       this.#close(transaction)
     }
-    this.#scope.committed(transaction)
-    return result
   }
 
   afterCommit(work: () => void): void {
@@ -149,7 +196,10 @@ export class SqliteStatements implements Statements {
 
   /** Statements that wait for its end continue. */
   #close(transaction: OpenTransaction): void {
-    if (this.#open === transaction) this.#open = undefined
+    if (this.#open === transaction) {
+      this.#open = undefined
+      this.#waitForDisk(transaction)
+    }
     transaction.end()
   }
 

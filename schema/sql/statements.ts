@@ -32,6 +32,13 @@ export interface Statements {
    * runs again only after a deadlock.
    */
   lockedTransaction<T>(work: () => Promise<T>): Promise<T>
+  /**
+   * `lockedTransaction`, without an event loop that waits for the disk: others see its rows, and a
+   * power cut loses them until `onDisk` resolves. What waits for its commit runs then, too.
+   */
+  groupTransaction<T>(work: () => Promise<T>): Promise<T>
+  /** Resolves when no power cut can lose what is committed now. May be repeated after a failure. */
+  onDisk(): Promise<void>
 }
 
 export interface PreparedStatement<R> {

@@ -35,6 +35,7 @@ import { SqliteStatements } from '../sql/sqlite-statements.ts'
 import { Storage } from '../storage/storage.ts'
 import { tmpdir } from 'node:os'
 import type { LocalStore } from '../storage/store.ts'
+import { WriteAheadLog } from '../sql/write-ahead-log.ts'
 
 export interface OpenOptions {
   /** How long a statement waits for another process's write lock. Milliseconds, 0 or more. */
@@ -188,16 +189,20 @@ export function storeOn(sqlite: Sqlite.Database, secretKey?: string): LocalStore
   sqlite.pragma('journal_mode = WAL')
   sqlite.pragma('synchronous = FULL')
   sqlite.pragma('foreign_keys = ON')
-  return plainStore(sqlite, new LocalSecrets(sqlite, secretKey), () => closeHandle(sqlite))
+  const close = (): void => closeHandle(sqlite)
+  const writeAhead = sqlite.memory ? undefined : new WriteAheadLog(sqlite)
+  return plainStore(sqlite, new LocalSecrets(sqlite, secretKey), close, writeAhead)
 }
 
 const plainStore = (
   sqlite: Sqlite.Database,
   secrets: LocalSecrets,
   close: () => void,
+  writeAhead?: WriteAheadLog,
 ): LocalStore => ({
   sqlite,
-  statements: new SqliteStatements(sqlite),
+  writeAhead,
+  statements: new SqliteStatements(sqlite, writeAhead),
   db: new Kysely<Database>({ dialect: new SqliteDialect({ database: sqlite }) }),
   secrets,
   storage: new Storage(),

@@ -3,6 +3,7 @@ import type Sqlite from 'better-sqlite3'
 import type { LocalSecrets } from '../secrets/local-secrets.ts'
 import type { Secrets } from '../secrets/secrets.ts'
 import type { Tables } from '../sql/query.ts'
+import type { WriteAheadLog } from '../sql/write-ahead-log.ts'
 import type { Storage } from './storage.ts'
 
 /** A database of either kind. */
@@ -17,6 +18,8 @@ export interface Store extends Tables {
 export interface LocalStore extends Store {
   /** The only handle of the process. */
   readonly sqlite: Sqlite.Database
+  /** Undefined: the database is in memory, or only read. */
+  readonly writeAhead: WriteAheadLog | undefined
   readonly secrets: LocalSecrets
   close(): void
 }

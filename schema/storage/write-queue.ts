@@ -6,7 +6,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Schedule } from '../clock.ts'
 import type { Store } from './store.ts'
-import { lockedTransaction } from '../sql/query.ts'
+import { groupTransaction } from '../sql/query.ts'
 import { isLocked, isNews, isViolation, retryDelayMs } from './storage.ts'
 
 const noRows: ReadonlySet<number> = new Set()
@@ -16,6 +16,11 @@ export interface WriteQueueDeps<W, R> {
   readonly schedule: Schedule
   /** Writes that may wait; those beyond are refused. 100,000 unless given. */
   readonly maxWaiting?: number
+  /**
+   * Writes of a group, 100 unless given, and when more than 100 wait: on a file, the event loop
+   * does nothing else until a group is committed.
+   */
+  readonly groupRows?: number | undefined
   /**
    * Writes a group, in a transaction. Only statements, without side effects: it runs again when its
    * group is retried, also when the answer to a COMMIT is lost and the group was stored. What it
@@ -83,16 +88,19 @@ export class QueueFull extends Error {
 const groupWaitMs = 10
 /** While rows are locked, they are looked at again. */
 const lockedMs = 250
-const groupRows = 100
+const usualGroupRows = 100
 
 export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   readonly #deps: WriteQueueDeps<W, R>
   readonly #maxWaiting: number
+  readonly #groupRows: number
   /** Groups run outside the transactions of callers. */
   readonly #outside = AsyncLocalStorage.snapshot()
   #waiting: W[] = []
   /** The group that is being written. */
   #writing: readonly W[] = []
+  /** The first of them, which are committed and wait for the disk, and what is called then. */
+  #committed: { readonly group: readonly W[]; readonly told: () => readonly R[] } | undefined
   /** Writes withdrawn while they are being written: they are not retried. */
   readonly #withdrawn = new Set<W>()
   /** Writes that wait for rows that another transaction has locked. */
@@ -108,6 +116,7 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   constructor(deps: WriteQueueDeps<W, R>) {
     this.#deps = deps
     this.#maxWaiting = deps.maxWaiting ?? 100_000
+    this.#groupRows = deps.groupRows ?? usualGroupRows
   }
 
   /**
@@ -154,7 +163,7 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
   /** Writes a full group immediately, others soon. While groups fail, a timer retries them. */
   #writeWithin(waitMs: number): void {
     if (this.#failures > 0 || this.#isStarted) return
-    if (this.#waiting.length >= groupRows) void this.#writeNext()
+    if (this.#waiting.length >= this.#groupRows) void this.#writeNext()
     else if (this.#timer === undefined || this.#timer.waitMs > waitMs) this.#writeAfter(waitMs)
   }
 
@@ -192,12 +201,15 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
 
   /** Returns how many it leaves. */
   #takeGroup(): number {
+    if (this.#committed !== undefined) return this.#waiting.length
+    const isBehind = this.#waiting.length > usualGroupRows
+    const most = isBehind ? usualGroupRows : this.#groupRows
     const keys = new Set<string>()
     const group: W[] = []
     const rest: W[] = []
     for (const write of this.#waiting) {
       const { key } = write
-      const isTaken = group.length < groupRows && (key === undefined || !keys.has(key))
+      const isTaken = group.length < most && (key === undefined || !keys.has(key))
       if (isTaken && key !== undefined) keys.add(key)
       ;(isTaken ? group : rest).push(write)
     }
@@ -211,19 +223,18 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
    * writes wait as long as they may, because small groups cost as many statements as large ones.
    */
   #restWaitMs(left: number): number {
-    if (left > 0 || this.#waiting.length >= groupRows) return 1
+    if (left > 0 || this.#waiting.length >= this.#groupRows) return 1
     return Math.min(...this.#waiting.map(({ waitMs }) => waitMs ?? groupWaitMs))
   }
 
   /** `group`: what is being written, or the first of it. */
   async #write(group: readonly W[]): Promise<boolean> {
     if (group.length === 0) return true
-    let committed: () => readonly R[]
     try {
-      committed = await this.#outside(() =>
-        lockedTransaction(this.#deps.store, () => this.#deps.run(group)),
-      )
+      this.#committed ??= { group, told: await this.#run(group) }
+      await this.#deps.store.statements.onDisk()
     } catch (error) {
+      if (this.#committed !== undefined) return this.#tryLater(error)
       if (isLocked(error) && (await this.#setApart())) return true
       if (!isViolation(error)) return this.#tryLater(error)
       if (group.length > 1) return this.#writeOneByOne(group)
@@ -234,10 +245,15 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
     }
     this.#works()
     this.#commits += 1
+    const { told } = this.#committed
+    this.#committed = undefined
     this.#writing = this.#writing.slice(group.length)
-    for (const [index, result] of committed().entries())
-      this.#call(() => group[index]?.done?.(result))
+    for (const [index, result] of told().entries()) this.#call(() => group[index]?.done?.(result))
     return true
+  }
+
+  #run(group: readonly W[]): Promise<() => readonly R[]> {
+    return this.#outside(() => groupTransaction(this.#deps.store, () => this.#deps.run(group)))
   }
 
   /**
@@ -321,20 +337,20 @@ export class WriteQueue<W extends QueuedWrite<R> = Write, R = unknown> {
     }
   }
 
-  /** Writes that were not stored wait again, before all others. */
+  /** Writes that were not stored wait again, before all others; those that were, for the disk. */
   #tryLater(error: unknown): boolean {
-    this.#waiting = [
-      ...this.#writing.filter((write) => !this.#withdrawn.has(write)),
-      ...this.#waiting,
-    ]
-    this.#writing = []
+    const committed = this.#committed?.group ?? []
+    const others = this.#writing.slice(committed.length)
+    this.#waiting = [...others.filter((write) => !this.#withdrawn.has(write)), ...this.#waiting]
+    this.#writing = committed
     const delayMs = retryDelayMs(error, this.#failures)
     this.#failures += 1
     this.#deps.store.storage.failing(this, error)
     if (isNews(error, this.#failures)) this.#deps.onFailure(error, this.waiting)
-    if (this.#waiting.length > 0) this.#writeAfter(delayMs)
-    else this.#works()
-    return this.#waiting.length === 0
+    const isOver = this.#waiting.length + committed.length === 0
+    if (isOver) this.#works()
+    else this.#writeAfter(delayMs)
+    return isOver
   }
 
   #works(): void {

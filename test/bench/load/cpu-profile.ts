@@ -13,6 +13,12 @@ export interface Share {
   readonly micros: number
 }
 
+/** What the thread did for so long, as `file name` of each function, the innermost first. */
+export interface Sample {
+  readonly stack: readonly string[]
+  readonly micros: number
+}
+
 interface ProfileNode {
   readonly id: number
   readonly callFrame: {
@@ -66,8 +72,17 @@ export class Profiler {
 
   /** Tells what the main thread did since `start`, without its idle time. */
   async stop(): Promise<readonly Share[]> {
+    return sharesOf(await this.#stop())
+  }
+
+  /** The same in the order of time, with the idle time. */
+  async stopInOrder(): Promise<readonly Sample[]> {
+    return samplesOf(await this.#stop())
+  }
+
+  async #stop(): Promise<Profile> {
     const { profile } = (await this.#ask('Profiler.stop')) as { profile: Profile }
-    return sharesOf(profile)
+    return profile
   }
 
   close(): void {
@@ -106,6 +121,30 @@ function sharesOf(profile: Profile): readonly Share[] {
     shares.set(key, { file, name, micros: (shares.get(key)?.micros ?? 0) + spent })
   }
   return [...shares.values()].toSorted((a, b) => b.micros - a.micros)
+}
+
+function samplesOf(profile: Profile): readonly Sample[] {
+  const nodes = new Map(profile.nodes.map((node) => [node.id, node]))
+  const parents = new Map<number, ProfileNode>()
+  for (const node of profile.nodes) for (const id of node.children ?? []) parents.set(id, node)
+  const sourceOf = sources()
+  const stacks = new Map<number, readonly string[]>()
+  const stackOf = (id: number): readonly string[] => {
+    const known = stacks.get(id)
+    if (known !== undefined) return known
+    const stack: string[] = []
+    for (let node = nodes.get(id); node !== undefined; node = parents.get(node.id)) {
+      const { functionName, url } = node.callFrame
+      stack.push(`${url === '' ? '' : sourceOf(node.callFrame)} ${functionName}`)
+    }
+    stacks.set(id, stack)
+    return stack
+  }
+  return profile.samples.map((id, index) => ({
+    stack: stackOf(id),
+    // A delta is the time since the sample before.
+    micros: Math.max(0, profile.timeDeltas[index + 1] ?? 0),
+  }))
 }
 
 /** Finds the source of a place in the bundle. */

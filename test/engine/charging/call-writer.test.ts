@@ -8,11 +8,13 @@ import { Ledger } from '../../../engine/charging/ledger/ledger.ts'
 import { noCharge } from '../../../engine/charging/settlement/settlement.ts'
 import { CallJournal } from '../../../schema/journal/call-journal.ts'
 import { endedCall, freshStore, start } from '../../support/books.ts'
+import { deferred } from '../../support/deferred.ts'
 import { Disk } from '../../support/journals.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { eventually, turnOfEventLoop } from '../../support/waiting.ts'
 
-function openWriter(file = new Disk()) {
-  const [store, time] = [freshStore(), new ManualTime(start)]
+function openWriter(file = new Disk(), store = freshStore()) {
+  const time = new ManualTime(start)
   const shared = { schedule: time.schedule, log: () => undefined }
   const journal = new CallJournal(file, { ...shared, storage: store.storage })
   const writer = new CallWriter({
@@ -34,7 +36,7 @@ function openWriter(file = new Disk()) {
   }
   const mosOf = (callUuid: string) =>
     first(store, store.db.selectFrom('cdr').select('mos_score').where('call_uuid', '=', callUuid))
-  return { time, file, told, end, writer, mosOf }
+  return { time, file, journal, told, end, writer, mosOf }
 }
 
 test('safe: when the database has the record before the journal has the end', async () => {
@@ -57,6 +59,30 @@ test('safe: when the database can never store the record', async () => {
   time.advance(100)
   await expect(stored).rejects.toThrow('CHECK')
   expect(told).toEqual(['a'])
+})
+
+test('the journal has a call until the disk has its record', async () => {
+  const store = freshStore()
+  const disk = deferred()
+  store.statements.onDisk = () => disk.promise
+  const { time, journal, end, mosOf } = openWriter(undefined, store)
+  const stored = end('a')
+  time.advance(100)
+  await eventually(async () => expect(await mosOf('a')).toEqual({ mos_score: null }))
+  time.advance(1_000)
+  await turnOfEventLoop()
+  expect(journal.size).toBe(1)
+  disk.resolve()
+  await stored
+  expect(journal.size).toBe(0)
+})
+
+test('a batch on a file has at most twenty calls', async () => {
+  const { end, writer } = openWriter()
+  const stored = Array.from({ length: 50 }, (_, number) => end(`call ${number}`))
+  expect(await writer.flush()).toBe(true)
+  await Promise.all(stored)
+  expect(writer.stats()).toMatchObject({ commits: 3, waiting: 0 })
 })
 
 function later() {

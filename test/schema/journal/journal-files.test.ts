@@ -1,9 +1,10 @@
-import { mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { checked } from '../../../schema/journal/line-buffer.ts'
 import { JournalFiles } from '../../../schema/journal/journal-files.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 const folder = temporaryFolder()
 let count = 0
@@ -71,6 +72,63 @@ test('older files are removed when a new one has what is needed; all of them whe
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['2'])
   await file.close('remove')
   expect(filesOf(database)).toEqual([])
+})
+
+test('the next file is there with its room before it is needed, and is none that a start reads lines from', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  const next = `${database}.calls-2`
+  file.prepareNew(600_000)
+  file.prepareNew(600_000)
+  await expect.poll(() => statSync(next, { throwIfNoEntry: false })?.size).toBe(3 * 256 * 1024)
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1'])
+  const { ino } = statSync(next)
+  await append(file, '2')
+  file.startNew()
+  await append(file, '3')
+  expect([statSync(next).ino, statSync(next).size, file.size]).toEqual([
+    ino,
+    3 * 256 * 1024,
+    checked('{"database":"id"}').length + checked('3').length,
+  ])
+  // Its room takes what a new file has none for.
+  const long = checked('x'.repeat(400_000))
+  expect(await new Promise((resolve) => file.appendReserved(long, resolve))).toBeUndefined()
+  expect(statSync(next).size).toBe(3 * 256 * 1024)
+  expect(new JournalFiles(database, 'id').read().lines.slice(0, 3)).toEqual(['1', '2', '3'])
+  file.prepareNew(1)
+  await expect.poll(() => filesOf(database)).toContain('.calls-3')
+  await file.close('keep')
+  expect(filesOf(database)).toEqual(['.calls-1', '.calls-2'])
+})
+
+test('a next file that is not whole is left alone: its path is that of a new one, whose lines stay', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  for (let number = 2; number < 12; number += 1) {
+    file.prepareNew(4 * 1024 * 1024)
+    // Each time it has come a little further.
+    for (let turn = 0; turn < number * number; turn += 1) await turnOfEventLoop()
+    file.startNew()
+    expect(await append(file, String(number))).toBeUndefined()
+  }
+  await turnOfEventLoop()
+  const lines = Array.from({ length: 11 }, (_, index) => String(index + 1))
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(lines)
+})
+
+test('where no next file can be made, lines go to one that is made when it is needed', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  writeFileSync(`${database}.calls-2`, '')
+  file.prepareNew(1)
+  await turnOfEventLoop()
+  file.startNew()
+  expect(await append(file, '2')).toBeUndefined()
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2'])
 })
 
 test('files of a process that has stopped say so by their name, and are followed by a line that does', async () => {

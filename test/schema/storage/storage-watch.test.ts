@@ -37,6 +37,9 @@ function watched() {
     for (let passed = 0; passed < ms; passed += 250) {
       time.advance(250)
       await turnOfEventLoop()
+      // A disk takes as long as it takes.
+      await store.writeAhead?.sync().catch(() => undefined)
+      await turnOfEventLoop()
     }
   }
   return { path, store, time, pass, told, watch, write, code }

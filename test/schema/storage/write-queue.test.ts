@@ -20,7 +20,7 @@ const insert = (name: string) =>
 const breakTable = () => execute('ALTER TABLE item RENAME TO gone')
 const mendTable = () => execute('ALTER TABLE gone RENAME TO item')
 
-function start(options: { readonly maxWaiting?: number } = {}) {
+function start(options: { readonly maxWaiting?: number; readonly groupRows?: number } = {}) {
   const time = new ManualTime(0)
   const storage = new Storage()
   const failures: string[] = []
@@ -175,6 +175,25 @@ function guarantees(): void {
 }
 
 describe('on SQLite', () => {
+  test('a group has as few writes as its queue says, with turns of the event loop between them, unless many wait', async () => {
+    const { time, add, queue, done } = start({ groupRows: 3 })
+    const groups = async (): Promise<readonly number[]> => {
+      const told: number[] = []
+      const before = done.length
+      while (queue.waiting > 0) {
+        const already = done.length
+        time.advance(10)
+        await eventually(() => expect(done.length).toBeGreaterThan(already))
+        told.push(done.length - before)
+      }
+      return told
+    }
+    for (let n = 0; n < 7; n += 1) add(`few ${n}`)
+    expect(await groups()).toEqual([3, 6, 7])
+    for (let n = 0; n < 104; n += 1) add(`many ${n}`)
+    expect(await groups()).toEqual([100, 103, 104])
+  })
+
   let close = (): void => undefined
 
   beforeEach(() => {

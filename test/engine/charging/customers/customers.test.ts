@@ -50,7 +50,14 @@ function slow(store: LocalStore, random: () => number): LocalStore {
     return (rows) => later(() => statement(rows))
   }
   const notify: Statements['notify'] = (...notice) => store.statements.notify(...notice)
-  const transactions = { transaction, lockedTransaction: transaction, afterCommit, notify }
+  const transactions = {
+    transaction,
+    lockedTransaction: transaction,
+    groupTransaction: transaction,
+    onDisk: () => store.statements.onDisk(),
+    afterCommit,
+    notify,
+  }
   return { ...store, statements: { prepare, prepareRows, ...transactions, isShared: false } }
 }
 

@@ -522,7 +522,12 @@ test('a run that is killed at any moment of the delivery loses and doubles nothi
     await charging.start()
     if (run === 0) {
       const stored = uuids.map((uuid) => charging.report(endedCall(uuid, 7)))
-      time.advance(100)
+      // They are more than one batch.
+      time.advance(99)
+      await until(() => {
+        time.advance(1)
+        return count(store, 'cdr') === uuids.length
+      })
       await Promise.all(stored)
     }
     const seen = bank.ocs.seen.length

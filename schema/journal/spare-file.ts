@@ -1,0 +1,109 @@
+/**
+ * The next file of a journal, made before it is needed, off the main thread: its name and its room
+ * are on the disk when the first line comes, and no caller waits for them.
+ */
+import { close, constants, open, rmSync, write } from 'node:fs'
+import { open as openFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+
+/** Each write of a line is on the disk when it returns. */
+const LINE_FLAGS = constants.O_CREAT | constants.O_RDWR | constants.O_DSYNC
+
+/** An open file with zeros up to there. */
+export interface OpenedFile {
+  readonly file: number
+  readonly room: number
+}
+
+const opening = promisify(open)
+const closing = promisify(close)
+
+/** Opens a file that lines are written to; its name is on the disk. */
+export async function createFile(path: string, flags = LINE_FLAGS): Promise<number> {
+  const file = await opening(path, flags, 0o600)
+  try {
+    const folder = await openFile(dirname(path), 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
+    }
+    return file
+  } catch (error) {
+    await closing(file)
+    throw error
+  }
+}
+
+/** A disk may take a part at a time. */
+export function writeAll(
+  file: number,
+  bytes: Buffer,
+  position: number,
+  done: (error: unknown) => void,
+): void {
+  write(file, bytes, 0, bytes.length, position, (error, written) => {
+    if (error !== null || written === 0) return done(error ?? new Error('no byte was written'))
+    if (written === bytes.length) return done(undefined)
+    return writeAll(file, bytes.subarray(written), position + written, done)
+  })
+}
+
+const writing = (file: number, bytes: Buffer, position: number): Promise<void> =>
+  new Promise((resolve, reject) =>
+    writeAll(file, bytes, position, (error) => {
+      if (error === undefined) resolve()
+      else reject(error instanceof Error ? error : new Error(String(error)))
+    }),
+  )
+
+export class SpareFile {
+  #path: string | undefined
+  #made: OpenedFile | undefined
+
+  /** Makes one that has room for so many bytes, unless there is one. A full disk has none. */
+  make(path: string, bytes: number, piece: Buffer): void {
+    if (this.#path !== undefined) return
+    this.#path = path
+    void this.#make(path, bytes, piece).catch(() => this.#failed(path))
+  }
+
+  /** The path may be that of the file in use as soon as it is not wanted any more. */
+  async #make(path: string, bytes: number, piece: Buffer): Promise<void> {
+    const file = await createFile(path, LINE_FLAGS | constants.O_EXCL)
+    let room = 0
+    try {
+      for (; room < bytes && this.#path === path; room += piece.length)
+        await writing(file, piece, room)
+    } catch (error) {
+      await closing(file)
+      if (this.#path === path) rmSync(path, { force: true })
+      throw error
+    }
+    if (this.#path === path) this.#made = { file, room }
+    else await closing(file)
+  }
+
+  /** A later one may have room. */
+  #failed(path: string): void {
+    if (this.#path === path) this.#path = undefined
+  }
+
+  /** Undefined: it is not there, or not whole; then it will not be. */
+  take(path: string): OpenedFile | undefined {
+    const made = this.#path === path ? this.#made : undefined
+    if (made === undefined) this.drop()
+    this.#path = undefined
+    this.#made = undefined
+    return made
+  }
+
+  /** Removes it. */
+  drop(): void {
+    if (this.#path !== undefined) rmSync(this.#path, { force: true })
+    if (this.#made !== undefined) close(this.#made.file)
+    this.#path = undefined
+    this.#made = undefined
+  }
+}

@@ -1,0 +1,81 @@
+/**
+ * Moves the write-ahead log into the file of the database, in the thread of `checkpoint-worker.ts`.
+ */
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { Worker } from 'node:worker_threads'
+import type { Log } from '../contracts/log.ts'
+import type { LocalStore } from '../storage/store.ts'
+
+/** Beside the bundle; there is none when the program runs from its sources. */
+const threadFile = new URL('./checkpoint-worker.js', import.meta.url)
+
+/**
+ * A commit that finds a longer log moves it itself: without the thread it does not grow further.
+ */
+const MOST_PAGES = 8_000
+
+export class Checkpoints {
+  readonly #file: URL
+  readonly #path: string
+  readonly #log: Log
+  #worker: Worker | undefined
+  #isMoving = false
+  #isClosed = false
+
+  constructor(file: URL, path: string, log: Log) {
+    this.#file = file
+    this.#path = path
+    this.#log = log
+  }
+
+  /** Moves the log soon. The first time it starts the thread. */
+  request(): void {
+    if (this.#isMoving || this.#isClosed) return
+    this.#isMoving = true
+    this.#worker ??= this.#start()
+    this.#worker.postMessage('move', [])
+  }
+
+  /** Ends the thread and closes its connection; the next request starts another. */
+  async stop(): Promise<void> {
+    const worker = this.#worker
+    if (worker === undefined) return
+    const ended = once(worker, 'exit')
+    await worker.terminate()
+    await ended
+  }
+
+  /** `stop`, for good. */
+  close(): Promise<void> {
+    this.#isClosed = true
+    return this.stop()
+  }
+
+  #start(): Worker {
+    const worker = new Worker(this.#file, { workerData: this.#path })
+    worker.unref()
+    worker.on('message', () => (this.#isMoving = false))
+    worker.on('error', (error) =>
+      this.#log('error', 'the log of the database could not be moved', { error }),
+    )
+    worker.on('exit', () => {
+      this.#worker = undefined
+      this.#isMoving = false
+    })
+    return worker
+  }
+}
+
+/** Undefined: commits move the log, as SQLite does by itself. */
+export function openCheckpoints(
+  { sqlite, writeAhead }: Pick<LocalStore, 'sqlite' | 'writeAhead'>,
+  log: Log,
+  file = threadFile,
+): Checkpoints | undefined {
+  if (writeAhead === undefined || !existsSync(file)) return undefined
+  const checkpoints = new Checkpoints(file, sqlite.name, log)
+  sqlite.pragma(`wal_autocheckpoint = ${MOST_PAGES}`)
+  writeAhead.watch(() => checkpoints.request())
+  return checkpoints
+}
