@@ -176,7 +176,7 @@ export class CallJournal {
     })
   }
 
-  /** Replaces the state of an answered call. */
+  /** Replaces the state of an answered call, or the change since that of its answer. */
   changed(callUuid: string, state: SavedCallState): void {
     if (!this.#open.takesState(callUuid)) return
     this.#addState(callUuid, state)
@@ -184,7 +184,9 @@ export class CallJournal {
   }
 
   #addState(callUuid: string, state: SavedCallState): void {
-    this.#open.note(callUuid, 'state', addState(this.#next, callUuid, state, this.#boot))
+    const line = addState(this.#next, callUuid, state, this.#boot)
+    if (state.isChange === true) this.#open.noteChange(callUuid, line)
+    else this.#open.note(callUuid, 'state', line)
   }
 
   #await(done: (isDurable: boolean) => void): void {

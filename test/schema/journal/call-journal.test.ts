@@ -138,6 +138,40 @@ test('a call is left with its newest state, and with none once it has ended', ()
   expect(left()).toEqual([{ kind: 'ended', callUuid: 'a', record: endedCall('a', 20), terms }])
 })
 
+test('what has changed since the answer is left with the state of the answer, until there is a whole state', () => {
+  const { file, time, journal, left } = journalOn(new MemoryFile(), { id: 'one', at: start })
+  const grant = { payerId: 1, maxSeconds: null, grantedSeconds: 60, amountMicros: 5 }
+  const change = { text: '{"turn":2}', isChange: true } as const
+  journal.changed('a', change)
+  void journal.answered(openCall('a', start), null, start)
+  journal.changed('a', change)
+  time.advance(10)
+  const state = () => left().map((entry) => entry.kind === 'cut' && entry.state)
+  expect(state()).toEqual([undefined])
+  void journal.answered(openCall('a', start), null, start, { text: '{"turn":1}' })
+  journal.changed('a', { ...change, grant: { ...grant, isLastGrant: false } })
+  time.advance(10)
+  const changed = {
+    text: '{"turn":1}',
+    change: '{"turn":2}',
+    grant: { ...grant, isLastGrant: false },
+  }
+  expect(state()).toMatchObject([changed])
+  // Both are moved to a new file.
+  file.startNew()
+  const next = journalOn(file, { id: 'one', at: start + 1_000 })
+  next.journal.alive(['a'], start + 2_000)
+  next.time.advance(20)
+  expect(next.left()).toMatchObject([{ state: { ...changed, shiftMs: 1_000 } }])
+  journal.changed('a', { text: '{"turn":3}' })
+  time.advance(10)
+  expect(state()).toEqual([{ text: '{"turn":3}', grant: undefined, answeredMs: start, shiftMs: 0 }])
+  journal.changed('a', change)
+  journal.ended(endedCall('a', 20), terms)
+  time.advance(10)
+  expect(left()).toEqual([{ kind: 'ended', callUuid: 'a', record: endedCall('a', 20), terms }])
+})
+
 test('a call that was dialled is left until it is answered or ends', () => {
   const { time, journal, left } = journalOn(new MemoryFile())
   const { answeredAt: _, ...call } = openCall('a', start)
