@@ -90,6 +90,33 @@ test('one line says that a process runs, and with it its calls; those of the las
   expect(talked(third.left())).toEqual(after)
 })
 
+test('answers that follow a write are written together, 2 ms after it; the first of them at once', async () => {
+  const file = new Disk()
+  const { time, journal } = journalOn(file)
+  const written: string[] = []
+  const answer = (uuid: string) =>
+    journal.answered(openCall(uuid, start), null, start).then(() => written.push(uuid))
+  const after = async (ms: number) => {
+    time.advance(ms)
+    await Promise.resolve()
+    return written.splice(0)
+  }
+  const first = answer('a')
+  expect(await after(0)).toEqual(['a'])
+  const others = [answer('b')]
+  expect(await after(1)).toEqual([])
+  others.push(answer('c'))
+  expect(await after(1)).toEqual(['b', 'c'])
+  expect(await after(2)).toEqual([])
+  others.push(answer('d'))
+  expect(await after(0)).toEqual(['d'])
+  await Promise.all([first, ...others])
+  // No line that nobody waits for is written sooner because of that, or later.
+  journal.ended(endedCall('a', 20), terms, () => void written.push('end'))
+  expect(await after(9)).toEqual([])
+  expect(await after(1)).toEqual(['end'])
+})
+
 test('a full disk takes the ends of calls in the room that is reserved for them, and is told so at once', () => {
   const { file, time, journal, left } = journalOn(new Disk())
   for (const uuid of ['a', 'b', 'c']) void journal.answered(openCall(uuid, start), null, start)
