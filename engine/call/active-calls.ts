@@ -142,13 +142,17 @@ export class ActiveCalls {
     return leg
   }
 
-  /** Returns a stable call as plain values. `sipOf` returns the saved SIP state of a leg. */
+  /**
+   * Returns a stable call as plain values. `sipOf` returns the saved SIP state of a leg; `known` are
+   * descriptions that come first (`SavedCall.texts`).
+   */
   saved(
     callUuid: string,
     sipOf: (legId: string) => object | undefined,
+    known: readonly string[] = [],
   ): saving.SavedCall | undefined {
     const call = this.#calls.get(callUuid)
-    return call && saving.saveCall(this.world, call, sipOf, this.#deps.now())
+    return call && saving.saveCall(this.world, call, sipOf, this.#deps.now(), known)
   }
 
   /** Adds a call of the last run. `resume` connects its legs. */

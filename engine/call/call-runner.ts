@@ -542,7 +542,7 @@ export class CallRunner {
       this.#deps.onLoss?.({ callUuid, calledNumber, customerId }, current)
     }
     void charging
-      .answered(openCall(call, answeredAt, bought), this.#saved.textOf(callUuid))
+      .answered(openCall(call, answeredAt, bought), this.#saved.atAnswer(callUuid))
       .then((isStored) => this.dispatch({ type: 'journalled', callUuid, isStored, bought }))
   }
 
@@ -562,6 +562,7 @@ export class CallRunner {
     if (call === undefined || this.#storing.has(callUuid)) return safe()
     this.#storing.add(callUuid)
     this.#inJournal.delete(callUuid)
+    this.#saved.forget(callUuid)
     const record = callRecord(call, end, now())
     this.#noteTalk(call, record)
     // A caller that calls again now must not find the limits taken by a call that waits for the

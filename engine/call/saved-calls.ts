@@ -1,4 +1,5 @@
 import type { SavedEntry } from '../../schema/contracts/charging.ts'
+import { ReleasingMap } from '../../schema/sip/index.ts'
 import type { CallDeps } from './call-deps.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
@@ -8,6 +9,7 @@ import type { DigestLogin } from './signalling.ts'
 import type { SavedLeg } from './user-agent/leg-signalling.ts'
 import { messageOf } from './user-agent/received-request.ts'
 import { SAVED_VERSION, type SavedCall } from './call-machine/saved-call.ts'
+import { changeOf, type SavedChange, withChange } from './call-machine/saved-change.ts'
 
 export interface SavedCallsDeps extends Pick<
   CallDeps,
@@ -49,22 +51,31 @@ export class SavedCalls {
   readonly #deps: SavedCallsDeps
   /** Calls that are saved again later, because they were not stable. */
   readonly #waiting = new Set<string>()
+  /** Calls as they were saved at their answer, until they are saved again. */
+  readonly #atAnswer = new ReleasingMap<string, SavedCall>()
 
   constructor(deps: SavedCallsDeps) {
     this.#deps = deps
   }
 
   /**
-   * The saved state of a call for the journal. Undefined: the call is not stable, or its server is
-   * another process.
+   * The saved state of a call that is about to be answered, for the journal. Undefined: the call is
+   * not stable, or its server is another process.
    */
-  textOf(callUuid: string): string | undefined {
-    const saved = this.#deps.calls.saved(callUuid, (legId) => this.#sipOf(legId))
-    return saved && JSON.stringify(saved)
+  atAnswer(callUuid: string): string | undefined {
+    const saved = this.#deps.calls.saved(callUuid, this.#sipOf)
+    if (saved === undefined) return undefined
+    this.#atAnswer.set(callUuid, saved)
+    return JSON.stringify(saved)
+  }
+
+  /** The call is over. */
+  forget(callUuid: string): void {
+    this.#atAnswer.delete(callUuid)
   }
 
   /** The SIP state of a leg, without the descriptions that the saved call already contains. */
-  #sipOf(legId: string): SavedLeg | undefined {
+  readonly #sipOf = (legId: string): SavedLeg | undefined => {
     const { calls, signalling } = this.#deps
     const { dialog, invite, listens, relayed } = signalling.save(legId) ?? {}
     const media = relayed && { relayed }
@@ -110,11 +121,19 @@ export class SavedCalls {
   #save(callUuid: string): boolean {
     const call = this.#deps.calls.call(callUuid)
     if (call?.phase !== 'answered' || call.end !== undefined) return false
-    const text = this.textOf(callUuid)
-    if (text !== undefined) this.#deps.charging.changed(callUuid, text)
-    // The last step of the transfer may be an event of another call, or of a leg that has ended.
-    else if (call.transfer !== undefined || this.#isHeld(callUuid)) this.#saveLater(callUuid)
-    return text !== undefined
+    const { calls, charging } = this.#deps
+    const before = this.#atAnswer.get(callUuid)
+    const saved = calls.saved(callUuid, this.#sipOf, before?.texts)
+    if (saved === undefined) {
+      // The last step of the transfer may be an event of another call, or of a leg that has ended.
+      if (call.transfer !== undefined || this.#isHeld(callUuid)) this.#saveLater(callUuid)
+      return false
+    }
+    this.#atAnswer.delete(callUuid)
+    const change = before && changeOf(before, saved)
+    if (change) charging.changed(callUuid, JSON.stringify(change), true)
+    else charging.changed(callUuid, JSON.stringify(saved))
+    return true
   }
 
   #isHeld(callUuid: string): boolean {
@@ -180,7 +199,7 @@ export class SavedCalls {
     const { callUuid } = entry
     let saved: SavedCall | undefined
     try {
-      saved = read(entry.state)
+      saved = read(entry)
       const reason = saved ? this.#begin(saved, entry) : 'its saved state cannot be read'
       if (reason === undefined) return saved
       log('error', 'a call of the previous process could not be resumed', { callUuid, reason })
@@ -238,12 +257,16 @@ function shifted(leg: SavedLeg, shiftMs: number, lastSdpSent: string): SavedLeg 
 const offerOf = ({ offer, texts }: SavedCall): string => texts[offer ?? -1] ?? ''
 
 /** Undefined: another version has written it, or the disk has damaged it. */
-function read(text: string): SavedCall | undefined {
+function read({ state, change }: SavedEntry): SavedCall | undefined {
   try {
-    const saved = JSON.parse(text) as SavedCall
-    const isWhole = Array.isArray(saved.legs) && Array.isArray(saved.texts)
-    return saved.version === SAVED_VERSION && isWhole ? saved : undefined
+    const saved = JSON.parse(state) as SavedCall
+    const changed = change === undefined ? undefined : (JSON.parse(change) as SavedChange)
+    if (!isWhole(saved) || (changed !== undefined && !isWhole(changed))) return undefined
+    return changed ? withChange(saved, changed) : saved
   } catch {
     return undefined
   }
 }
+
+const isWhole = ({ version, legs, texts }: SavedCall | SavedChange): boolean =>
+  version === SAVED_VERSION && Array.isArray(legs) && Array.isArray(texts)

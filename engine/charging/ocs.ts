@@ -370,13 +370,13 @@ export class Ocs implements Charging, OcsPort {
     })
   }
 
-  changed(callUuid: string, state: string): void {
-    this.#deps.journal.changed(callUuid, this.#withGrant(callUuid, state))
+  changed(callUuid: string, state: string, isChange?: true): void {
+    this.#deps.journal.changed(callUuid, this.#withGrant(callUuid, state, isChange))
   }
 
-  #withGrant(callUuid: string, text: string): SavedCallState {
+  #withGrant(callUuid: string, text: string, isChange?: true): SavedCallState {
     const reservation = this.#reservations.find(callUuid)
-    return { text, grant: reservation && toSavedGrant(reservation) }
+    return { text, isChange, grant: reservation && toSavedGrant(reservation) }
   }
 
   resume(callUuid: string): boolean {

@@ -70,6 +70,7 @@ const toSavedEntry = ({ callUuid, call, talkedMs, state }: RestoredCall): SavedE
   callUuid,
   call,
   state: state.text,
+  change: state.change,
   shiftMs: state.shiftMs,
   aliveAt: state.answeredMs + talkedMs,
 })

@@ -146,9 +146,11 @@ export interface SavedEntry {
   readonly callUuid: string
   /** The call at the time of its answer. */
   readonly call: OpenCall
-  /** The last state. */
+  /** The last whole state. */
   readonly state: string
-  /** Added to the times in `state`, which are by the steady clock of another process. */
+  /** What has changed since `state`; absent: nothing. */
+  readonly change?: string | undefined
+  /** Added to the times in both, which are by the steady clock of another process. */
   readonly shiftMs: number
   /** The last moment at which it was known to go on. */
   readonly aliveAt: number
@@ -189,8 +191,11 @@ export interface Charging {
    * without tabs.
    */
   answered(call: OpenCall, state?: string): Promise<boolean>
-  /** Replaces the state of an answered call, within 10 ms. */
-  changed(callUuid: string, state: string): void
+  /**
+   * Replaces the state of an answered call, within 10 ms. `isChange`: it says only what has changed
+   * since the state of the answer, which stays.
+   */
+  changed(callUuid: string, state: string, isChange?: true): void
   /**
    * Continues an answered call of the last run: its reservation is made again, at the price of its
    * start. False: there is no such call.

@@ -21,6 +21,8 @@ import { addState, bootText, callsIn, OpenCalls, type OpenLines, toText } from '
 
 /** Answers of one turn of the event loop are one write. */
 const ANSWER_WAIT_MS = 0
+/** Answers wait until the last write began so long ago: under load several are one write (D536). */
+const PAUSE_MS = 2
 /** No caller waits for other lines. */
 const OTHER_WAIT_MS = 10
 const RETRY_MS = 100
@@ -94,6 +96,8 @@ export class CallJournal {
   #toMove: Iterator<OpenLines> | undefined
   #isMoved = false
   #timer: { readonly waitMs: number; readonly cancel: () => void } | undefined
+  /** A write began less than `PAUSE_MS` ago. */
+  #isPausing = false
 
   constructor(file: JournalFile, deps: CallJournalDeps) {
     this.#file = file
@@ -176,7 +180,7 @@ export class CallJournal {
     })
   }
 
-  /** Replaces the state of an answered call. */
+  /** Replaces the state of an answered call, or the change since that of its answer. */
   changed(callUuid: string, state: SavedCallState): void {
     if (!this.#open.takesState(callUuid)) return
     this.#addState(callUuid, state)
@@ -184,7 +188,9 @@ export class CallJournal {
   }
 
   #addState(callUuid: string, state: SavedCallState): void {
-    this.#open.note(callUuid, 'state', addState(this.#next, callUuid, state, this.#boot))
+    const line = addState(this.#next, callUuid, state, this.#boot)
+    if (state.isChange === true) this.#open.noteChange(callUuid, line)
+    else this.#open.note(callUuid, 'state', line)
   }
 
   #await(done: (isDurable: boolean) => void): void {
@@ -281,6 +287,7 @@ export class CallJournal {
   #writeWithin(waitMs: number): void {
     this.#nextWaitMs = Math.min(this.#nextWaitMs, waitMs)
     if (this.#isClosed || this.#isWriting || this.#isFailing) return
+    if (this.#isPausing && waitMs < PAUSE_MS) return
     if (this.#timer !== undefined && this.#timer.waitMs <= waitMs) return
     this.#timer?.cancel()
     this.#timer = { waitMs, cancel: this.#deps.schedule(() => this.#write(), waitMs) }
@@ -300,6 +307,7 @@ export class CallJournal {
     if (this.#waiting !== undefined) this.#waitingInWrite.push(this.#waiting)
     this.#waiting = undefined
     this.#isWriting = true
+    this.#pause()
     this.#writes += 1
     const written = (error: unknown): void => {
       this.#isWriting = false
@@ -307,6 +315,15 @@ export class CallJournal {
       else this.#failed(error)
     }
     this.#file.append(this.#inWrite.bytes, written, this.#reservedBytes)
+  }
+
+  #pause(): void {
+    if (this.#isPausing) return
+    this.#isPausing = true
+    this.#deps.schedule(() => {
+      this.#isPausing = false
+      if (this.#nextWaitMs < Infinity) this.#writeWithin(this.#nextWaitMs)
+    }, PAUSE_MS)
   }
 
   get #reservedBytes(): number {

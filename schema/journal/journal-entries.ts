@@ -18,6 +18,8 @@ export interface EndTerms {
 export interface SavedCallState {
   /** JSON without a line break or a tab; only call control reads it. */
   readonly text: string
+  /** The text says what has changed since the state of the answer. Absent: it is all of a state. */
+  readonly isChange?: true | undefined
   /** Absent: nothing is reserved for the call. */
   readonly grant?: SavedGrant | undefined
 }
@@ -76,7 +78,9 @@ export interface UnansweredCall {
 }
 
 /** Times by the steady clock of this process. */
-export interface RestorableState extends SavedCallState {
+export interface RestorableState extends Omit<SavedCallState, 'isChange'> {
+  /** What has changed since `text`, by the same process; absent: nothing. */
+  readonly change?: string
   readonly answeredMs: number
   /** Added to times in the text. */
   readonly shiftMs: number

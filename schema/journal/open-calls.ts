@@ -13,7 +13,8 @@ import { checked, type LineBuffer, textOf } from './line-buffer.ts'
 import type { Boot } from '../clock.ts'
 import { type StoredLine, LineMemory } from './line-memory.ts'
 
-const lineKinds = ['begun', 'answered', 'state', 'ended'] as const
+/** `change`: what has changed since `state`. */
+const lineKinds = ['begun', 'answered', 'state', 'change', 'ended'] as const
 type LineKind = (typeof lineKinds)[number]
 
 /** Lines of length 0 do not exist, or do not count any more. */
@@ -57,14 +58,14 @@ export class OpenCalls {
   /** Reads a line of an earlier run. */
   restore(text: string): void {
     if (isStateLine(text)) {
-      const { saved: callUuid } = readStateLine(text).head
-      if (this.takesState(callUuid)) this.note(callUuid, 'state', checked(text), true)
+      const { saved: callUuid, isChange } = readStateLine(text).head
+      if (isChange === true) this.noteChange(callUuid, checked(text), true)
+      else if (this.takesState(callUuid)) this.note(callUuid, 'state', checked(text), true)
       return
     }
     const line = JSON.parse(text) as Line
     if ('gone' in line) this.forget(line.gone)
-    else if ('stopped' in line)
-      for (const lines of this.#calls.values()) this.#set(lines, 'state', noLine)
+    else if ('stopped' in line) for (const lines of this.#calls.values()) this.#dropState(lines)
     else if ('alive' in line) this.noteAlive(line.alive, line.at + shiftMs(line.boot, this.#boot))
     else if ('running' in line) {
       const ms = shiftMs(line.boot, this.#boot)
@@ -86,6 +87,7 @@ export class OpenCalls {
         begun: noLine,
         answered: noLine,
         state: noLine,
+        change: noLine,
         ended: noLine,
         aliveAt: 0,
         answeredAt: 0,
@@ -96,13 +98,25 @@ export class OpenCalls {
     }
     this.#set(lines, kind, this.#memory.keep(line))
     if (kind === 'answered') this.#set(lines, 'begun', noLine)
-    if (kind === 'ended') this.#set(lines, 'state', noLine)
+    if (kind === 'state') this.#set(lines, 'change', noLine)
+    if (kind === 'ended') this.#dropState(lines)
+  }
+
+  /** `line` says what has changed since the state of the call; without one it says nothing. */
+  noteChange(callUuid: string, line: Buffer, isOld = false): void {
+    const { state = noLine } = this.#calls.get(callUuid) ?? {}
+    if (isThere(state)) this.note(callUuid, 'change', line, isOld)
   }
 
   /** The call is not restored from a state that it had before. */
   forgetState(callUuid: string): void {
     const lines = this.#calls.get(callUuid)
-    if (lines !== undefined) this.#set(lines, 'state', noLine)
+    if (lines !== undefined) this.#dropState(lines)
+  }
+
+  #dropState(lines: OpenLines): void {
+    this.#set(lines, 'state', noLine)
+    this.#set(lines, 'change', noLine)
   }
 
   #set(lines: OpenLines, kind: LineKind, line: StoredLine): void {
@@ -190,7 +204,7 @@ export class OpenCalls {
   }
 
   #entryOf(lines: OpenLines): JournalEntry {
-    const { callUuid, begun, answered, state, ended } = lines
+    const { callUuid, begun, answered, state, change, ended } = lines
     if (isThere(ended)) {
       const { ended: record, terms } = readLine<EndedLine>(ended)
       return { kind: 'ended', callUuid, record, terms }
@@ -208,14 +222,16 @@ export class OpenCalls {
       call,
       tariff,
       talkedMs: Math.max(0, aliveAt - answeredMs),
-      ...(isThere(state) && { state: this.#stateOf(state, answeredMs) }),
+      ...(isThere(state) && { state: this.#stateOf(state, change, answeredMs) }),
     }
   }
 
-  #stateOf({ slot, length }: StoredLine, answeredMs: number): RestorableState {
-    const { head, text } = readStateLine(textOf(slot, length))
-    const { grant, boot } = head
-    return { text, grant, answeredMs, shiftMs: shiftMs(boot, this.#boot) }
+  #stateOf(state: StoredLine, change: StoredLine, answeredMs: number): RestorableState {
+    const { head, text } = readStateLine(textOf(state.slot, state.length))
+    const changed = isThere(change) ? readStateLine(textOf(change.slot, change.length)) : undefined
+    const { grant, boot } = changed?.head ?? head
+    const restorable = { text, grant, answeredMs, shiftMs: shiftMs(boot, this.#boot) }
+    return changed === undefined ? restorable : { ...restorable, change: changed.text }
   }
 
   /** Adds the lines of a call as they were written. */
@@ -275,6 +291,7 @@ interface StateHead {
   readonly saved: string
   readonly grant?: SavedGrant | undefined
   readonly boot?: string | undefined
+  readonly isChange?: true | undefined
 }
 
 /**
@@ -284,10 +301,10 @@ interface StateHead {
 export function addState(
   buffer: LineBuffer,
   callUuid: string,
-  { text, grant }: SavedCallState,
+  { text, grant, isChange }: SavedCallState,
   boot: string | undefined,
 ): Buffer {
-  const head: StateHead = { saved: callUuid, grant, boot }
+  const head: StateHead = { saved: callUuid, grant, boot, isChange }
   return buffer.add(JSON.stringify(head), '\t', text)
 }
 

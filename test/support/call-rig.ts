@@ -111,7 +111,7 @@ export async function startCallRig(options: CallRigOptions = {}) {
   const measured: unknown[][] = []
   const strangers: string[] = []
   const silent: string[] = []
-  /** The calls that go on, as the journal has them. */
+  /** The calls that go on, as the journal has them; after a tab what has changed since. */
   const saved = new Map<string, string>(after?.saved)
   const abandoned: string[] = []
   const unsafe: (() => void)[] = []
@@ -195,7 +195,10 @@ export async function startCallRig(options: CallRigOptions = {}) {
       if (state !== undefined) saved.set(call.callUuid, state)
       return answers.journalled()
     },
-    changed: (callUuid: string, state: string) => void saved.set(callUuid, state),
+    changed: (callUuid: string, state: string, isChange?: true) => {
+      const [first] = saved.get(callUuid)?.split('\t') ?? []
+      saved.set(callUuid, isChange === true ? `${first}\t${state}` : state)
+    },
     begun: () => undefined,
     resume: () => canResume,
     abandon: (callUuid: string) => void abandoned.push(callUuid),
@@ -332,11 +335,11 @@ export async function startCallRig(options: CallRigOptions = {}) {
   await client.connect()
 
   const restored = control.restore(
-    [...saved].flatMap(([callUuid, state]) => {
+    [...saved].flatMap(([callUuid, states]) => {
       const call = opened.find((each) => each.callUuid === callUuid)
-      return call
-        ? [{ callUuid, call, state, shiftMs: 0, aliveAt: after?.aliveAt ?? time.now() }]
-        : []
+      const [state = '', change] = states.split('\t')
+      const aliveAt = after?.aliveAt ?? time.now()
+      return call ? [{ callUuid, call, state, change, shiftMs: 0, aliveAt }] : []
     }),
   )
 

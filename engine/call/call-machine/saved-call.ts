@@ -50,7 +50,7 @@ type SavedFields = Pick<
   readonly isEmergency: true | undefined
 }
 
-interface SavedLeg extends Pick<
+export interface SavedLeg extends Pick<
   Leg,
   'id' | 'side' | 'state' | 'callId' | 'localTag' | 'remoteTag' | 'withheld'
 > {
@@ -83,17 +83,18 @@ export interface SavedCall {
 
 /**
  * Undefined: it is not stable, or the SIP side cannot save a leg. `now` is the time of the answer
- * that is about to go out.
+ * that is about to go out. What is returned does not change with the call.
  */
 export function saveCall(
   world: World,
   call: Call,
   sipOf: (legId: string) => SavedSip | undefined,
   now: number,
+  known: readonly string[],
 ): SavedCall | undefined {
   const legs = stableLegs(world, call)
   if (legs === undefined) return undefined
-  const texts: string[] = []
+  const texts = [...known]
   const saved: SavedLeg[] = []
   let exchange: Exchange | undefined
   for (const leg of legs) {
@@ -168,14 +169,14 @@ function savedFields(call: Call, answeredAt: number | null): SavedFields {
     payerTenantId: call.payerTenantId ?? undefined,
     origin: call.origin,
     destination: identityOf(call.destination),
-    legs: call.legs,
-    supervisedBy: call.supervisedBy.length === 0 ? undefined : call.supervisedBy,
+    legs: { ...call.legs },
+    supervisedBy: call.supervisedBy.length === 0 ? undefined : [...call.supervisedBy],
     forwardedBy: call.forwardedBy,
     transfersBefore: call.transfersBefore || undefined,
     failedTransfers: call.failedTransfers || undefined,
     place: call.place,
-    callIds: call.callIds,
-    peers: call.peers,
+    callIds: [...call.callIds],
+    peers: { ...call.peers },
     isOurs: call.start.isOurs === true || undefined,
     isRecordedElsewhere: call.start.isRecordedElsewhere === true || undefined,
     isPrivate: call.start.isPrivate,

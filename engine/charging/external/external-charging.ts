@@ -196,8 +196,8 @@ export class ExternalCharging implements Charging {
     return this.#deps.journal.answered(call, null, this.#deps.now(), saved)
   }
 
-  changed(callUuid: string, state: string): void {
-    this.#deps.journal.changed(callUuid, { text: state })
+  changed(callUuid: string, state: string, isChange?: true): void {
+    this.#deps.journal.changed(callUuid, { text: state, isChange })
   }
 
   /** The money that the call holds is reserved at the OCS. */

@@ -1,5 +1,6 @@
 /** Answered calls go on in the next process, after `kill -9`. */
 import { afterEach, describe, expect, test } from 'vitest'
+import { changeOf, withChange } from '../../../engine/call/call-machine/saved-change.ts'
 import { type CallRig, startCallRig } from '../../support/call-rig.ts'
 import type { CallRigOptions } from '../../support/call-rig-options.ts'
 import { gateway } from '../../support/gateway.ts'
@@ -121,6 +122,60 @@ describe('a call that was talking', () => {
   })
 })
 
+test('when the caller has acknowledged the answer, only what that changes is saved', async () => {
+  const { caller, node, leg } = await talk()
+  const [state = '', change = ''] = rig.saved.get('uuid-1')?.split('\t') ?? []
+  expect(change.length).toBeGreaterThan(0)
+  expect(change.length).toBeLessThan(0.5 * state.length)
+  expect(change).not.toContain('s=offer')
+  const { legs } = JSON.parse(change)
+  expect(legs).toMatchObject([{ state: 'confirmed', sip: { dialog: { role: 'uas' } } }, {}])
+  // From then on the call is saved as a whole.
+  caller.request('INVITE', leg, { body: sdp('hold') })
+  node.reply(await node.next('INVITE'), 200, { body: sdp('hold-answer') })
+  await caller.next('200 INVITE')
+  caller.request('ACK', leg)
+  await node.next('ACK')
+  await rig.settle()
+  expect(rig.saved.get('uuid-1')).toContain('s=hold-answer')
+  expect(rig.saved.get('uuid-1')).not.toContain('\t')
+})
+
+test('what is saved does not change with the call', async () => {
+  await talk()
+  const [before, call] = [
+    rig.calls.saved('uuid-1', () => ({})),
+    rig.calls.world.calls.get('uuid-1'),
+  ]
+  const written = JSON.stringify(before)
+  call?.callIds.push('another')
+  call?.supervisedBy.push('another')
+  if (call) Object.assign(call.legs, { caller: undefined })
+  if (call) Object.assign(call.peers, { caller: null })
+  expect(JSON.stringify(before)).toBe(written)
+})
+
+test('a change and what it is a change of are the call again; what is there no more is no change', async () => {
+  await talk()
+  const before = rig.calls.saved('uuid-1', () => ({ dialog: { routeSet: ['one'] } }))
+  if (before === undefined) throw new Error('the call is not stable')
+  const after = structuredClone(before)
+  const texts = [...after.texts, 'another']
+  const legs = after.legs.map((leg, index) =>
+    index === 0 ? { ...leg, told: texts.length - 1, sip: { dialog: { routeSet: [] } } } : leg,
+  )
+  const later = { ...after, texts, legs, call: { ...after.call, legCount: 7 } }
+  const change = changeOf(before, later)
+  expect(change).toMatchObject({ call: { legCount: 7 }, legs: [{ told: texts.length - 1 }, {}] })
+  expect(change && withChange(before, change)).toEqual(later)
+  expect(changeOf(later, before)).toBeDefined()
+  const gone = { ...after, call: { ...after.call, callerTag: undefined } } as never
+  expect(changeOf(before, gone)).toBeUndefined()
+  expect(changeOf(before, { ...after, legs: after.legs.slice(1) })).toBeUndefined()
+  expect(changeOf(before, { ...after, legs: after.legs.toReversed() })).toBeUndefined()
+  expect(changeOf(before, { ...after, offer: 0 })).toBeUndefined()
+})
+
 test('a caller whose 200 was lost with the process gets it from the next one', async () => {
   rig = await startCallRig()
   rig.answers.journalled = () => new Promise(() => undefined)
@@ -185,6 +240,7 @@ describe('a call that cannot go on is closed, and its parties get BYE', () => {
 
   test.each([
     ['its state is damaged', (state: string) => state.slice(0, 100)],
+    ['what has changed in it is damaged', (state: string) => state.slice(0, -100)],
     [
       'another version has written it',
       (state: string) => state.replace('"version":1', '"version":0'),

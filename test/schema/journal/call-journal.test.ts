@@ -90,6 +90,33 @@ test('one line says that a process runs, and with it its calls; those of the las
   expect(talked(third.left())).toEqual(after)
 })
 
+test('answers that follow a write are written together, 2 ms after it; the first of them at once', async () => {
+  const file = new Disk()
+  const { time, journal } = journalOn(file)
+  const written: string[] = []
+  const answer = (uuid: string) =>
+    journal.answered(openCall(uuid, start), null, start).then(() => written.push(uuid))
+  const after = async (ms: number) => {
+    time.advance(ms)
+    await Promise.resolve()
+    return written.splice(0)
+  }
+  const first = answer('a')
+  expect(await after(0)).toEqual(['a'])
+  const others = [answer('b')]
+  expect(await after(1)).toEqual([])
+  others.push(answer('c'))
+  expect(await after(1)).toEqual(['b', 'c'])
+  expect(await after(2)).toEqual([])
+  others.push(answer('d'))
+  expect(await after(0)).toEqual(['d'])
+  await Promise.all([first, ...others])
+  // No line that nobody waits for is written sooner because of that, or later.
+  journal.ended(endedCall('a', 20), terms, () => void written.push('end'))
+  expect(await after(9)).toEqual([])
+  expect(await after(1)).toEqual(['end'])
+})
+
 test('a full disk takes the ends of calls in the room that is reserved for them, and is told so at once', () => {
   const { file, time, journal, left } = journalOn(new Disk())
   for (const uuid of ['a', 'b', 'c']) void journal.answered(openCall(uuid, start), null, start)
@@ -134,6 +161,40 @@ test('a call is left with its newest state, and with none once it has ended', ()
   expect(left()).toMatchObject([{ kind: 'cut', state: { text: '{"turn":2,"name":"☎"}' } }])
   journal.ended(endedCall('a', 20), terms)
   journal.changed('a', first)
+  time.advance(10)
+  expect(left()).toEqual([{ kind: 'ended', callUuid: 'a', record: endedCall('a', 20), terms }])
+})
+
+test('what has changed since the answer is left with the state of the answer, until there is a whole state', () => {
+  const { file, time, journal, left } = journalOn(new MemoryFile(), { id: 'one', at: start })
+  const grant = { payerId: 1, maxSeconds: null, grantedSeconds: 60, amountMicros: 5 }
+  const change = { text: '{"turn":2}', isChange: true } as const
+  journal.changed('a', change)
+  void journal.answered(openCall('a', start), null, start)
+  journal.changed('a', change)
+  time.advance(10)
+  const state = () => left().map((entry) => entry.kind === 'cut' && entry.state)
+  expect(state()).toEqual([undefined])
+  void journal.answered(openCall('a', start), null, start, { text: '{"turn":1}' })
+  journal.changed('a', { ...change, grant: { ...grant, isLastGrant: false } })
+  time.advance(10)
+  const changed = {
+    text: '{"turn":1}',
+    change: '{"turn":2}',
+    grant: { ...grant, isLastGrant: false },
+  }
+  expect(state()).toMatchObject([changed])
+  // Both are moved to a new file.
+  file.startNew()
+  const next = journalOn(file, { id: 'one', at: start + 1_000 })
+  next.journal.alive(['a'], start + 2_000)
+  next.time.advance(20)
+  expect(next.left()).toMatchObject([{ state: { ...changed, shiftMs: 1_000 } }])
+  journal.changed('a', { text: '{"turn":3}' })
+  time.advance(10)
+  expect(state()).toEqual([{ text: '{"turn":3}', grant: undefined, answeredMs: start, shiftMs: 0 }])
+  journal.changed('a', change)
+  journal.ended(endedCall('a', 20), terms)
   time.advance(10)
   expect(left()).toEqual([{ kind: 'ended', callUuid: 'a', record: endedCall('a', 20), terms }])
 })

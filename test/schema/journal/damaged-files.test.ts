@@ -44,8 +44,10 @@ const open = () => journalOn(new JournalFiles(database, 'id'))
 const byUuid = (left: readonly JournalEntry[]) =>
   new Map(left.map((entry) => [entry.callUuid, entry]))
 
-const stateOf = (entry: JournalEntry | undefined): string | undefined =>
-  entry?.kind === 'cut' ? entry.state?.text : undefined
+const stateOf = (entry: JournalEntry | undefined): string | undefined => {
+  const { text, change } = (entry?.kind === 'cut' ? entry.state : undefined) ?? {}
+  return change === undefined ? text : `${text} ${change}`
+}
 
 /** Begun, answered, changed twice and alive; some have ended, some are stored. */
 function wholeFile(): Buffer {
@@ -67,6 +69,7 @@ function wholeFile(): Buffer {
     void journal.answered(openCall(uuid, start), null, start, { text: `"1 ${uuid}"` })
     journal.changed(uuid, { text: `"2 ${uuid}"` })
     journal.changed(uuid, { text: `"3 ${uuid} ☎"` })
+    if (index % 2 === 0) journal.changed(uuid, { text: `"4 ${uuid}"`, isChange: true })
     if (index % 5 === 4) journal.ended(endedCall(uuid, 20), terms)
     if (index === 9) journal.gone(uuid)
     journal.alive([uuid], start + 1_000 * index)
@@ -122,10 +125,15 @@ test('a call whose newest state is damaged has none, and is named', () => {
   writeFileSync(file, whole.replace('"3 call-1 ☎"', '"3 cell-1 ☎"'))
   const { left, told } = open()
   expect(stateOf(byUuid(left).get('call-1'))).toBeUndefined()
-  expect(stateOf(byUuid(left).get('call-2'))).toBe('"3 call-2 ☎"')
+  expect(stateOf(byUuid(left).get('call-2'))).toBe('"3 call-2 ☎" "4 call-2"')
   expect(told).toMatchObject([{ level: 'error', callUuid: 'call-1' }])
   writeFileSync(file, whole.replace('"2 call-1"', '"2 cell-1"'))
   expect(stateOf(byUuid(open().left).get('call-1'))).toBe('"3 call-1 ☎"')
+  // A change is worth nothing without the state that it is a change of, and the other way round.
+  for (const line of ['"3 call-2 ☎"', '"4 call-2"']) {
+    writeFileSync(file, whole.replace(line, line.replace('call', 'cell')))
+    expect(stateOf(byUuid(open().left).get('call-2'))).toBeUndefined()
+  }
 })
 
 test('a file that is cut off anywhere has all that was written before', () => {

@@ -3,6 +3,7 @@
  * After every step its world is written as JSON and read back. What must hold is checked as it
  * happens, and at the end.
  */
+import { isDeepStrictEqual } from 'node:util'
 import { handle } from '../../../engine/call/call-machine/machine.ts'
 import { forgetCall } from '../../../engine/call/call-machine/call.ts'
 import {
@@ -12,6 +13,7 @@ import {
   saveCall,
   type SavedCall,
 } from '../../../engine/call/call-machine/saved-call.ts'
+import { changeOf, withChange } from '../../../engine/call/call-machine/saved-change.ts'
 import type {
   CallCommand,
   MachineEvent,
@@ -34,6 +36,8 @@ import type { Line } from './line.ts'
 import { isOfLeg, SimulatedMedia } from './media.ts'
 import type { Peer } from './peer.ts'
 import { readBack, written } from './world-copy.ts'
+
+const asJson = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value
 
 /** New things happen for so long. */
 const livelyMs = 180_000
@@ -86,6 +90,8 @@ class History implements Line, Scene {
   /** Calls that were stored in the present step, which may still tell of its transfer. */
   readonly #storedNow: string[] = []
   readonly #journalled = new Set<string>()
+  /** Calls as they were saved at their answer: the value, and as the journal has it. */
+  readonly #atAnswer = new Map<string, readonly [saved: SavedCall, written: SavedCall]>()
   readonly granted = new Map<string, number | null>()
   readonly #ends: string[] = []
   #steps = 0
@@ -186,6 +192,31 @@ class History implements Line, Scene {
     }
   }
 
+  #noteAnswer(callUuid: string): void {
+    const call = this.world.calls.get(callUuid)
+    const saved = call && this.#save(call)
+    if (saved) this.#atAnswer.set(callUuid, [saved, asJson(saved)])
+  }
+
+  #save(call: Call, known: readonly string[] = []): SavedCall | undefined {
+    const sipOf = (legId: string): object | undefined =>
+      this.#media ? this.#media.legs.save(legId) : {}
+    return saveCall(this.world, call, sipOf, this.now, known)
+  }
+
+  /** As it is read after a crash: what was saved at the answer, and what has changed since. */
+  #savedAgain(call: Call): SavedCall | undefined {
+    const [before, known] = this.#atAnswer.get(call.start.callUuid) ?? []
+    const saved = this.#save(call, before?.texts)
+    if (saved === undefined) return undefined
+    const whole = asJson(saved)
+    const change = before && changeOf(before, saved)
+    if (known === undefined || change === undefined) return whole
+    const changed = withChange(known, asJson(change))
+    if (!isDeepStrictEqual(asJson(changed), whole)) this.complain('a change is not the whole one')
+    return changed
+  }
+
   /** As after a crash: answered calls go on as they were saved, their timers are set anew. */
   #restart(): void {
     const { world } = this
@@ -194,13 +225,11 @@ class History implements Line, Scene {
     const restored = [...world.calls.values()].flatMap((call) => {
       // A question to the OCS would be answered here meanwhile, but not after a crash.
       if (call.phase !== 'answered' || isAsking(call)) return []
-      const sipOf = (legId: string): object | undefined =>
-        this.#media ? this.#media.legs.save(legId) : {}
-      const saved = saveCall(world, call, sipOf, this.now)
+      const saved = this.#savedAgain(call)
       if (saved === undefined) return []
       const opened = openCall(call, call.answeredAt ?? this.now)
       const { transferIds } = call
-      return [{ saved: JSON.parse(JSON.stringify(saved)) as SavedCall, opened, transferIds }]
+      return [{ saved, opened, transferIds }]
     })
     for (const { saved } of restored) forgetSaved(world, saved)
     for (const { saved, opened } of restored)
@@ -250,6 +279,7 @@ class History implements Line, Scene {
       case 'journal':
         if (this.#journalled.has(command.callUuid)) this.complain('a second journal entry')
         this.#journalled.add(command.callUuid)
+        this.#noteAnswer(command.callUuid)
         return this.#control.perform(command)
       case 'store':
         return this.#store(command)
