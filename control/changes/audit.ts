@@ -29,6 +29,7 @@ import { queryTime } from '../http/fields.ts'
 import { countOf } from '../http/rows.ts'
 import { matchesLike } from '../http/text-match.ts'
 import { validate, describeRoute } from '../http/validate.ts'
+import { targetNames } from './audit-names.ts'
 import { setChangeHeader } from '../instances/peer-answers.ts'
 import { exampleTime, moment } from '../http/view-fields.ts'
 import { list } from '../http/operation.ts'
@@ -52,6 +53,10 @@ const auditEntryView = z
     address: z.string(),
     action: z.string(),
     target: z.string(),
+    target_name: z
+      .string()
+      .nullable()
+      .describe('How the object is called now; null: it is gone, or has no name.'),
     outcome: z.enum(['success', 'refused', 'failed']),
     status: z.int(),
     code: z
@@ -207,8 +212,10 @@ export class AuditLog {
       .offset(page.offset)
     const listed = page.offset >= MAX_LISTED ? [] : await all(this.#store, rows)
     const effects = await this.#effectsOf(listed)
+    const targets = listed.map((entry) => entry.target)
+    const names = await targetNames(this.#store, targets, filter.tenantId)
     return {
-      entries: (await this.#named(listed)).map((entry) => view(entry, effects)),
+      entries: (await this.#named(listed)).map((entry) => view(entry, effects, names)),
       total: await countOf(this.#store, some),
     }
   }
@@ -313,8 +320,13 @@ export const auditEntry = ({ by, digests, ...audited }: AuditedAction): AuditEnt
   effect: audited.effect ?? null,
 })
 
-const view = ({ is_agent, ...entry }: ListedEntry, effects: ReadonlyMap<string, string>) => ({
+const view = (
+  { is_agent, ...entry }: ListedEntry,
+  effects: ReadonlyMap<string, string>,
+  names: ReadonlyMap<string, string>,
+) => ({
   ...entry,
+  target_name: names.get(entry.target) ?? null,
   at: timeToText(entry.at),
   effect: effects.get(entry.change_id ?? '') ?? entry.effect,
   is_agent: Boolean(is_agent),
@@ -446,6 +458,7 @@ export const auditRoutes = (log: AuditLog) =>
         address: '192.0.2.1',
         action: 'DELETE /api/v1/customers/:id',
         target: '/api/v1/customers/7',
+        target_name: 'Acme',
         outcome: 'success',
         status: 200,
         code: null,

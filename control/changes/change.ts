@@ -7,7 +7,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Context } from 'hono'
 import { z } from 'zod'
-import { moneyToDecimal, timeToText } from '../../schema/columns.ts'
+import { timeToText } from '../../schema/columns.ts'
 import { transaction } from '../../schema/sql/query.ts'
 import { isUnstored } from '../../schema/storage/storage.ts'
 import type { Principal } from '../auth/principal.ts'
@@ -40,6 +40,7 @@ import {
   type RestorableKind,
   sharedFields,
 } from './kinds.ts'
+import { fieldChange, noMeaning, nounWords } from './field-words.ts'
 import { namesOnly, TOO_LONG } from './state-quota.ts'
 import { newUuid } from '../http/platform.ts'
 import { timeOrNull } from '../http/view-fields.ts'
@@ -461,7 +462,7 @@ function writeRow<T>(
   return transaction(deps.store, async () => {
     const { id, before, written, scopes } = await write(read)
     const target = { kind: order.kind, id: String(id) }
-    const row = { kind, target, noun: order.noun.toLowerCase(), given: { ...order.given } }
+    const row = { kind, target, noun: nounWords(order.noun), given: { ...order.given } }
     const after = await read(id)
     const { isNew, secret } = order
     const effect =
@@ -506,7 +507,7 @@ export async function rowEffectOf(
   if (names.length === 0 && secret === undefined) return undefined
   const isWhole = [changed.before, changed.after].every((state) => state === bounded(state))
   const secrets = secret === undefined ? [] : [`its ${secret}`]
-  const parts = [...secrets, ...moneyFirst(names).map((name) => partOf(name, changed))]
+  const parts = [...secrets, ...(await partsOf(deps, row, [before, after], names))]
   const others = parts.length - MAX_PARTS
   const more = others > 0 ? ` and ${plural(others, 'other field')}` : ''
   return {
@@ -566,8 +567,8 @@ async function subjectOf(
   state: FieldState,
 ): Promise<string> {
   if (kind.nameOf !== undefined) return `The ${noun} ${await kind.nameOf(state, deps)}`
-  const { name, endpoint_name, number, extension, slug } = state
-  const named = [name, endpoint_name, number, extension, slug].find(
+  const { name, endpoint_name, number, extension, slug, url } = state
+  const named = [name, endpoint_name, number, extension, slug, url].find(
     (each) => typeof each === 'string',
   )
   return `The ${noun} ${quoted(named ?? target.id)}`
@@ -581,18 +582,19 @@ const moneyFirst = (names: readonly string[]): readonly string[] => [
 
 const isMoney = (name: string): boolean => name.endsWith('_micros')
 
-function partOf(name: string, { before, after }: ReturnType<typeof differing>): string {
-  const [from, to] = [before[name], after[name]].map((value = null) =>
-    typeof value === 'object' && value !== null
-      ? undefined
-      : typeof value === 'string'
-        ? quoted(value)
-        : typeof value === 'number' && isMoney(name)
-          ? moneyToDecimal(value)
-          : String(value),
-  )
-  const shown = name.replace(/_micros$/, '')
-  return from === undefined || to === undefined ? shown : `${shown} ${to}, was ${from}`
+/** Each field that differs, those of money first. */
+async function partsOf(
+  deps: ChangeDeps,
+  { kind, target }: Row,
+  [before, after]: readonly [before: FieldState, after: FieldState],
+  fields: readonly string[],
+): Promise<readonly string[]> {
+  const told = async (state: FieldState) => ({
+    state,
+    meaning: (await kind.meaningOf?.(target.id, state, fields, deps)) ?? noMeaning,
+  })
+  const sides = [await told(before), await told(after)] as const
+  return moneyFirst(fields).map((field) => fieldChange(field, ...sides))
 }
 
 const setsPassword = (given: unknown): boolean =>

@@ -29,6 +29,14 @@ export interface ChangeDeps extends Pick<
   >
 }
 
+/** The meaning of the values of a state, beyond themselves. */
+export interface StateMeaning {
+  /** That of its amounts; null: nothing says it. */
+  readonly currency: string | null
+  /** Names of the rows to which its fields refer, by field. */
+  readonly names: Readonly<Record<string, string>>
+}
+
 /** A kind of thing that can be brought back to the state it had. */
 export interface RestorableKind {
   /**
@@ -52,6 +60,13 @@ export interface RestorableKind {
   ) => Promise<void>
   /** Names a thing without a name of its own, as `for "49" of the plan "retail"`. */
   readonly nameOf?: (state: FieldState, deps: ChangeDeps) => Promise<string>
+  /** Reads the meaning of these fields of its state; absent: they mean no more than they say. */
+  readonly meaningOf?: (
+    id: string,
+    state: FieldState,
+    fields: readonly string[],
+    deps: ChangeDeps,
+  ) => Promise<StateMeaning>
   /** The effect of undoing a creation, as a phrase; absent: "is removed: it was not there". */
   readonly uncreated?: string
   /**

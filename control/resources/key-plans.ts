@@ -98,7 +98,7 @@ export async function planRevocation(key: AppKey, deps: KeyPlanDeps): Promise<Ke
     effect:
       key.revokedAt === null
         ? `The key ${quoted(key.name)} is revoked permanently: its requests are rejected ` +
-          'from now on. suspend_api_key does the same, and can be undone.'
+          'from now on. A suspension does the same, and can be undone.'
         : `Nothing changes: the key ${quoted(key.name)} was revoked at ${timeToText(revokedAt)}.`,
     affected: await useOf(key, deps),
     undo: 'none',

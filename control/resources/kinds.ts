@@ -30,6 +30,7 @@ import {
   storeOf,
 } from './resource.ts'
 import { sipBanKind } from './ban-routes.ts'
+import { meaningOf } from './state-meaning.ts'
 
 /** The field of a state that tells whether a tenant has set the loss protection. */
 const LOSS_WRITER = 'is_loss_by_tenant'
@@ -109,6 +110,8 @@ function documentKind<Body extends z.ZodObject, View extends z.ZodObject>(
       if (lossTable !== undefined && asker.tenantId === null && typeof isByTenant === 'boolean')
         await setLossByTenant(deps.store, lossTable, Number(id), isByTenant)
     },
+    meaningOf: (id, state, names, { store }) =>
+      meaningOf(store, { kind: kindOf(definition), id }, state, names),
     isSame: hasFields,
     isAbout: shareFields,
     async admit(id, { to }, { tenantId, domain, actor }, deps) {

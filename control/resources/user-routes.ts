@@ -5,6 +5,8 @@ import { toFlag } from '../../schema/columns.ts'
 import type { Store } from '../../schema/storage/store.ts'
 import { first, transaction } from '../../schema/sql/query.ts'
 import { ApiError, badRequest, conflict, notFound } from '../http/api-error.ts'
+import { viewEffect } from '../changes/field-words.ts'
+import { quoted } from '../http/clean-text.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, offsetOf, ok, pageMeta, pageQuery } from '../http/envelope.ts'
 import { refuseOtherVersion, showVersion, versioned, versionOf } from '../http/precondition.ts'
@@ -86,7 +88,7 @@ const createUserRoute = ({ store, users, now }: UserRoutesDeps) =>
       )
       if (user === undefined)
         throw conflict('username_taken', 'A user with this name already exists')
-      c.set('change', { before: null, after: userView(user) })
+      noteUser(c, null, user)
       return created(c, `/api/v1/users/${user.id}`, userView(user))
     },
   )
@@ -167,7 +169,7 @@ const updateUserRoute = ({ store, users, now }: UserRoutesDeps) =>
       })
       if (changed === 'last_admin') throw lastAdmin()
       if (changed === undefined) throw notFound('User')
-      c.set('change', { before: userView(user), after: userView(changed) })
+      noteUser(c, user, changed, password === undefined ? [] : ['its password'])
       showVersion(c, versionOfUser(changed))
       return ok(c, userView(changed))
     },
@@ -194,7 +196,7 @@ const deleteUserRoute = ({ store, users }: UserRoutesDeps) =>
         if ((await users.remove(found.id)) === 'last_admin') throw lastAdmin()
         return found
       })
-      c.set('change', { before: userView(user), after: null })
+      noteUser(c, user, null)
       return ok(c, { id: user.id, deleted: true })
     },
   )
@@ -222,10 +224,32 @@ const resetSecondFactorRoute = ({ store, users, factors, sessions, now }: UserRo
         await sessions.seen.endAll(before.id, undefined, now())
         return { before, after: await visibleUser(users, c.req.valid('param').id, principal) }
       })
-      c.set('change', { before: userView(before), after: userView(after) })
+      noteUser(c, before, after, ['its second factor is removed'])
       return ok(c, userView(after))
     },
   )
+
+/** @param secrets what was changed and is not shown. */
+function noteUser(
+  c: Context<ControlEnv>,
+  from: UserRow | null,
+  to: UserRow | null,
+  secrets: readonly string[] = [],
+): void {
+  const subject = `The user ${quoted((to ?? from)?.username ?? '')}`
+  const effect = viewEffect(subject, from && lasting(from), to && lasting(to), secrets)
+  c.set('change', {
+    before: from && userView(from),
+    after: to && userView(to),
+    ...(effect !== undefined && { effect }),
+  })
+}
+
+const lasting = ({ username, role, is_active: isActive }: UserRow) => ({
+  username,
+  role,
+  may_sign_in: isActive === 1,
+})
 
 /** Its last login and its second factor are no part of it. */
 const versionOfUser = ({ username, role, tenant_id, is_active, updated_at }: UserRow): string =>

@@ -7,7 +7,9 @@ import { type BeyondScope, refuseBeyondScope, requires } from '../auth/requires.
 import { repeatable } from '../auth/idempotency.ts'
 import type { Principal } from '../auth/principal.ts'
 import { mayGrant, type Scope } from '../auth/scopes.ts'
+import { viewEffect } from '../changes/field-words.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
+import { quoted } from '../http/clean-text.ts'
 import type { ControlEnv } from '../http/control-env.ts'
 import { created, ok, endingMeta, offsetOf, pageMeta, pageQuery } from '../http/envelope.ts'
 import type { Platform } from '../http/platform.ts'
@@ -88,7 +90,7 @@ const createWebhookEndpointRoute = ({ store, webhooks, now, randomBytes }: Webho
         return endpointView(found(await webhooks.endpoints.find(scope, newId), noun))
       })
       await webhooks.reload()
-      c.set('change', { before: null, after })
+      noteEndpoint(c, null, after)
       return created(c, `/api/v1${path}/${after.id}`, { ...after, secret })
     },
   )
@@ -184,7 +186,7 @@ const deleteWebhookEndpointRoute = (deps: WebhookRoutesDeps) =>
         return found
       })
       await deps.webhooks.removed()
-      c.set('change', { before: endpointView(before), after: null })
+      noteEndpoint(c, endpointView(before), null)
       return ok(c, { id: before.id, deleted: true })
     },
   )
@@ -206,15 +208,21 @@ const rotateWebhookSecretRoute = (deps: WebhookRoutesDeps) =>
     async (c) => {
       const secret = newSecret(deps.randomBytes)
       const { overlap_seconds: overlap } = c.req.valid('json')
-      const after = await changed(c, deps, c.req.valid('param').id, (before) => {
-        refuseUnreadable(c.var.principal, typesOf(before))
-        return deps.webhooks.endpoints.rotate(
-          before,
-          secret,
-          deps.now() + overlap * 1_000,
-          deps.now(),
-        )
-      })
+      const after = await changed(
+        c,
+        deps,
+        c.req.valid('param').id,
+        (before) => {
+          refuseUnreadable(c.var.principal, typesOf(before))
+          return deps.webhooks.endpoints.rotate(
+            before,
+            secret,
+            deps.now() + overlap * 1_000,
+            deps.now(),
+          )
+        },
+        ['its secret'],
+      )
       return ok(c, { ...after, secret })
     },
   )
@@ -305,6 +313,7 @@ async function changed(
   deps: WebhookRoutesDeps,
   id: number,
   work: (before: EndpointRow) => Promise<void>,
+  secrets: readonly string[] = [],
 ): Promise<EndpointView> {
   const change = await transaction(deps.store, async () => {
     const before = await endpointOf(deps, c.var.principal, id)
@@ -313,8 +322,20 @@ async function changed(
     return { before: endpointView(before), after: endpointView(after) }
   })
   await deps.webhooks.reload()
-  c.set('change', change)
+  noteEndpoint(c, change.before, change.after, secrets)
   return change.after
+}
+
+/** @param secrets what was changed and is not shown. */
+function noteEndpoint(
+  c: Context<ControlEnv>,
+  before: EndpointView | null,
+  after: EndpointView | null,
+  secrets: readonly string[] = [],
+): void {
+  const subject = `The webhook ${quoted((before ?? after)?.url ?? '')}`
+  const effect = viewEffect(subject, before, after, secrets)
+  c.set('change', { before, after, ...(effect !== undefined && { effect }) })
 }
 
 function refuseOther(c: Context<ControlEnv>, endpoint: EndpointRow): void {

@@ -100,7 +100,7 @@ test('a wallet is topped up, and the ledger shows it', async () => {
   await dialog.getByLabel(/^Amount/).fill('5.50')
   await dialog.getByLabel('Reason').fill('bank transfer 4711')
   await dialog.getByRole('button', { name: 'Top up' }).click()
-  await row(page, 'Top-up by admin: bank transfer 4711').getByText('+5.50').waitFor()
+  await row(page, 'Top-up by user admin: bank transfer 4711').getByText('+5.50').waitFor()
   expect(tollgate.wallet('paying').balance).toBe(before + 5_500_000)
   expect(complaints).toEqual([])
 })

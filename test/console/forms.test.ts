@@ -8,7 +8,7 @@ const { signedIn } = shareConsole()
 test('the fields of the simulator and its button stand on one line', async () => {
   const { page } = await signedIn({ path: '/console/simulator' })
   const names = ['From', 'To', 'Source', 'Call-ID', 'At the rates of']
-  const fields = names.map((name) => page.getByRole('textbox', { name, exact: true }))
+  const fields = names.map((name) => page.getByLabel(name, { exact: true }))
   await fields[0]?.waitFor()
   const button = page.getByRole('button', { name: 'Simulate' })
   const tops = await Promise.all(

@@ -133,3 +133,115 @@ test('chosen customers are switched off, exported and moved to a plan, and one u
   await expect.poll(() => row(page, 'inactive').count()).toBe(3)
   expect(complaints).toEqual([])
 })
+
+const barOf = (page: Page, many: string) => page.getByRole('group', { name: `Selected ${many}` })
+const chosen = async (page: Page, many: string, action: string, ...names: readonly string[]) => {
+  for (const name of names) await box(page, name).click()
+  await barOf(page, many).getByRole('button', { name: action, exact: true }).click()
+}
+const undone = async (page: Page) => {
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('It is undone.').waitFor()
+}
+
+test('several keys are suspended, put back by one undo, and revoked for good', async () => {
+  const { page, complaints, inaccessible } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  for (const name of ['lot key a', 'lot key b'])
+    expect(await postFrom(page, '/application-keys', { name })).toBe(201)
+  await page.getByRole('link', { name: 'Keys', exact: true }).click()
+  await chosen(page, 'keys', 'Suspend', 'lot key a', 'lot key b')
+  await dialog.getByText('Suspend 2 keys?').waitFor()
+  await dialog.getByText('their requests are rejected from now on').waitFor()
+  await dialog.getByLabel('Reason').fill('they have leaked')
+  await confirm('Suspend')
+  await page.getByText('2 keys are suspended.').waitFor()
+  await expect.poll(() => row(page, 'suspended').count()).toBe(2)
+  await undone(page)
+  await expect.poll(() => row(page, 'suspended').count()).toBe(0)
+
+  await chosen(page, 'keys', 'Revoke', 'lot key a', 'lot key b')
+  await dialog.getByText('It cannot be undone').waitFor()
+  expect(await inaccessible()).toEqual([])
+  await confirm('Revoke')
+  await page.getByText('2 keys are revoked.').waitFor()
+  await expect.poll(() => row(page, 'revoked').count()).toBe(2)
+  expect(await page.getByRole('button', { name: 'Undo' }).count()).toBe(0)
+  await chosen(page, 'keys', 'Revoke', 'lot key a')
+  await dialog.getByText('Nothing to revoke').waitFor()
+  await dialog.getByText('lot key a: it is revoked').waitFor()
+  expect(complaints).toEqual([])
+})
+
+test('several bans are lifted, and several spend guards removed and set again by one undo', async () => {
+  const { page, complaints } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  for (const address of ['203.0.113.21', '203.0.113.22'])
+    expect(await postFrom(page, '/guard/bans', { address })).toBe(201)
+  await page.getByRole('link', { name: 'Bans', exact: true }).click()
+  await chosen(page, 'bans', 'Lift', '203.0.113.21', '203.0.113.22')
+  await dialog.getByText('Lift 2 bans?').waitFor()
+  await dialog.getByText('packets of these sources are read again').waitFor()
+  await confirm('Lift')
+  await page.getByText('2 bans are lifted.').waitFor()
+  await expect.poll(() => row(page, '203.0.113.2').count()).toBe(0)
+
+  for (const prefix of ['1901', '1902']) {
+    const guard = { customer: 'paying', prefix, action: 'block', reason: 'fraud' }
+    expect(await postFrom(page, '/spend-guards', guard)).toBe(201)
+  }
+  await page.getByRole('link', { name: 'Spend guards', exact: true }).click()
+  await chosen(
+    page,
+    'spend guards',
+    'Remove',
+    'customer paying to 1901…',
+    'customer paying to 1902…',
+  )
+  await dialog.getByLabel('Reason').fill('it is over')
+  await confirm('Remove')
+  await page.getByText('2 spend guards are removed.').waitFor()
+  await expect.poll(() => row(page, '190').count()).toBe(0)
+  await undone(page)
+  await expect.poll(() => row(page, '190').count()).toBe(2)
+  expect(complaints).toEqual([])
+})
+
+test('of several nodes all but the last one are drained, and taken back by one undo', async () => {
+  const { page } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  await page.getByRole('link', { name: 'PBX nodes' }).click()
+  await expect.poll(() => row(page, 'in service').count()).toBe(2)
+  await page.getByRole('checkbox', { name: 'Select all of Nodes' }).click()
+  await barOf(page, 'nodes').getByRole('button', { name: 'Drain', exact: true }).click()
+  await dialog.getByText('they get no new calls, and their live calls continue').waitFor()
+  await confirm('Drain')
+  await dialog.getByText('1 node is drained. 1 node is not:').waitFor()
+  await dialog.getByText('the last node in service of its set').waitFor()
+  await confirm('Cancel')
+  await page.getByText('1 node is drained.', { exact: true }).waitFor()
+  await undone(page)
+  await expect.poll(() => row(page, 'in service').count()).toBe(2)
+})
+
+test('while the API takes no more, the walk waits as long as it says, and goes on', async () => {
+  const { page } = await signedIn()
+  const { dialog, confirm } = formsOf(page)
+  await made(page, 'slow a', 'slow b', 'slow c')
+  await page.getByLabel('Search').fill('slow')
+  await expect.poll(() => row(page, 'slow').count()).toBe(3)
+  await page.getByRole('checkbox', { name: 'Select all of Customers' }).click()
+  let refused = 0
+  await page.route('**/api/v1/customers/*', (route) => {
+    if (route.request().method() !== 'PATCH' || refused === 2) return route.continue()
+    refused += 1
+    const body = { success: false, error: 'Too many requests', code: 'rate_limited' }
+    return route.fulfill({ status: 429, json: body, headers: { 'Retry-After': '1' } })
+  })
+  await pressed(page, 'Disable')
+  await confirm('Disable')
+  await dialog.getByText('0 of 3; the server takes no more for now, it goes on in 1 s').waitFor()
+  await page.getByText('3 customers are disabled.').waitFor()
+  expect(refused).toBe(2)
+  await expect.poll(() => row(page, 'inactive').count()).toBeGreaterThanOrEqual(3)
+})

@@ -156,7 +156,7 @@ const tasks: readonly Task[] = [
     async isDone(page) {
       await heading(page, 'Changes')
       await page.getByText('Only those of the rate for 1900 Premium').waitFor()
-      await row(page, 'rate_per_minute 3.10, was 2.50').getByText('petra').waitFor()
+      await row(page, 'price of a minute 3.10 USD, was 2.50 USD').getByText('petra').waitFor()
       expect(await page.getByRole('row').filter({ hasText: 'carrier' }).count()).toBe(0)
     },
   },

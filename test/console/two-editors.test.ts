@@ -54,7 +54,9 @@ test('what two people change in one customer is shown by field, and each field i
   expect(await notice.getByRole('group').allTextContents()).toEqual([
     'Name Theirs: their name Yours: my name',
   ])
-  expect(await notice.getByRole('listitem').allTextContents()).toEqual(['Numbers: 12025550177'])
+  expect(await notice.getByRole('listitem').allTextContents()).toEqual([
+    'Numbers: 12025550177, was empty',
+  ])
   expect(await one.inaccessible()).toEqual([])
   expect(await mine.field('E-mail').inputValue()).toBe('me@customer.example')
 
@@ -129,10 +131,11 @@ test('two people change one webhook', async () => {
   )
   await form.confirm('Save')
   const notice = form.dialog.getByRole('alert').filter({ hasText: 'Somebody has changed this' })
+  await notice.waitFor()
   expect(await notice.getByRole('group').allTextContents()).toEqual([
     'Description Theirs: theirs Yours: mine',
   ])
-  expect(await notice.getByRole('listitem').allTextContents()).toEqual(['Active: no'])
+  expect(await notice.getByRole('listitem').allTextContents()).toEqual(['Active: no, was yes'])
   await notice.getByLabel('Yours').check()
   await form.confirm('Save')
   await form.dialog.waitFor({ state: 'detached' })
@@ -141,4 +144,43 @@ test('two people change one webhook', async () => {
     is_active: false,
   })
   expect(complaints).toEqual([])
+})
+
+test('what has changed meanwhile is shown before it is deleted, alone and among many', async () => {
+  const { page } = await signedIn()
+  const path = await newCustomer(page, 'gone alone')
+  await page.goto(new URL(`/console${path}`, page.url()).href)
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  const { dialog, confirm } = formsOf(page)
+  await dialog.getByText('Delete this customer?').waitFor()
+  expect(await patch(page, path, { credit_limit: 5 })).toBe(200)
+  await confirm('Delete')
+  const notice = dialog.getByRole('alert').filter({ hasText: 'Nothing was deleted.' })
+  await notice.waitFor()
+  expect(await notice.getByRole('listitem').allTextContents()).toEqual(['Credit limit: 5, was 0'])
+  expect(await read(page, path)).toMatchObject({ name: 'gone alone' })
+  // Meanwhile it is changed again: that is shown, too.
+  expect(await patch(page, path, { credit_limit: 6 })).toBe(200)
+  await confirm('Delete')
+  await notice.getByText('Credit limit: 6, was 0').waitFor()
+  await confirm('Delete')
+  await page.getByText('The customer "gone alone" is removed.').waitFor()
+
+  const first = await newCustomer(page, 'gone first')
+  await newCustomer(page, 'gone second')
+  await page.goto(new URL('/console/customers?q=gone', page.url()).href)
+  await expect.poll(() => row(page, 'gone').count()).toBe(2)
+  await page.getByRole('checkbox', { name: 'Select all of Customers' }).click()
+  await page
+    .getByRole('group', { name: 'Selected customers' })
+    .getByRole('button', { name: 'Delete', exact: true })
+    .click()
+  await dialog.getByText('Delete 2 customers?').waitFor()
+  expect(await patch(page, first, { max_cps: 7 })).toBe(200)
+  await confirm('Delete')
+  await dialog.getByText('1 customer is deleted. 1 customer is not:').waitFor()
+  await dialog.getByText('gone first: somebody has changed it meanwhile').waitFor()
+  await dialog.getByText('Calls per second: 7, was 0').waitFor()
+  await confirm('Try again')
+  await page.getByText('2 customers are deleted.').waitFor()
 })

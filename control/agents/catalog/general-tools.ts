@@ -4,6 +4,7 @@ import { transaction } from '../../../schema/sql/query.ts'
 import type { Scope } from '../../auth/scopes.ts'
 import { type RequestScope, requestScope } from '../../auth/tenants.ts'
 import { type Plan, rowEffectOf } from '../../changes/change.ts'
+import { nounWords } from '../../changes/field-words.ts'
 import { fieldsOf, type Json, restorable } from '../../changes/kinds.ts'
 import { text } from '../../http/fields.ts'
 import { wordsFor } from '../../http/resource-operations.ts'
@@ -182,7 +183,7 @@ async function planOf(
   }
   const { before, after } = await triedOut(use, written)
   const target = { kind: name, id: rowId === null ? NEW : String(rowId) }
-  const row = { kind, target, noun: definition.noun.toLowerCase(), given, isNew: rowId === null }
+  const row = { kind, target, noun: nounWords(definition.noun), given, isNew: rowId === null }
   const effect = await rowEffectOf(use, row, before, after)
   let made: { readonly id: number; readonly after: Json | null } | undefined
   return {

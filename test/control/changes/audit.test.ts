@@ -47,6 +47,7 @@ test('every mutating request leaves who, what, digests, outcome and correlation 
       address: '192.0.2.1',
       action: `POST ${KEYS}`,
       target: KEYS,
+      target_name: null,
       outcome: 'success',
       status: 201,
       code: null,
@@ -75,6 +76,25 @@ test('a change is traced from digest to digest', async () => {
   expect(removed?.before_digest).toBe(changed?.after_digest)
   expect(changed?.action).toBe(`PATCH ${KEYS}/:uuid`)
   expect(changed?.target).toBe(`${KEYS}/${uuid}`)
+})
+
+test('an entry names its object as it is called now, to those who may see it', async () => {
+  const { create, trail, request, token, key, tenant } = await opened()
+  await tenant('acme')
+  const ours = await key({ name: 'ours', tenant_scope: 'tenant', tenant_slug: 'acme' })
+  const { uuid } = (await create('ci')).data<{ uuid: string }>()
+  const rename = (as: string) =>
+    request(`${KEYS}/${uuid}`, { token: as, method: 'PATCH', body: { name: 'build' } })
+  await rename(token)
+  // The tenant learns no name of a key that it cannot see.
+  expect((await rename(ours)).status).toBe(404)
+  const named = async (as: string) =>
+    (await request('/api/v1/audit?action=PATCH', { token: as }))
+      .data<{ target_name: string | null }[]>()
+      .map(({ target_name: name }) => name)
+  expect(await named(ours)).toEqual([null])
+  expect(await named(token)).toEqual(['build', 'build'])
+  expect(await trail('action=POST')).toMatchObject([{ target: KEYS, target_name: null }])
 })
 
 test('refused and failed requests are traced with their code', async () => {

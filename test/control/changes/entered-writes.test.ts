@@ -41,6 +41,28 @@ const entries = ({ store }: ToolRig) =>
     'SELECT tool, target_kind, target_id, reason, state_before, state_after, undo, state FROM change_entry ORDER BY id',
   )
 
+test('an effect has names for ids, a currency for amounts, and what a list got', async () => {
+  const { make, patch, get } = await opened()
+  for (const name of ['euro', 'cheap'])
+    await make('/rate-plans', { name, currency: 'EUR', tenant: 'acme' })
+  const fresh = { name: 'fresh', tenant: 'acme', rate_plan: 'euro' }
+  const customer = `/customers/${await make('/customers', fresh)}`
+  const effectOf = async (path: string, body: object) =>
+    (await get(`/changes/${idOf(await patch(path, body))}`))['effect']
+  expect(await effectOf(customer, { credit_limit: '5', max_cps: 3, rate_plan: 'cheap' })).toBe(
+    'The customer "fresh" is changed: credit limit 5.00 EUR, was 0.00 EUR; ' +
+      'rate plan "cheap", was "euro"; calls per second 3, was unlimited.',
+  )
+  expect(await effectOf(customer, { numbers: ['12025550199'], is_active: false })).toBe(
+    'The customer "fresh" is changed: in use no, was yes; numbers: "12025550199" added.',
+  )
+  const rate = { rate_plan: 'euro', tenant: 'acme', prefix: '49', rate_per_minute: '0.1' }
+  expect(await effectOf(`/rates/${await make('/rates', rate)}`, { connect_fee: '0.5' })).toBe(
+    'The rate for "49" of the plan "euro" is changed: ' +
+      'price of an answered call 0.50 EUR, was 0.00 EUR.',
+  )
+})
+
 test('nodes, keys, live calls and reloads are entered, too', async () => {
   const { rig, patch, remove, get, undo, request, root } = await opened()
   const weighted = await patch('/dispatcher/1/nodes/1', { weight: 7 })

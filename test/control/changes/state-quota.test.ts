@@ -187,7 +187,7 @@ test('undoing a change whose state has given way is refused with the reason, and
     is_state_kept: false,
     before: { max_cps: 'no longer kept' },
     after: { max_cps: 'no longer kept' },
-    effect: 'The customer "acme customer" is changed: max_cps 3, was 0.',
+    effect: 'The customer "acme customer" is changed: calls per second 3, was unlimited.',
   })
   for (const path of [latest, last]) expect((await undo(path)).status).toBe(200)
   expect(await readRow(rig.store, 'SELECT max_cps FROM customer WHERE id = 1')).toEqual({

@@ -27,10 +27,14 @@ export interface ApiFailure {
   readonly details?: ErrorBody['details']
   /** Others have changed it meanwhile. */
   readonly conflict?: EditConflict
+  /** When the API takes requests of this user again; absent: it refused for another reason. */
+  readonly retryAfterMs?: number
 }
 
-/** Changes that others have made since a form was opened. */
+/** Changes that others have made since a form, or a question, was opened. */
 export interface EditConflict {
+  /** The thing is to be deleted: nothing is chosen. */
+  readonly isRemoval?: boolean
   /** The version with their changes. */
   readonly etag: string
   readonly fields: readonly ConflictField[]
@@ -41,6 +45,8 @@ export interface ConflictField {
   readonly name: string
   readonly label: string
   readonly there: string
+  /** As it was when the person saw it. */
+  readonly was: string
   /** Undefined: it was not changed in the form. */
   readonly yours: string | undefined
 }
@@ -175,6 +181,11 @@ const unreachable: ApiFailure = {
   code: 'unreachable',
 }
 
+/** Requests of this user that the API still takes, as its last answer said. */
+let leftInWindow = Infinity
+
+export const requestsLeft = (): number => leftInWindow
+
 /** Texts and files go as they are, anything else as JSON. */
 const sent = (body: unknown): string | Blob =>
   typeof body === 'string' || body instanceof Blob ? body : JSON.stringify(body)
@@ -196,6 +207,7 @@ async function ask<T>(
       ...(body !== undefined && { body: sent(body) }),
     })
     noteAnswer(path, response.headers.get('X-Unreachable-Nodes'))
+    leftInWindow = Number(response.headers.get('X-RateLimit-Remaining') ?? leftInWindow)
     const parsed = (await response.json()) as unknown
     const changeId = response.headers.get('X-Change-Id') ?? undefined
     const etag = response.headers.get('ETag') ?? undefined
@@ -204,7 +216,10 @@ async function ask<T>(
     if (response.status === 401 && code === 'unauthorized') return { kind: 'signed-out' }
     const reasons = (details ?? []).map((each) => `${each.path}: ${each.message}`)
     const message = [error, ...reasons].join('. ')
-    return { kind: 'failed', message, code, headline: error, details }
+    const failure: ApiFailure = { kind: 'failed', message, code, headline: error, details }
+    if (response.status !== 429) return failure
+    const seconds = Number(response.headers.get('Retry-After') ?? 1)
+    return { ...failure, retryAfterMs: seconds * 1_000 }
   } catch {
     return unreachable
   }

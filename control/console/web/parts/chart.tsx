@@ -23,6 +23,8 @@ interface ChartProps extends Series {
   readonly zone?: string
   /** Stands for the last value, where that says nothing about the whole. */
   readonly total?: string
+  /** There is nothing to draw. Absent: where all values are 0, or none is known. */
+  readonly isEmpty?: boolean
 }
 
 const HEIGHT = 160
@@ -52,7 +54,9 @@ function clockOf(hours: number, timeZone: string | undefined): AxisClock {
   }
 }
 
-export function Chart({ title, times, values, highest, hours, zone, total }: ChartProps) {
+export function Chart(props: ChartProps) {
+  const { title, times, values, highest, hours, zone, total } = props
+  const { isEmpty = values.every((value) => value === null || value === 0) } = props
   const axisClock = useMemo(() => clockOf(hours ?? 0, zone), [hours, zone])
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)
@@ -101,8 +105,13 @@ export function Chart({ title, times, values, highest, hours, zone, total }: Cha
     <figure>
       <figcaption>
         {title}: <strong>{total ?? figureText(values.at(-1), 2)}</strong>{' '}
-        <small>{readout({ times, values }, pointed.value, axisClock)}</small>
+        <small>{!isEmpty && readout({ times, values }, pointed.value, axisClock)}</small>
       </figcaption>
+      {isEmpty && (
+        <p class="nothing">
+          {hours === undefined ? 'No call in these ten minutes.' : 'No call in this period yet.'}
+        </p>
+      )}
       <div class="chart" ref={box} aria-hidden="true" />
     </figure>
   )
@@ -125,7 +134,7 @@ function readout({ times, values }: Series, pointed: number | null, clock: AxisC
   const at = pointed === null ? undefined : times[pointed]
   if (at !== undefined) return `${figureText(values[pointed ?? 0], 2)} at ${clock.timeOf(at)}`
   const known = values.filter((value) => value !== null)
-  if (known.length === 0) return ''
+  if (known.every((value) => value === 0)) return ''
   return `${figureText(Math.min(...known), 2)} to ${figureText(Math.max(...known), 2)}`
 }
 

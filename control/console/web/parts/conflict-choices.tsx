@@ -9,7 +9,7 @@ import { Text } from './text.tsx'
 const MAX_VALUE = 300
 
 export function ConflictChoices({
-  conflict: { etag, fields },
+  conflict: { etag, fields, isRemoval = false },
 }: {
   readonly conflict: EditConflict
 }) {
@@ -24,21 +24,25 @@ export function ConflictChoices({
     <div class="notice plain conflict" role="alert" tabIndex={-1} ref={head}>
       <input type="hidden" name={VERSION_NAME} value={etag} />
       <p>
-        <strong>Somebody has changed this since you opened it.</strong> Nothing was saved.{' '}
-        {both.length > 0
-          ? 'Choose what is to stand, then save again.'
-          : 'Save again to make your changes, too.'}
+        <strong>Somebody has changed this since you opened it.</strong> Nothing was{' '}
+        {isRemoval ? 'deleted' : 'saved'}.{' '}
+        {isRemoval
+          ? 'Confirm again to delete it as it is now.'
+          : both.length > 0
+            ? 'Choose what is to stand, then save again.'
+            : 'Save again to make your changes, too.'}
       </p>
       {both.map((field) => (
         <Choice key={`${field.name} ${field.there}`} field={field} />
       ))}
       {theirs.length > 0 && (
         <>
-          <p>These changes of others stay:</p>
+          {!isRemoval && <p>These changes of others stay:</p>}
           <ul>
-            {theirs.map(({ name, label, there }) => (
+            {theirs.map(({ name, label, there, was }) => (
               <li key={name}>
-                {label}: <Text value={there} max={MAX_VALUE} />
+                {label}: <Text value={there} max={MAX_VALUE} />, was{' '}
+                <Text value={was} max={MAX_VALUE} />
               </li>
             ))}
           </ul>

@@ -37,7 +37,9 @@ export function conflictOf(
     .flatMap((field): ConflictField[] => {
       const yours = isIn(mine.body, field.name) ? enteredText(field, textOf, said) : undefined
       const there = shownText(field, theirs, said)
-      return yours === there ? [] : [{ name: field.name, label: label(field, said), there, yours }]
+      const was = shownText(field, base, said)
+      const name = { name: field.name, label: label(field, said) }
+      return yours === there ? [] : [{ ...name, there, was, yours }]
     })
   const others = plainConflicts({ base, theirs }, mine.more ?? {}, said)
   const all = [...drawn, ...others]
@@ -65,6 +67,7 @@ const plainConflicts = (
       name,
       label: labels[name] ?? labelOf(name),
       there: plainText(theirs[name]),
+      was: plainText(base[name]),
       yours: isSame(value, base[name]) ? undefined : plainText(value),
     }))
 

@@ -68,7 +68,7 @@ export const figureText = (value: number | null | undefined, digits = 1): string
 
 /** The exact decimal of the API: a figure of money is never rounded here. */
 export const moneyText = (exact: string | null, currency: string | null): string =>
-  exact === null ? absent : `${exact} ${currency ?? ''}`.trimEnd()
+  exact === null ? absent : `${padded(exact, 2)} ${currency ?? ''}`.trimEnd()
 
 /** `0.5` with three decimals is `0.500`: it stays exact, and nothing is cut. */
 export function padded(exact: string, decimals: number): string {

@@ -1,6 +1,6 @@
 /** Forms of resources, loaded when the first one is opened. */
 import { later } from './later.tsx'
-import type { saveForm as save } from './schema-form.tsx'
+import type { removeForm as remove, saveForm as save } from './schema-form.tsx'
 
 export type { SchemaForm } from './schema-form.tsx'
 
@@ -10,3 +10,6 @@ export const SchemaFields = later(() =>
 
 export const saveForm = async <T = unknown,>(...form: Parameters<typeof save>) =>
   (await import('./schema-form.tsx')).saveForm<T>(...form)
+
+export const removeForm = async (...row: Parameters<typeof remove>) =>
+  (await import('./schema-form.tsx')).removeForm(...row)

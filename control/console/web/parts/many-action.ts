@@ -14,7 +14,8 @@ export interface ManyAction<Row> {
   readonly fields?: ComponentChildren
   /** Rows that it cannot be done to, or needs not, with the reason: they are left out. */
   readonly spared?: (rows: readonly Row[]) => Promise<ReadonlyMap<Row, string>>
-  readonly send: (row: Row, form: FormData) => Promise<ConsoleAnswer<unknown>>
+  /** `seen`: the version that a person has seen, after changes of others were shown. */
+  readonly send: (row: Row, form: FormData, seen?: string) => Promise<ConsoleAnswer<unknown>>
 }
 
 export interface ManyRows<Row> {

@@ -4,7 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useRef } from 'preact/hooks'
-import type { ConsoleAnswer } from '../api/api.ts'
+import type { ConsoleAnswer, EditConflict } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
 import type { ManyAction, ManyRows } from './many-action.ts'
@@ -69,7 +69,7 @@ export function ManyDialog({ of, action, rows, spared, nameOf, onClose }: ManyDi
         <p class="progress">
           <progress aria-label={`${action.text} ${count}`} max={wanted.length} value={tried} />{' '}
           {isRunning.value
-            ? `${figureText(tried)} of ${figureText(wanted.length)}`
+            ? `${figureText(tried)} of ${figureText(wanted.length)}${waitText(run.waitMs.value)}`
             : `One after the other; “Cancel” stops it.`}
         </p>
       )}
@@ -95,17 +95,23 @@ function useRun({ of, action, rows }: RunOptions) {
   const refused = useSignal<readonly Refused[]>([])
   const isRunning = useSignal(false)
   const isTried = useSignal(false)
+  const waitMs = useSignal(0)
   const changes = useRef<string[]>([])
   const isStopped = useRef(false)
   const running = useRef<Promise<unknown>>(Promise.resolve())
+  /** Versions with changes of others that were shown: the next attempt is over them. */
+  const seen = useRef(new Map<object, string>())
 
   const one = async (row: object, form: FormData): Promise<ConsoleAnswer<unknown>> => {
-    const answer = await action.send(row, form)
+    const answer = await action.send(row, form, seen.current.get(row))
     if (answer.kind === 'ok') {
       if (answer.changeId !== undefined) changes.current.push(answer.changeId)
       done.value = new Set([...done.value, row])
-    } else if (answer.kind === 'failed' && answer.code !== 'rate_limited') {
-      const why = answer.headline ?? answer.message
+    } else if (answer.kind === 'failed' && answer.retryAfterMs === undefined) {
+      const { conflict } = answer
+      if (conflict !== undefined) seen.current.set(row, conflict.etag)
+      const why =
+        conflict === undefined ? (answer.headline ?? answer.message) : changedText(conflict)
       refused.value = [...refused.value, { row, why }]
     }
     return answer
@@ -118,6 +124,7 @@ function useRun({ of, action, rows }: RunOptions) {
     const answers = await paced(open, (row) => one(row, form), {
       isStopped: () => isStopped.current,
       onProgress: () => undefined,
+      onWait: (ms) => (waitMs.value = ms),
     })
     isRunning.value = false
     const last = [...answers.values()].at(-1)
@@ -125,7 +132,7 @@ function useRun({ of, action, rows }: RunOptions) {
     // Those that the API has no time for stay, too.
     const known = new Set(refused.value.map(({ row }) => row))
     const late = open.filter((row) => !done.value.has(row) && !known.has(row))
-    refused.value = [...refused.value, ...late.map((row) => ({ row, why: 'not tried' }))]
+    refused.value = [...refused.value, ...late.map((row) => ({ row, why: NO_ROOM }))]
     if (refused.value.length === 0) return nothing
     isTried.value = true
     return { kind: 'open' }
@@ -135,6 +142,7 @@ function useRun({ of, action, rows }: RunOptions) {
     refused,
     isRunning,
     isTried,
+    waitMs,
     go: (form: FormData) => {
       const run = all(form)
       running.current = run
@@ -150,6 +158,18 @@ function useRun({ of, action, rows }: RunOptions) {
     },
   }
 }
+
+/** The API takes so many requests of a user in a minute. */
+const waitText = (ms: number): string =>
+  ms === 0 ? '' : `; the server takes no more for now, it goes on in ${Math.ceil(ms / 1_000)} s`
+
+const NO_ROOM = 'not done: the server takes no more requests for now'
+
+/** Says how others have changed it since it was chosen. */
+const changedText = ({ fields }: EditConflict): string =>
+  `somebody has changed it meanwhile (${fields
+    .map(({ label, there, was }) => `${label}: ${there}, was ${was}`)
+    .join('; ')}). “Try again” takes it as it is now.`
 
 const countText = (count: number, { one, many }: Pick<ManyRows<object>, 'one' | 'many'>): string =>
   `${figureText(count)} ${count === 1 ? one : many}`

@@ -1,8 +1,11 @@
 /** Actions on many rows of a noun: its switch, where it has one, and deletion. */
 import { getAll, send, type ConsoleAnswer } from '../api/api.ts'
 import { figureText } from './format.ts'
+import { removeForm } from './forms.tsx'
 import type { ManyAction, ManyRows } from './many-action.ts'
 import type { FormRow } from './schema-fields.ts'
+
+type RemovedForm = Parameters<typeof removeForm>[0]
 
 /** Other resources that may refer to a row. */
 export interface Use<Of> {
@@ -17,12 +20,10 @@ export interface Use<Of> {
 export interface ManyNoun<Of> {
   readonly one: string
   readonly many: string
-  readonly path: string
+  readonly form: RemovedForm
   /** Says what a deletion does. */
   readonly effect: string
   readonly uses?: readonly Use<Of>[] | undefined
-  /** Names of the fields on the form. */
-  readonly labels?: Readonly<Record<string, string>> | undefined
 }
 
 /** By one of these names a row is in use, or not. */
@@ -56,7 +57,7 @@ const lowered = (many: string): string =>
   /^.[a-z]/.test(many) ? `${many.charAt(0).toLowerCase()}${many.slice(1)}` : many
 
 function switching<Of extends { readonly id: number }>(
-  { path, labels }: ManyNoun<Of>,
+  { form: { path, labels } }: ManyNoun<Of>,
   flag: (typeof flags)[number],
   isOn: boolean,
   isMine: (row: Of) => boolean,
@@ -83,7 +84,7 @@ function switching<Of extends { readonly id: number }>(
 }
 
 const deletion = <Of extends { readonly id: number }>(
-  { one, path, effect, uses }: ManyNoun<Of>,
+  { one, form, effect, uses }: ManyNoun<Of>,
   isMine: (row: Of) => boolean,
 ): ManyAction<Of> => ({
   text: 'Delete',
@@ -94,7 +95,7 @@ const deletion = <Of extends { readonly id: number }>(
     const mine = rows.filter(isMine).map((row): [Of, string] => [row, 'that is you'])
     return new Map([...(await usedRows(uses ?? [], rows)), ...mine])
   },
-  send: async ({ id }) => inWords(one, await send('DELETE', `${path}/${id}`)),
+  send: async (row, _form, seen) => inWords(one, await removeForm(form, row, seen)),
 })
 
 /** The database only knows that something refers to it. */

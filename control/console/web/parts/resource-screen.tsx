@@ -4,7 +4,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
-import { getAll, getRows, send } from '../api/api.ts'
+import { getAll, getRows } from '../api/api.ts'
 import { may } from '../api/session.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
@@ -14,8 +14,9 @@ import { inWords, manyOf, type ManyNoun, type Use } from './many-of.ts'
 import { useAsked } from './prefill.ts'
 import { useResource } from './resource.ts'
 import { address } from './router.ts'
+import { seenIn } from './save-row.ts'
 import type { FormRow } from './schema-fields.ts'
-import { saveForm, SchemaFields, type SchemaForm } from './forms.tsx'
+import { removeForm, saveForm, SchemaFields, type SchemaForm } from './forms.tsx'
 import type { ShownColumn } from './table.tsx'
 import { Text } from './text.tsx'
 
@@ -124,8 +125,8 @@ export const manyNoun = <Of extends { readonly id: number }>({
   many,
   effect,
   uses,
-  form: { path, labels },
-}: ScreenNoun<Of>): ManyNoun<Of> => ({ one, many, effect, uses, path, labels })
+  form,
+}: ScreenNoun<Of>): ManyNoun<Of> => ({ one, many, effect, uses, form })
 
 export const changeOf = <Of extends { readonly id: number }>(
   { one, form }: ScreenNoun<Of>,
@@ -160,7 +161,8 @@ export const removeOf = <Of extends { readonly id: number }>(
       ))}
     </>
   ),
-  onConfirm: async () => inWords(noun.one, await send('DELETE', `${noun.form.path}/${row.id}`)),
+  onConfirm: async (entered) =>
+    inWords(noun.one, await removeForm(noun.form, row, seenIn(entered))),
 })
 
 const SHOWN_USES = 5

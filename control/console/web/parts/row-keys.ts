@@ -3,7 +3,7 @@
 export type RowKey = string | number
 
 /** The most that are chosen at once: what is done with each is a request of its own. */
-export const MAX_CHOSEN = 500
+export const MAX_CHOSEN = 1_000
 
 /** All from one to the other, in either direction; only the other where the first is gone. */
 export function between(

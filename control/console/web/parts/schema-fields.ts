@@ -160,7 +160,7 @@ function shown(kind: Kind, value: unknown): string {
 }
 
 /** The form of `<input type="datetime-local">`: 2026-11-22T09:30 in the viewer's zone. */
-function localTime(at: string): string {
+export function localTime(at: string): string {
   const date = new Date(at)
   return new Date(date.getTime() - date.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
 }

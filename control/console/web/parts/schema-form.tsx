@@ -13,7 +13,7 @@ import { FormIds, useFieldProblem, useProblemId } from './field-problems.ts'
 import { FieldProblem } from './form.tsx'
 import { Filled, filledValue, isChecked, useFilled } from './prefill.ts'
 import { useResource } from './resource.ts'
-import { isLeftToOthers, saveRow } from './save-row.ts'
+import { isLeftToOthers, removeRow, saveRow } from './save-row.ts'
 import {
   bodyFrom,
   fieldsOf,
@@ -113,6 +113,39 @@ export async function saveForm<T = unknown>(
     },
   })
 }
+
+/**
+ * Deletes a row as it was shown.
+ *
+ * @param seen the version with the changes of others, once they were shown.
+ */
+export async function removeForm(
+  form: Pick<SchemaForm, 'path' | 'labels' | 'words' | 'hasDetails'>,
+  row: ExistingRow,
+  seen: string | undefined,
+): Promise<ConsoleAnswer<unknown>> {
+  // Fields that the API lets nobody change are not compared.
+  const drawn = await drawnFields({ path: form.path }, row)
+  if (drawn.kind !== 'ok') return drawn
+  const path = `${form.path}/${idOf(row)}`
+  return removeRow({
+    path,
+    shownPath: form.hasDetails === true ? `${path}/details` : path,
+    seen,
+    conflict(theirs, etag) {
+      const found = conflictOf(
+        drawn.data,
+        { base: { ...row }, theirs, etag },
+        { body: {} },
+        noText,
+        form,
+      )
+      return found && { ...found, isRemoval: true }
+    },
+  })
+}
+
+const noText = (): string => ''
 
 /** The body of a request: what was entered. */
 export async function madeBody(

@@ -16,6 +16,8 @@ interface ShownToast {
   readonly text: string
   /** The changes that can be undone, in the order in which they were made. */
   readonly changeIds?: readonly string[] | undefined
+  /** Ends what is under way. */
+  readonly onStop?: () => void
 }
 
 const shown = signal<ShownToast | undefined>(undefined)
@@ -63,6 +65,7 @@ export function Toasts() {
   useEffect(() => {
     if (toast === undefined) return undefined
     const close = (): void => {
+      if (toast.onStop !== undefined) return
       // Whoever points at it, or is in it by the keyboard, reads it.
       if (isHeld.current) cancel = after(SHOWN_MS / 2, close)
       else shown.value = undefined
@@ -88,9 +91,15 @@ export function Toasts() {
               Undo
             </button>
           )}
-          <button type="button" aria-label="Close" onClick={() => (shown.value = undefined)}>
-            ✕
-          </button>
+          {toast.onStop === undefined ? (
+            <button type="button" aria-label="Close" onClick={() => (shown.value = undefined)}>
+              ✕
+            </button>
+          ) : (
+            <button type="button" onClick={toast.onStop}>
+              Stop
+            </button>
+          )}
         </p>
       )}
     </div>
@@ -100,21 +109,30 @@ export function Toasts() {
 /** The last one first. The server refuses it where something came later. */
 async function undo(changeIds: readonly string[]): Promise<void> {
   const count = changeIds.length
+  let isStopped = false
+  const onStop = (): void => void (isStopped = true)
   const tell = (done: number): void => {
-    if (count > 1) shown.value = { text: `Undoing ${figureText(done)} of ${figureText(count)} …` }
+    const text = `Undoing ${figureText(done)} of ${figureText(count)} …`
+    if (count > 1) shown.value = { text, onStop }
   }
   shown.value = undefined
   tell(0)
   const answers = await paced(changeIds.toReversed(), undoOne, {
-    isStopped: () => false,
+    isStopped: () => isStopped,
     onProgress: tell,
   })
   const all = [...answers.values()]
   if (all.some(({ kind }) => kind === 'signed-out')) return sessionEnded()
   const refused = all.filter((answer) => answer.kind === 'failed')
   const [first] = refused
+  const stopped = `${figureText(all.length - refused.length)} of ${figureText(count)} are undone.`
   shown.value = {
-    text: first === undefined ? 'It is undone.' : refusedText(count, refused.length, first.message),
+    text:
+      first !== undefined
+        ? refusedText(count, count - all.length + refused.length, first.message)
+        : all.length < count
+          ? stopped
+          : 'It is undone.',
   }
   askAnew()
 }

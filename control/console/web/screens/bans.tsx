@@ -8,6 +8,7 @@ import type { Ban } from '../api/views.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { Field, textIn } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
+import type { ManyRows } from '../parts/many-action.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
 
@@ -42,9 +43,33 @@ export const BansScreen = () => (
     isWritable={may('guard:write')}
     create={ban}
     nameOf={({ source, account }) => (account === null ? source : `${account} at ${source}`)}
+    many={() => manyBans}
     actions={({ source, account }) => [account === null ? lift(source) : unlock(source, account)]}
   />
 )
+
+const unban = (source: string) => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`)
+
+const manyBans: ManyRows<Ban> = {
+  one: 'ban',
+  many: 'bans',
+  actions: [
+    {
+      text: 'Lift',
+      done: 'lifted',
+      effect:
+        'packets of these sources are read again, and passwords from there are checked again. ' +
+        'It cannot be undone, but an address can be banned again.',
+      // One request ends all of a source.
+      spared: (bans) => {
+        const sources = new Set<string>()
+        const twice = bans.filter(({ source }) => sources.size === sources.add(source).size)
+        return Promise.resolve(new Map(twice.map((ban) => [ban, 'it ends with another one'])))
+      },
+      send: ({ source }) => unban(source),
+    },
+  ],
+}
 
 const lift = (source: string): Action => ({
   text: 'Lift',
@@ -54,7 +79,7 @@ const lift = (source: string): Action => ({
       Packets of <Text value={source} max={60} /> are read again.
     </p>
   ),
-  onConfirm: () => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`),
+  onConfirm: () => unban(source),
 })
 
 const unlock = (source: string, account: string): Action => ({
@@ -67,7 +92,7 @@ const unlock = (source: string, account: string): Action => ({
       source ends, too.
     </p>
   ),
-  onConfirm: () => send('DELETE', `/guard/bans/${encodeURIComponent(source)}`),
+  onConfirm: () => unban(source),
 })
 
 const ban: Action = {

@@ -79,7 +79,7 @@ function CarrierDetails({ carrier, onChange }: CarrierProps) {
       />
       <RoutesOf carrier={carrier}>
         <CallsOf by="carrier" text={name}>
-          <ChangesOf kind="carrier" id={`${id}`} />
+          <ChangesOf kind="carrier" id={`${id}`} named={`the carrier ${name}`} />
         </CallsOf>
       </RoutesOf>
     </>

@@ -6,7 +6,7 @@ import { momentColumn, textColumn } from '../parts/columns.tsx'
 import { useView } from '../parts/resource.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Problem, Text } from '../parts/text.tsx'
-import { actorText } from './ledger-words.ts'
+import { actorOf } from './changes.tsx'
 
 const SHOWN = 5
 const REFRESH_MS = 15_000
@@ -17,7 +17,7 @@ const columns: readonly ShownColumn<Change>[] = [
     max: 300,
     second: ({ reason }) => reason !== null && <Text value={reason} max={300} />,
   }),
-  textColumn('actor', 'Who', ({ actor, actor_name: name }) => actorText(actor, name)),
+  textColumn('actor', 'Who', actorOf),
   textColumn('state', 'State', ({ state }) => state, { isMinor: true }),
 ]
 
@@ -25,6 +25,8 @@ interface ChangesOfProps {
   /** As changes name it: `carrier` and its id. */
   readonly kind: string
   readonly id: string
+  /** How people call it. */
+  readonly named: string
 }
 
 /** The list of its changes. `named`: how the list calls it. */
@@ -35,7 +37,7 @@ export const changesPath = (kind: string, id: string, named?: string): string =>
 export const ChangesOf = (props: ChangesOfProps) =>
   may('audit:read') ? <Latest {...props} /> : null
 
-function Latest({ kind, id }: ChangesOfProps) {
+function Latest({ kind, id, named }: ChangesOfProps) {
   const words = new URLSearchParams({ target_kind: kind, target: id, limit: `${SHOWN}` })
   const { data, problem } = useView<readonly Change[]>(`/changes?${words}`, {
     everyMs: REFRESH_MS,
@@ -44,7 +46,7 @@ function Latest({ kind, id }: ChangesOfProps) {
     <section>
       <div class="part-head">
         <h2>Changes</h2>
-        <a href={changesPath(kind, id)}>All its changes</a>
+        <a href={changesPath(kind, id, named)}>All its changes</a>
       </div>
       <Problem message={problem.value} />
       <Table

@@ -9,7 +9,7 @@ import { ListScreen, type Action } from '../parts/list.tsx'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
-import { actorText } from './ledger-words.ts'
+import { actorText } from './actor-words.ts'
 
 const tones = {
   pending: 'warn',
@@ -20,7 +20,9 @@ const tones = {
   superseded: 'plain',
 } as const
 
-const actorOf = ({ actor, actor_name: name }: Change): string => actorText(actor, name)
+/** On one line. */
+export const actorOf = ({ actor, actor_name: name }: Change): string =>
+  actorText(actor, name).replace(' ', '\u00a0')
 
 const columns: readonly ShownColumn<Change>[] = [
   momentColumn('at', 'Time', ({ at }) => at),

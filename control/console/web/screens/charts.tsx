@@ -108,6 +108,7 @@ function Hours({ summary, before, hours, zone }: HoursProps) {
           {...series.calls}
           hours={hours}
           zone={zone}
+          isEmpty={totals?.calls === 0}
           total={figureText(totals?.calls)}
         />
         <Chart
@@ -116,6 +117,7 @@ function Hours({ summary, before, hours, zone }: HoursProps) {
           highest={100}
           hours={hours}
           zone={zone}
+          isEmpty={totals?.calls === 0}
           total={asr}
         />
         <Chart
@@ -123,6 +125,7 @@ function Hours({ summary, before, hours, zone }: HoursProps) {
           {...series.cost}
           hours={hours}
           zone={zone}
+          isEmpty={totals?.calls === 0}
           total={totals?.cost[currency] ?? figureText(null)}
         />
         <Chart
@@ -130,6 +133,7 @@ function Hours({ summary, before, hours, zone }: HoursProps) {
           {...series.seconds}
           hours={hours}
           zone={zone}
+          isEmpty={totals?.calls === 0}
           total={mean}
         />
       </div>

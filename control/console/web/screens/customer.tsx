@@ -146,7 +146,7 @@ function Overview({ customer }: { customer: Customer }) {
         }}
       />
       <CallsOf by="customer_id" text={id}>
-        <ChangesOf kind="customer" id={id} />
+        <ChangesOf kind="customer" id={id} named={`the customer ${customer.name}`} />
       </CallsOf>
     </>
   )

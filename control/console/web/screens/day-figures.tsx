@@ -64,13 +64,20 @@ function Figures({ of, margin }: DayFiguresProps) {
         }}
       />
       <div class="charts">
-        <Chart title="Calls per hour" {...calls} hours={HOURS} total={figureText(totals?.calls)} />
+        <Chart
+          title="Calls per hour"
+          {...calls}
+          hours={HOURS}
+          total={figureText(totals?.calls)}
+          isEmpty={totals?.calls === 0}
+        />
         <Chart
           title="Answer-seizure ratio, %"
           {...asr}
           highest={100}
           hours={HOURS}
           total={unitText(totals?.asr_percent, '%')}
+          isEmpty={totals?.calls === 0}
         />
       </div>
     </section>

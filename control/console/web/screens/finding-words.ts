@@ -13,7 +13,7 @@ import {
   sinceText,
 } from '../parts/format.ts'
 import { formPath } from '../parts/prefill.ts'
-import { actorText } from './ledger-words.ts'
+import { actorText } from './actor-words.ts'
 import { nameOfNode, type NodeName } from './names.ts'
 
 export interface Link {

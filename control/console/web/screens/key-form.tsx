@@ -10,7 +10,7 @@ import { FieldProblem, textIn } from '../parts/form.tsx'
 import type { Action } from '../parts/list.tsx'
 import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 
-const form: SchemaForm = {
+export const keyForm: SchemaForm = {
   path: '/application-keys',
   names: ['name'],
   more: [
@@ -54,13 +54,13 @@ export const createKey: Action = {
   title: 'New key',
   confirm: 'Create',
   ask: (
-    <SchemaFields form={form} row={undefined}>
+    <SchemaFields form={keyForm} row={undefined}>
       <Scopes chosen={['*:read']} />
     </SchemaFields>
   ),
   onConfirm: async (entered, onSecret) => {
     const isOfTenant = textIn(entered, 'tenant_slug') !== ''
-    const answer = await saveForm<WithToken>(form, entered, undefined, {
+    const answer = await saveForm<WithToken>(keyForm, entered, undefined, {
       scopes: entered.getAll('scopes'),
       ...(isOfTenant && { tenant_scope: 'tenant' }),
     })
@@ -74,7 +74,7 @@ export const changeKey = (key: ApplicationKey): Action => ({
   title: 'Change this key',
   confirm: 'Save',
   ask: (
-    <SchemaFields form={form} row={key}>
+    <SchemaFields form={keyForm} row={key}>
       <Scopes chosen={key.scopes} />
     </SchemaFields>
   ),
@@ -82,7 +82,7 @@ export const changeKey = (key: ApplicationKey): Action => ({
     const scopes = entered.getAll('scopes')
     const isSame =
       scopes.length === key.scopes.length && key.scopes.every((label) => scopes.includes(label))
-    return saveForm(form, entered, key, isSame ? {} : { scopes })
+    return saveForm(keyForm, entered, key, isSame ? {} : { scopes })
   },
 })
 

@@ -11,11 +11,14 @@ import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { Field, Reason, textIn } from '../parts/form.tsx'
 import { figureText, plural } from '../parts/format.ts'
 import { ListScreen, Loaded, type Action } from '../parts/list.tsx'
+import { removeForm } from '../parts/forms.tsx'
+import type { ManyRows } from '../parts/many-action.ts'
 import { PageHead } from '../parts/page-head.tsx'
 import { useView } from '../parts/resource.ts'
+import { seenIn } from '../parts/save-row.ts'
 import { Table, type ShownColumn } from '../parts/table.tsx'
 import { Facts, Moment, Text } from '../parts/text.tsx'
-import { changeKey, createKey } from './key-form.tsx'
+import { changeKey, createKey, keyForm } from './key-form.tsx'
 
 const columns: readonly ShownColumn<ApplicationKey>[] = [
   textColumn('name', 'Name', (key) => key.name, {
@@ -58,6 +61,7 @@ export const KeysScreen = () => (
     create={createKey}
     nameOf={({ name }) => name}
     actions={actionsOf}
+    many={() => manyKeys}
     about={
       'Programs and AI agents use the API with a key. What a key may do is chosen when it is ' +
       'made, and can be changed later.'
@@ -65,9 +69,59 @@ export const KeysScreen = () => (
   />
 )
 
+const pathTo = ({ uuid }: ApplicationKey): string => `/application-keys/${uuid}`
+
+/** Those in one of these states are left out. */
+const sparedIn =
+  (...states: readonly ApplicationKey['state'][]) =>
+  (keys: readonly ApplicationKey[]) =>
+    Promise.resolve(
+      new Map(
+        keys.flatMap((key): [ApplicationKey, string][] =>
+          states.includes(key.state) ? [[key, `it is ${key.state}`]] : [],
+        ),
+      ),
+    )
+
+const manyKeys: ManyRows<ApplicationKey> = {
+  one: 'key',
+  many: 'keys',
+  actions: [
+    {
+      text: 'Suspend',
+      done: 'suspended',
+      isDangerous: true,
+      effect: 'their requests are rejected from now on, until they are resumed.',
+      fields: <Reason />,
+      spared: sparedIn('suspended', 'revoked'),
+      send: (key, form) =>
+        send('POST', `${pathTo(key)}/suspend`, { reason: textIn(form, 'reason') }),
+    },
+    {
+      text: 'Resume',
+      done: 'resumed',
+      effect: 'their requests are accepted from now on, unless they are inactive or expired.',
+      fields: <Reason />,
+      spared: sparedIn('active', 'inactive', 'expired', 'revoked'),
+      send: (key, form) =>
+        send('POST', `${pathTo(key)}/resume`, { reason: textIn(form, 'reason') }),
+    },
+    {
+      text: 'Revoke',
+      done: 'revoked',
+      isDangerous: true,
+      effect:
+        'programs that use them are refused from their next request on. It cannot be undone; ' +
+        '“Suspend” can.',
+      spared: sparedIn('revoked'),
+      send: (key, _form, seen) => removeForm(keyForm, key, seen),
+    },
+  ],
+}
+
 function actionsOf(key: ApplicationKey): readonly Action[] {
   if (key.state === 'revoked') return []
-  const path = `/application-keys/${key.uuid}`
+  const path = pathTo(key)
   const name = <Text value={key.name} max={60} />
   const rotate: Action = {
     text: 'Rotate',
@@ -124,7 +178,7 @@ function actionsOf(key: ApplicationKey): readonly Action[] {
     ask: (
       <p>Programs that use {name} are refused from their next request on. It cannot be undone.</p>
     ),
-    onConfirm: () => send('DELETE', path),
+    onConfirm: (entered) => removeForm(keyForm, key, seenIn(entered)),
   }
   return [changeKey(key), rotate, key.state === 'suspended' ? resume : suspend, revoke]
 }

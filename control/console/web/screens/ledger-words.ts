@@ -1,6 +1,7 @@
 /** An entry of the ledger in a sentence: the amount is beside it. */
 import type { LedgerEntry } from '../api/views.ts'
 import { plural } from '../parts/format.ts'
+import { actorText } from './actor-words.ts'
 
 type Told = Pick<LedgerEntry, 'kind' | 'call' | 'actor' | 'note' | 'ref'>
 
@@ -13,28 +14,4 @@ export function entryText({ kind, call, actor, note, ref }: Told): string {
       : `Call to ${call.destination_number}, ${plural(call.billsec, 'second')}`
   const who = actorText(actor)
   return `${kinds[kind]}${who === '' ? '' : ` by ${who}`}${note === null ? '' : `: ${note}`}`
-}
-
-/** `user:admin` → `admin` */
-export function actorText(actor: string, name: string | null = null): string {
-  if (name !== null) return name
-  const [kind, ...rest] = actor.split(':')
-  switch (kind) {
-    case 'user':
-      return rest.join(':')
-    case 'key':
-      return `key ${rest.join(':').slice(0, 8)}`
-    case 'customer':
-      return `customer ${rest.join(':')}`
-    case 'payment':
-      return 'a payment'
-    case 'anonymous':
-      return 'somebody without a credential'
-    case 'platform':
-      return 'the platform'
-    case 'console':
-      return 'the command line'
-    default:
-      return actor
-  }
 }

@@ -85,7 +85,11 @@ function Details({ of: { set, node }, onChange }: { of: Found; onChange: () => v
         }}
       />
       <CallsOf by="node" text={destination}>
-        <ChangesOf kind="dispatcher_node" id={`${set.set_id}/${destination}`} />
+        <ChangesOf
+          kind="dispatcher_node"
+          id={`${set.set_id}/${destination}`}
+          named={`the node ${nodeTitle(node)}`}
+        />
       </CallsOf>
       {dialog}
     </>

@@ -7,6 +7,7 @@ import { Sparkline } from '../parts/chart.tsx'
 import { figureColumn, textColumn } from '../parts/columns.tsx'
 import { figureText, plural, unitText } from '../parts/format.ts'
 import { List, type Action } from '../parts/list.tsx'
+import type { ManyRows } from '../parts/many-action.ts'
 import { useResource, useView } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Moment, Text } from '../parts/text.tsx'
@@ -83,6 +84,7 @@ export function NodesScreen() {
       reload={sets.reload}
       isWritable={may('dispatcher:write')}
       nameOf={({ node }) => node.destination}
+      many={manyNodes}
       actions={actionsOf}
       about={
         <p>
@@ -112,7 +114,49 @@ export function LastProbe({ node }: { node: DispatcherNode }) {
   )
 }
 
-export function actionsOf({ set, node }: Pick<NodeRow, 'set' | 'node'>): readonly Action[] {
+type PlacedNode = Pick<NodeRow, 'set' | 'node'>
+
+async function setState({ set, node }: PlacedNode, state: 'active' | 'inactive') {
+  const answer = await send('PUT', `/dispatcher/${set.id}/nodes/${node.id}/state`, { state })
+  if (answer.kind !== 'failed' || answer.code !== 'last_active_node') return answer
+  return { ...answer, message: lastNodeText, headline: lastNodeText }
+}
+
+/** Those that are so already, or are not in use at all, are left out. */
+const sparedNodes =
+  (isDrained: boolean, why: string) =>
+  (rows: readonly NodeRow[]): Promise<ReadonlyMap<NodeRow, string>> =>
+    Promise.resolve(
+      new Map(
+        rows.flatMap((row): [NodeRow, string][] => {
+          if (!row.node.is_enabled) return [[row, 'it is not in use']]
+          return (row.node.operator_state === 'inactive') === isDrained ? [[row, why]] : []
+        }),
+      ),
+    )
+
+const manyNodes: ManyRows<NodeRow> = {
+  one: 'node',
+  many: 'nodes',
+  actions: [
+    {
+      text: 'Drain',
+      done: 'drained',
+      effect: 'they get no new calls, and their live calls continue.',
+      spared: sparedNodes(true, 'it is drained already'),
+      send: (row) => setState(row, 'inactive'),
+    },
+    {
+      text: 'Take back',
+      done: 'taken back',
+      effect: 'they get new calls again as soon as they answer probes.',
+      spared: sparedNodes(false, 'it is in service'),
+      send: (row) => setState(row, 'active'),
+    },
+  ],
+}
+
+export function actionsOf({ set, node }: PlacedNode): readonly Action[] {
   if (!node.is_enabled) return []
   const drains = node.operator_state !== 'inactive'
   return [
@@ -138,12 +182,7 @@ export function actionsOf({ set, node }: Pick<NodeRow, 'set' | 'node'>): readonl
           )}
         </>
       ),
-      onConfirm: async () => {
-        const path = `/dispatcher/${set.id}/nodes/${node.id}/state`
-        const answer = await send('PUT', path, { state: drains ? 'inactive' : 'active' })
-        if (answer.kind !== 'failed' || answer.code !== 'last_active_node') return answer
-        return { ...answer, message: lastNodeText }
-      },
+      onConfirm: () => setState({ set, node }, drains ? 'inactive' : 'active'),
     },
   ]
 }

@@ -72,7 +72,7 @@ function Details({ phone, onChange }: { phone: ExtensionDetails; onChange: () =>
       <h2>Set-up</h2>
       <PhoneFacts phone={phone} />
       <CallsOf by="number" text={extension} tenant={phone.tenant}>
-        <ChangesOf kind="extension" id={`${id}`} />
+        <ChangesOf kind="extension" id={`${id}`} named={`the extension ${extension}`} />
       </CallsOf>
       {dialog}
     </>

@@ -10,7 +10,8 @@ import { List, type Action } from '../parts/list.tsx'
 import { manyOf } from '../parts/many-of.ts'
 import { useResource } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
-import { saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
+import { seenIn } from '../parts/save-row.ts'
+import { removeForm, saveForm, SchemaFields, type SchemaForm } from '../parts/forms.tsx'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Facts, Text } from '../parts/text.tsx'
 import { callerForm } from './caller-form.ts'
@@ -143,7 +144,7 @@ const PhoneSetup = ({ phone: { extension, domain, registrars } }: SetupProps) =>
 const manyPhones = {
   one: 'extension',
   many: 'Extensions',
-  path: '/pbx/extensions',
+  form: extensionForm,
   effect: 'They cannot be called any more, and their phones lose their registration.',
 }
 
@@ -238,8 +239,8 @@ export function actionsOf(
       </p>
     ),
     done: 'The extension is deleted.',
-    onConfirm: async () => {
-      const answer = await send('DELETE', path)
+    onConfirm: async (entered) => {
+      const answer = await removeForm(extensionForm, phone, seenIn(entered))
       if (answer.kind === 'ok') onRemoved()
       return answer
     },

@@ -14,7 +14,7 @@ import { useView } from '../parts/resource.ts'
 import { address } from '../parts/router.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Badge, Facts, Moment, Text } from '../parts/text.tsx'
-import { actorText } from './ledger-words.ts'
+import { actorText } from './actor-words.ts'
 
 const riskTones = { low: 'good', medium: 'warn', high: 'bad' } as const
 const riskWords = {
@@ -98,6 +98,16 @@ export function ProposalScreen({ uuid }: { uuid: string }) {
             <Text value={shown.effect} max={600} />
           </p>
           <ProposalFacts shown={shown} />
+          <details class="more">
+            <summary>The call of the tool</summary>
+            <Facts
+              of={{
+                Tool: <Text value={shown.tool} />,
+                Arguments: <Json value={shown.arguments} />,
+                'State now': <Json value={shown.previous_state} />,
+              }}
+            />
+          </details>
           {asked.value !== undefined && (
             <Decide proposal={shown} decision={asked.value} path={path} onClose={close} />
           )}
@@ -128,15 +138,16 @@ const ProposalFacts = ({ shown }: { shown: Proposal }) => (
         </q>
       ),
       'Proposed by': <Text value={proposerOf(shown)} />,
-      Tool: <Text value={shown.tool} />,
-      Arguments: <Json value={shown.arguments} />,
-      'State now': <Json value={shown.previous_state} />,
       Tenant: <Text value={shown.tenant_slug ?? 'the platform'} />,
       Expires: <Moment at={shown.expires_at} />,
       Decided: <Moment at={shown.decided_at} />,
       'Decided by': (
         <>
-          <Text value={shown.decided_by} />
+          <Text
+            value={
+              shown.decided_by === null ? null : actorText(shown.decided_by, shown.decided_by_name)
+            }
+          />
           {shown.decided_via === 'link' && ' by the link of a webhook'}
         </>
       ),

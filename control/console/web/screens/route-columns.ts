@@ -55,8 +55,10 @@ export const routeColumns: readonly ShownColumn<OutboundRoute>[] = [
   textColumn('prefix', 'Prefix', ({ prefix }) => prefix, {
     show: ({ prefix }) => (prefix === '' ? 'every number' : prefix),
   }),
-  textColumn('carrier', 'Carrier', ({ carrier }) => carrier),
-  textColumn('mode', 'Calls go', ({ mode }) => modes[mode], { isMinor: true }),
+  textColumn('carrier', 'Carrier', ({ carrier }) => carrier, {
+    also: ({ mode }) => modes[mode],
+    second: ({ mode }) => modes[mode],
+  }),
   figureColumn('priority', 'Priority', ({ priority }) => priority),
   textColumn('quality', 'Quality', qualityText, {
     tone: ({ quality_status: status }) => (status === null ? 'plain' : tones[status.state]),

@@ -8,6 +8,7 @@ import { may } from '../api/session.ts'
 import { Field, onForm, textIn } from '../parts/form.tsx'
 import { durationText, moneyText, unitText } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
+import { localTime } from '../parts/schema-fields.ts'
 import { Badge, Facts, Problem, Short, Text } from '../parts/text.tsx'
 import { hookText } from './decision-words.ts'
 import { DenialCode } from './denial-code.tsx'
@@ -52,9 +53,16 @@ const simulate = (asked: Question): Promise<ConsoleAnswer<Simulation | undefined
     ? Promise.resolve({ kind: 'ok', data: undefined, meta: undefined })
     : send<Simulation>('POST', '/telephony/simulate', asked)
 
+/** An address may say something that is no time. */
+const momentIn = (at = ''): string => (Number.isNaN(Date.parse(at)) ? '' : localTime(at))
+
 function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) {
   const submit = onForm((form) => {
-    const given = Object.fromEntries(names.map((name) => [name, textIn(form, name) || undefined]))
+    const text = (name: string): string => {
+      const entered = textIn(form, name)
+      return name === 'at' && entered !== '' ? new Date(entered).toISOString() : entered
+    }
+    const given = Object.fromEntries(names.map((name) => [name, text(name) || undefined]))
     if (names.every((name) => given[name] === asked[name])) onAsk()
     else setQuery(given)
   })
@@ -76,8 +84,10 @@ function QuestionForm({ asked, onAsk }: { asked: Question; onAsk: () => void }) 
       <Field label="Call-ID" hint="optional" {...field('call_id')} />
       <Field
         label="At the rates of"
-        hint="such as 2026-12-24T18:00:00Z; optional"
+        hint="in your time zone; optional"
         {...field('at')}
+        type="datetime-local"
+        defaultValue={momentIn(asked.at)}
       />
       <p class="buttons">
         <button class="primary">Simulate</button>

@@ -11,6 +11,7 @@ import { momentColumn, moneyColumn, textColumn } from '../parts/columns.tsx'
 import { Choice, Field, Flag, Reason, textIn, words } from '../parts/form.tsx'
 import { moneyText } from '../parts/format.ts'
 import { ListScreen, type Action } from '../parts/list.tsx'
+import type { ManyRows } from '../parts/many-action.ts'
 import { useFilled } from '../parts/prefill.ts'
 import type { ShownColumn } from '../parts/table.tsx'
 import { Text } from '../parts/text.tsx'
@@ -30,14 +31,17 @@ function effectOf({ action, amount_exact, currency, per }: SpendingCap): string 
 }
 
 const columns: readonly ShownColumn<SpendingCap>[] = [
-  textColumn('who', 'Calls of', nameOf, { max: 80 }),
+  textColumn('who', 'Calls of', nameOf, {
+    max: 80,
+    also: ({ reason }) => reason,
+    second: ({ reason }) => <Text value={reason} max={80} />,
+  }),
   textColumn('prefix', 'To', prefixOf, { show: prefixOf }),
   textColumn('effect', 'Guard', effectOf, {
     tone: ({ action }) => (action === 'block' ? 'bad' : 'warn'),
   }),
   moneyColumn('left', 'Left', ({ left_exact: amount, currency }) => ({ amount, currency })),
   momentColumn('until', 'Until', (guard) => guard.expires_at),
-  textColumn('reason', 'Why', ({ reason }) => reason, { isMinor: true, max: 100 }),
 ]
 
 export const SpendGuardsScreen = () => (
@@ -51,9 +55,30 @@ export const SpendGuardsScreen = () => (
     isWritable={may('guard:write')}
     create={create}
     nameOf={(guard) => `${nameOf(guard)} to ${prefixOf(guard)}`}
+    many={() => manyGuards}
     actions={(guard) => [remove(guard)]}
   />
 )
+
+function removal({ guard_id: id }: SpendingCap, form: FormData) {
+  const reason = encodeURIComponent(textIn(form, 'reason'))
+  return send('DELETE', `/spend-guards/${encodeURIComponent(id)}?reason=${reason}`)
+}
+
+const manyGuards: ManyRows<SpendingCap> = {
+  one: 'spend guard',
+  many: 'spend guards',
+  actions: [
+    {
+      text: 'Remove',
+      done: 'removed',
+      isDangerous: true,
+      effect: 'calls are no longer stopped by them.',
+      fields: <Reason />,
+      send: removal,
+    },
+  ],
+}
 
 const remove = (guard: SpendingCap): Action => ({
   text: 'Remove',
@@ -67,10 +92,7 @@ const remove = (guard: SpendingCap): Action => ({
       <Reason />
     </>
   ),
-  onConfirm: (form) => {
-    const reason = encodeURIComponent(textIn(form, 'reason'))
-    return send('DELETE', `/spend-guards/${encodeURIComponent(guard.guard_id)}?reason=${reason}`)
-  },
+  onConfirm: (form) => removal(guard, form),
 })
 
 const SECONDS_PER_HOUR = 3_600

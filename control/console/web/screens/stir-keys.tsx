@@ -27,8 +27,11 @@ const noun: ScreenNoun<StirKey & { readonly id: number }> = {
       also: ({ tenant }) => tenant,
       second: (each) => tenantLine(each),
     }),
-    textColumn('subject', 'Certificate', ({ subject }) => subject, { max: 60 }),
-    textColumn('x5u', 'Published at', ({ status }) => status?.x5u ?? null, { max: 80 }),
+    textColumn('subject', 'Certificate', ({ subject }) => subject, {
+      max: 60,
+      also: ({ status }) => status?.x5u ?? null,
+      second: ({ status }) => status?.x5u != null && <Text value={status.x5u} max={80} />,
+    }),
     textColumn('until', 'Until', ({ status }) => status?.until?.slice(0, 10) ?? null),
     textColumn('state', 'State', stateOf, {
       also: ({ status }) => status?.why ?? null,

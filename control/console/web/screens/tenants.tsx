@@ -3,6 +3,7 @@ import type { Tenant } from '../api/views.ts'
 import { momentColumn, textColumn } from '../parts/columns.tsx'
 import type { Use } from '../parts/many-of.ts'
 import { ResourceScreen, type ScreenNoun } from '../parts/resource-screen.tsx'
+import { Text } from '../parts/text.tsx'
 import { mediaForm } from './media-form.ts'
 
 const use = (path: string, one: string, name?: string): Use<Tenant> => ({
@@ -34,10 +35,15 @@ const noun: ScreenNoun<Tenant> = {
     use('/application-keys', 'key'),
   ],
   columns: [
-    textColumn('slug', 'Short name', ({ slug }) => slug),
-    textColumn('name', 'Name', ({ name }) => name),
-    textColumn('domains', 'SIP domains', ({ domains }) => domains.join(', ')),
-    textColumn('numbers', 'Numbers', ({ numbers }) => numbers.join(', '), { isMinor: true }),
+    textColumn('slug', 'Short name', ({ slug }) => slug, {
+      also: ({ name }) => name,
+      second: ({ name, slug }) => name !== slug && <Text value={name} max={60} />,
+    }),
+    textColumn('domains', 'SIP domains', ({ domains }) => domains.join(', '), {
+      max: 60,
+      also: ({ numbers }) => numbers.join(', '),
+      second: ({ numbers }) => numbers.length > 0 && <Text value={numbers.join(', ')} max={60} />,
+    }),
     textColumn('state', 'State', ({ is_active }) => (is_active ? 'active' : 'inactive'), {
       tone: ({ is_active }) => (is_active ? 'good' : 'plain'),
     }),

@@ -4,19 +4,27 @@ import { may } from '../api/session.ts'
 import type { WebhookDelivery, WebhookEndpoint } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
-import { Choice, Field, Filter, textIn, withAll, words } from '../parts/form.tsx'
+import { useFieldProblem } from '../parts/field-problems.ts'
+import { Choice, Field, FieldProblem, Filter, textIn, withAll, words } from '../parts/form.tsx'
 import { ListScreen, type Action } from '../parts/list.tsx'
 import { manyOf } from '../parts/many-of.ts'
+import { useFilled } from '../parts/prefill.ts'
 import { address } from '../parts/router.ts'
-import { savePlain } from '../parts/save-row.ts'
+import { removeForm } from '../parts/forms.tsx'
+import { savePlain, seenIn } from '../parts/save-row.ts'
 import { rotation, sendForSecret } from '../parts/signing-secret.tsx'
+import { PageHead } from '../parts/page-head.tsx'
+import { useView } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Moment, Text } from '../parts/text.tsx'
+import { Moment, Problem, Text } from '../parts/text.tsx'
 
 const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
   if (is_active) return 'active'
   return disabled_reason === null ? 'inactive' : `switched off: ${disabled_reason}`
 }
+
+const toneOf = ({ is_active, disabled_reason }: WebhookEndpoint) =>
+  is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad'
 
 const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('url', 'Address', ({ url }) => url, {
@@ -26,16 +34,18 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
     second: ({ description }) => description !== null && <Text value={description} max={80} />,
   }),
   textColumn('state', 'State', stateOf, {
-    tone: ({ is_active, disabled_reason }) =>
-      is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad',
+    tone: toneOf,
   }),
   textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
 ]
 
+const labels = { url: 'Address', is_active: 'Active', approval_links: 'Links to approve proposals' }
+const form = { path: '/webhooks', labels }
+
 const manyEndpoints = {
   one: 'endpoint',
   many: 'Endpoints',
-  path: '/webhooks',
+  form,
   effect: 'They get nothing any more, and what waits for them is dropped.',
 }
 
@@ -56,15 +66,18 @@ export const WebhooksScreen = () => (
   />
 )
 
+function eventsIn(form: FormData): readonly string[] {
+  const chosen = form.getAll('events').map(String)
+  return chosen.includes('*') ? ['*'] : chosen
+}
+
 const bodyOf = (form: FormData) => ({
   url: textIn(form, 'url'),
-  events: textIn(form, 'events').split(/[\s,]+/),
+  events: eventsIn(form),
   description: textIn(form, 'description') || null,
   is_active: textIn(form, 'state') === 'active',
   approval_links: textIn(form, 'links') === 'yes',
 })
-
-const labels = { url: 'Address', is_active: 'Active', approval_links: 'Links to approve proposals' }
 
 const create: Action = {
   text: 'New endpoint',
@@ -94,7 +107,7 @@ const actionsOf = (endpoint: WebhookEndpoint): readonly Action[] => [
         dropped.
       </p>
     ),
-    onConfirm: () => send('DELETE', `/webhooks/${endpoint.id}`),
+    onConfirm: (entered) => removeForm(form, endpoint, seenIn(entered)),
   },
 ]
 
@@ -127,6 +140,29 @@ const events: Readonly<Record<Exclude<WebhookEndpoint['events'][number], '*'>, s
   'finding.closed': 'a finding is over',
 }
 
+function EventChoices({ chosen }: { chosen: readonly string[] }) {
+  const filled = useFilled('events')?.split(/[\s,]+/) ?? chosen
+  return (
+    <fieldset class="choices">
+      <legend>Events</legend>
+      {Object.entries({ '*': 'all of them, and those of later versions', ...events }).map(
+        ([name, text]) => (
+          <label key={name} class="flag">
+            <input
+              type="checkbox"
+              name="events"
+              value={name}
+              defaultChecked={filled.includes(name)}
+            />{' '}
+            {text} <code>{name}</code>
+          </label>
+        ),
+      )}
+      <FieldProblem name="events" text={useFieldProblem('events')} />
+    </fieldset>
+  )
+}
+
 /** `endpoint`: undefined for a new one. */
 function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined }) {
   return (
@@ -139,24 +175,7 @@ function EndpointFields({ endpoint }: { endpoint: WebhookEndpoint | undefined })
         maxLength={2_000}
         defaultValue={endpoint?.url}
       />
-      <Field
-        label="Events"
-        hint="with commas; * means all"
-        name="events"
-        required
-        maxLength={1_000}
-        defaultValue={endpoint?.events.join(', ') ?? '*'}
-      />
-      <details>
-        <summary>Names of events</summary>
-        <ul>
-          {Object.entries(events).map(([name, text]) => (
-            <li key={name}>
-              <code>{name}</code>: {text}
-            </li>
-          ))}
-        </ul>
-      </details>
+      <EventChoices chosen={endpoint?.events ?? ['*']} />
       <Field
         label="Description"
         hint="optional"
@@ -208,32 +227,38 @@ export function WebhookScreen({ id }: { id: string }) {
   const path = `/webhooks/${encodeURIComponent(id)}`
   const asked = address.value.query['state'] ?? ''
   const filter = asked in states ? `&state=${asked}` : ''
+  const endpoint = useView<WebhookEndpoint>(path, {})
+  const { value: shown } = endpoint.data
   return (
-    <ListScreen<WebhookDelivery>
-      label="Deliveries"
-      path={`${path}/deliveries?limit=200${filter}`}
-      columns={deliveryColumns}
-      keyOf={(delivery) => delivery.id}
-      empty="There is no such delivery."
-      filters={<Filter label="State" name="state" options={withAll(states)} />}
-      isWritable={may('webhooks:write')}
-      create={{
-        text: 'Send a test',
-        title: 'Send a test event?',
-        confirm: 'Send',
-        ask: <p>An event webhook.test is sent; its delivery is on this list.</p>,
-        onConfirm: () => send('POST', `${path}/test`),
-      }}
-      nameOf={({ type }) => type}
-      actions={(delivery) => [
-        {
-          text: 'Send again',
-          title: 'Send this event again?',
+    <>
+      <PageHead name={shown?.url} state={shown && [toneOf(shown), stateOf(shown)]} />
+      <Problem message={endpoint.problem.value} />
+      <ListScreen<WebhookDelivery>
+        label="Deliveries"
+        path={`${path}/deliveries?limit=200${filter}`}
+        columns={deliveryColumns}
+        keyOf={(delivery) => delivery.id}
+        empty="Nothing was sent to it yet."
+        filters={<Filter label="State" name="state" options={withAll(states)} />}
+        isWritable={may('webhooks:write')}
+        create={{
+          text: 'Send a test',
+          title: 'Send a test event?',
           confirm: 'Send',
-          ask: <p>Its receiver may get it twice: the event keeps its webhook-id.</p>,
-          onConfirm: () => send('POST', `${path}/deliveries/${delivery.id}/retry`),
-        },
-      ]}
-    />
+          ask: <p>An event webhook.test is sent; its delivery is on this list.</p>,
+          onConfirm: () => send('POST', `${path}/test`),
+        }}
+        nameOf={({ type }) => type}
+        actions={(delivery) => [
+          {
+            text: 'Send again',
+            title: 'Send this event again?',
+            confirm: 'Send',
+            ask: <p>Its receiver may get it twice: the event keeps its webhook-id.</p>,
+            onConfirm: () => send('POST', `${path}/deliveries/${delivery.id}/retry`),
+          },
+        ]}
+      />
+    </>
   )
 }

@@ -217,7 +217,7 @@ const cases: Readonly<Record<string, readonly Case[]>> = {
         const listed = await tool('list_changes')
         return listed.data<{ changes: { change_id: string }[] }>().changes[0] ?? {}
       },
-      fields: { change_id: [undefined, 'credit_limit 0.0149, was 0.00'] },
+      fields: { change_id: [undefined, 'credit limit 0.0149 USD, was 0.00 USD'] },
     },
   ],
 }

@@ -199,7 +199,7 @@ test('what was done is said as people say it, with who, when and why', () => {
       /at \S+( [AP]M)? with/,
       'at … with',
     )
-  expect(said({})).toBe('Handled by Anna at … with a spend guard: fraud.')
+  expect(said({})).toBe('Handled by user Anna at … with a spend guard: fraud.')
   expect(
     said({ tool: 'PATCH /api/v1/customers/:id', by: null, reason: null, seen_since: true }),
   ).toBe('Handled at … with a change of the customer. It has continued since.')
