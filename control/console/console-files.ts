@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 export interface ConsoleFiles {
   /** HTML. */
   readonly page: string
+  /** The same for browsers that have a session: they load the screens beside the frame. */
+  readonly signedInPage: string
   /** GUIDE.md as HTML. */
   readonly guide: Asset
   /**
@@ -48,6 +50,7 @@ export function readConsoleOf(folder: string): ConsoleFiles {
   const names = readdirSync(assets).filter((name) => /\.(?:js|css|svg)$/.test(name))
   return {
     page: readFileSync(join(folder, 'index.html'), 'utf8'),
+    signedInPage: readFileSync(join(folder, 'signed-in.html'), 'utf8'),
     guide: readAsset(join(folder, 'guide.html')),
     assets: new Map(names.map((name) => [name, readAsset(join(assets, name))])),
   }
