@@ -6,7 +6,7 @@ import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { chooseScreen, formsOf, hrefs, row, type ConsolePage } from '../support/console-browser.ts'
 import { admin, placeCall, shareConsole } from '../support/console-rig.ts'
-import { eachDialog, openDialogs } from '../support/each-dialog.ts'
+import { eachDialog, openDialogs, unfold } from '../support/each-dialog.ts'
 import { makeLivedIn } from '../support/lived-in.ts'
 
 const { rig, open } = shareConsole()
@@ -198,9 +198,7 @@ const others: Readonly<Record<string, (opened: ConsolePage) => Promise<string | 
     await dialog.getByLabel('File').setInputFiles(file)
     await confirm('Preview')
     await dialog.getByText('Check the proposed columns').waitFor()
-    await dialog.evaluate(
-      `(box) => { for (const each of box.querySelectorAll('details')) each.open = true }`,
-    )
+    await page.evaluate(unfold)
     await confirm('Compare')
     await dialog.getByText(/\d+ new, \d+ dearer/).waitFor()
     return openDialogs

@@ -29,7 +29,11 @@ const atOnce = [
   '✕',
 ]
 
-const buttons = 'main button:visible:enabled:not(th *):not([aria-pressed])'
+const buttons = 'main button:not(th *):not([disabled]):not([aria-pressed])'
+
+/** All that is folded away in what is open. */
+export const unfold = `document.querySelectorAll(':is(${openDialogs}) details')
+  .forEach((each) => (each.open = true))`
 
 /**
  * Opens each of them, those of rows once for all rows, and all that is folded away in it; calls
@@ -46,9 +50,7 @@ export async function eachDialog(
       throw new Error(`the button "${name}" of ${page.url()} opens nothing`)
     })
     await at.getByText('Loading …').first().waitFor({ state: 'hidden' })
-    await at.evaluate(
-      `(box) => { for (const each of box.querySelectorAll('details')) each.open = true }`,
-    )
+    await page.evaluate(unfold)
     await look({ name, at })
     await page.keyboard.press('Escape')
     await page.locator(openDialogs).first().waitFor({ state: 'hidden' })
@@ -56,15 +58,16 @@ export async function eachDialog(
 }
 
 async function openersOf(page: Page): Promise<readonly string[]> {
-  const texts = await page.locator(buttons).evaluateAll(`(found) => found
-    .filter((each) => each.form === null || each.type === 'button' || each.popoverTargetElement)
-    .map((each) => each.textContent.trim())`)
-  return [...new Set(texts as readonly string[])].filter(
-    (text) => text !== '' && !atOnce.includes(text),
+  const texts = await page.evaluate<readonly string[]>(
+    `[...document.querySelectorAll(${JSON.stringify(buttons)})]
+      .filter((each) => each.checkVisibility({ visibilityProperty: true }))
+      .filter((each) => each.form === null || each.type === 'button' || each.popoverTargetElement)
+      .map((each) => each.textContent.trim())`,
   )
+  return [...new Set(texts)].filter((text) => text !== '' && !atOnce.includes(text))
 }
 
 const withText = (page: Page, text: string): Locator =>
-  page.locator(buttons).filter({ hasText: new RegExp(`^\\s*${escaped(text)}\\s*$`) })
+  page.locator(`${buttons}:visible`).filter({ hasText: new RegExp(`^\\s*${escaped(text)}\\s*$`) })
 
 const escaped = (text: string): string => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
