@@ -101,7 +101,7 @@ for (const width of [wide, narrow])
     expect(complaints).toEqual([])
   })
 
-/** What stands over a page, or comes in its place, by what leads there. */
+/** Each stands over a page, or comes in its place, and says how one comes there. */
 const others: Readonly<Record<string, (opened: ConsolePage) => Promise<string | undefined>>> = {
   'the palette, with recent things': async ({ page }) => {
     await page.keyboard.press('Control+k')

@@ -4,7 +4,7 @@
  */
 import type { Locator, Page } from 'playwright-core'
 
-export interface OpenDialog {
+interface OpenDialog {
   /** The text of its button: `New customer`. */
   readonly name: string
   readonly at: Locator
@@ -13,7 +13,7 @@ export interface OpenDialog {
 /** Over the page: a question, a form, or a box below its button. */
 export const openDialogs = ':is(dialog[open], [popover].box:popover-open)'
 
-/** What these do is done at once; what a table is ordered by, and forms on the page, are left out. */
+/** These open nothing: their work is done at once. */
 const atOnce = [
   'As usual',
   'Clear filters',

@@ -38,7 +38,7 @@ const readmeFolder = 'control/console/screenshots'
 const MAX_BYTES = 150_000
 /** The data of a screen, and its charts. */
 const SETTLED_MS = 1_200
-/** What a button opens. */
+/** A dialog or a box that has just opened. */
 const OPENED_MS = 250
 
 /** Tables of which a part is out of sight at the right: on phones many are, else none may be. */
@@ -100,7 +100,7 @@ try {
   for (const demo of demos) demo.kill('SIGINT')
 }
 
-/** What does not need calls that go on. */
+/** These screens need no calls that go on. */
 async function takeQuiet(page: Page, place: string, { password }: Demo): Promise<void> {
   if (parts.has('screens')) await picture(page, place, 'sign-in')
   await signIn(page, password)

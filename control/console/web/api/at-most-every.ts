@@ -4,8 +4,8 @@
 type After = (ms: number, work: () => void) => () => void
 
 /**
- * Does `work` when it is asked to, and at most every `ms`: what is asked for sooner is done once, at
- * the end of that time. `end`: what is due is not done any more.
+ * Does `work` when it is asked to, and at most every `ms`: what is asked for sooner is done once,
+ * at the end of that time. `end`: what is due is not done any more.
  */
 export function atMostEvery(ms: number, after: After, work: () => void) {
   let cancel: (() => void) | undefined

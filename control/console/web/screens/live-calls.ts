@@ -7,7 +7,7 @@ interface LiveEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** A call at one moment. What it costs is computed where it is looked at: few calls are in sight. */
+/** A call at one moment. Its cost is computed where it is looked at: few calls are in sight. */
 export class CallNow {
   readonly call: ShownCall
   readonly #elapsed: number
