@@ -284,9 +284,10 @@ async function buildConsole(folder) {
   const frame = named(/^console.*\.js$/)
   const screens = scriptsOf(([, { entryPoint }]) => entryPoint?.endsWith('/all-screens.ts'))
   const pages = [
-    ['index', frame],
     // Who has signed in wants screens: they come beside the frame, instead of behind it.
     ['signed-in', [...frame, ...screens]],
+    // It comes last: with it, everything is there.
+    ['index', frame],
   ].map(([name, scripts]) => [`${folder}/${name}.html`, Buffer.from(page(scripts)(consoleContent))])
   return [...files, ...pages]
 }

@@ -39,9 +39,11 @@ const folders = ['./console', '../../dist/console'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 )
 
+const pages = ['index.html', 'signed-in.html']
+
 /** Undefined: the console has not been built. */
 export function readConsole(): ConsoleFiles | undefined {
-  const folder = folders.find((place) => existsSync(join(place, 'index.html')))
+  const folder = folders.find((place) => pages.every((page) => existsSync(join(place, page))))
   return folder === undefined ? undefined : readConsoleOf(folder)
 }
 
