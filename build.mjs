@@ -271,19 +271,26 @@ async function buildConsole(folder) {
   const files = outputFiles.flatMap(({ path, contents }) => compressed(path, contents))
   const nameOf = (pattern) =>
     outputFiles.map(({ path }) => basename(path)).find((name) => pattern.test(name))
-  /** The script of a page, and what it imports at once. */
-  const scriptsOf = (script) => {
-    const path = Object.keys(metafile.outputs).find((each) => script.test(basename(each)))
-    const { imports } = metafile.outputs[path]
+  /** A script that `isWanted` finds, and what it imports at once. */
+  const scriptsOf = (isWanted) => {
+    const [path, { imports }] = Object.entries(metafile.outputs).find(isWanted)
     const atOnce = imports.filter(({ kind }) => kind === 'import-statement')
     return [path, ...atOnce.map((each) => each.path)].map((each) => basename(each))
   }
-  const page = (script) => (content) =>
-    consolePage(content, scriptsOf(script), nameOf(/\.css$/), nameOf(/\.svg$/))
-  const guide = guidePage(readFileSync('GUIDE.md', 'utf8'), page(/^guide.*\.js$/))
+  const named = (pattern) => scriptsOf(([path]) => pattern.test(basename(path)))
+  const page = (scripts) => (content) =>
+    consolePage(content, [...new Set(scripts)], nameOf(/\.css$/), nameOf(/\.svg$/))
+  const guide = guidePage(readFileSync('GUIDE.md', 'utf8'), page(named(/^guide.*\.js$/)))
   files.push(...compressed(`${folder}/guide.html`, Buffer.from(guide)))
-  const index = Buffer.from(page(/^console.*\.js$/)(consoleContent))
-  return [...files, [`${folder}/index.html`, index]]
+  const frame = named(/^console.*\.js$/)
+  const screens = scriptsOf(([, { entryPoint }]) => entryPoint?.endsWith('/all-screens.ts'))
+  const pages = [
+    // Who has signed in wants screens: they come beside the frame, instead of behind it.
+    ['signed-in', [...frame, ...screens]],
+    // It comes last: with it, everything is there.
+    ['index', frame],
+  ].map(([name, scripts]) => [`${folder}/${name}.html`, Buffer.from(page(scripts)(consoleContent))])
+  return [...files, ...pages]
 }
 
 function compressed(path, contents) {

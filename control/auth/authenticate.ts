@@ -136,11 +136,19 @@ function isEncrypted(c: Context<ControlEnv>): boolean {
 export function authorizationOf(c: Context<ControlEnv>): string | undefined {
   const authorization = requestHeader(c, 'authorization')
   if (authorization !== undefined) return authorization
-  const cookies = requestHeader(c, 'cookie')
-  if (cookies === undefined || requestHeader(c, 'x-api-key') !== undefined) return undefined
-  const token = cookieOf(cookies, SECURE_NAME) ?? cookieOf(cookies, PLAIN_NAME)
+  if (requestHeader(c, 'x-api-key') !== undefined) return undefined
+  const token = sessionCookie(c)
   if (token === undefined || !isJwt(token) || !isFromOwnPage(c)) return undefined
   return `Bearer ${token}`
+}
+
+/** Whether the browser has a session, which may be over. */
+export const hasSessionCookie = (c: Context<ControlEnv>): boolean => sessionCookie(c) !== undefined
+
+function sessionCookie(c: Context<ControlEnv>): string | undefined {
+  const cookies = requestHeader(c, 'cookie')
+  if (cookies === undefined) return undefined
+  return cookieOf(cookies, SECURE_NAME) ?? cookieOf(cookies, PLAIN_NAME)
 }
 
 /** Whether the credential that `authorizationOf` found, if any, is the cookie. */

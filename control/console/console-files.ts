@@ -9,6 +9,8 @@ import { fileURLToPath } from 'node:url'
 export interface ConsoleFiles {
   /** HTML. */
   readonly page: string
+  /** The same for browsers that have a session: they load the screens beside the frame. */
+  readonly signedInPage: string
   /** GUIDE.md as HTML. */
   readonly guide: Asset
   /**
@@ -37,9 +39,11 @@ const folders = ['./console', '../../dist/console'].map((path) =>
   fileURLToPath(new URL(path, import.meta.url)),
 )
 
+const pages = ['index.html', 'signed-in.html']
+
 /** Undefined: the console has not been built. */
 export function readConsole(): ConsoleFiles | undefined {
-  const folder = folders.find((place) => existsSync(join(place, 'index.html')))
+  const folder = folders.find((place) => pages.every((page) => existsSync(join(place, page))))
   return folder === undefined ? undefined : readConsoleOf(folder)
 }
 
@@ -48,6 +52,7 @@ export function readConsoleOf(folder: string): ConsoleFiles {
   const names = readdirSync(assets).filter((name) => /\.(?:js|css|svg)$/.test(name))
   return {
     page: readFileSync(join(folder, 'index.html'), 'utf8'),
+    signedInPage: readFileSync(join(folder, 'signed-in.html'), 'utf8'),
     guide: readAsset(join(folder, 'guide.html')),
     assets: new Map(names.map((name) => [name, readAsset(join(assets, name))])),
   }

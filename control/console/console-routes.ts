@@ -1,6 +1,7 @@
 /** Serves the console: one page for all its addresses, assets that browsers keep, and the guide. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
+import { hasSessionCookie } from '../auth/authenticate.ts'
 import { openToAll } from '../auth/requires.ts'
 import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
@@ -37,7 +38,8 @@ export function consoleRoutes(
 ) {
   const page = (c: Context<ControlEnv>) => {
     if (files === undefined) throw notFound('Console')
-    return c.html(files.page, 200, pageHeaders)
+    const html = hasSessionCookie(c) ? files.signedInPage : files.page
+    return c.html(html, 200, { ...pageHeaders, Vary: 'Cookie' })
   }
   return new Hono<ControlEnv>()
     .get(

@@ -1,6 +1,6 @@
 /**
- * Each screen of the console as axe sees it: WCAG 2.2 AA, light and dark, wide and as narrow as a
- * phone.
+ * Each screen of the console as axe sees it: WCAG 2.2 AA, wide and as narrow as a phone, each light
+ * and dark. What opens over a screen has tests of its own (`dialogs.test.ts`).
  */
 import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
@@ -51,14 +51,16 @@ test('axe finds nothing on any screen, none is wider than a phone, and no table 
     ['light', 1_280],
     ['dark', 360],
   ] as const) {
-    const { page, complaints, signIn, inaccessible } = await open({ colorScheme, width })
+    const opened = await open({ colorScheme, width })
+    const { page, complaints, signIn, inaccessible, tooPale } = opened
     await page.getByRole('heading', { level: 1 }).waitFor()
-    expect(await inaccessible()).toEqual([])
+    expect([await inaccessible(), await tooPale()]).toEqual([[], []])
     await page.evaluate(watchJumps)
     await signIn(admin.username, admin.password)
     const judge = async (path: string): Promise<void> => {
       await arrived(page)
       expect([path, await inaccessible()]).toEqual([path, []])
+      expect.soft([path, await tooPale()]).toEqual([path, []])
       expect([path, await page.evaluate(overflows)]).toEqual([path, false])
       if (width > 1_000) expect.soft([path, await page.evaluate(cutTables)]).toEqual([path, []])
       expect.soft([path, await jumps(page)]).toEqual([path, 'nothing'])
@@ -76,6 +78,10 @@ test('axe finds nothing on any screen, none is wider than a phone, and no table 
       await chooseScreen(page, path.slice(0, path.lastIndexOf('/')))
       await page.locator(`main a[href="${path}"]`).first().click()
       await judge(path)
+      for (const view of await hrefs(page, `main .tabs a[href^="${path}?"]`)) {
+        await page.locator(`main .tabs a[href="${view}"]`).click()
+        await judge(view)
+      }
     }
     expect(complaints).toEqual([])
   }

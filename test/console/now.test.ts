@@ -2,7 +2,8 @@
 import { expect, onTestFinished, test } from 'vitest'
 import type { Page } from 'playwright-core'
 import { startProgram } from '../process/program.ts'
-import { openBrowser, openConsole } from '../support/console-browser.ts'
+import { openBrowser, openConsole, type ConsolePage } from '../support/console-browser.ts'
+import { openDialogs } from '../support/each-dialog.ts'
 import { temporaryFolder } from '../support/temporary-folder.ts'
 
 const folder = temporaryFolder()
@@ -53,11 +54,8 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
   const apiPort = Number(/api=127\.0\.0\.1:(\d+)/.exec(ready)?.[1])
   const browser = await openBrowser()
   onTestFinished(() => browser.close())
-  const { page, signIn, inaccessible, complaints } = await openConsole(
-    browser,
-    { apiPort },
-    { path: '/' },
-  )
+  const opened = await openConsole(browser, { apiPort }, { path: '/' })
+  const { page, signIn, inaccessible, complaints } = opened
   await signIn('admin', password)
   await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()
   const findings = page.locator('.finding')
@@ -72,7 +70,7 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
   }
   expect(await inaccessible()).toEqual([])
   await opensFilledForms(page)
-  await isMarked(page)
+  await isMarked(opened)
   await page.goto('/console/now')
   await findings.first().waitFor()
   await findings.filter({ hasText: 'globex' }).getByRole('link', { name: 'Call 1' }).click()
@@ -118,13 +116,16 @@ async function opensFilledForms(page: Page): Promise<void> {
 }
 
 /** A finding is acknowledged, another one snoozed for a reason; the history has both. */
-async function isMarked(page: Page): Promise<void> {
+async function isMarked({ page, inaccessible, tooPale }: ConsolePage): Promise<void> {
+  const usableByAll = async (): Promise<void> =>
+    expect([await inaccessible(openDialogs), await tooPale(openDialogs)]).toEqual([[], []])
   const findings = page.locator('.finding')
   const of = (text: string) => findings.filter({ hasText: text })
   await page.goto('/console/now')
   await of('globex').getByRole('button', { name: 'Acknowledge' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Note').fill('I call them')
+  await usableByAll()
   await dialog.getByRole('button', { name: 'Acknowledge' }).click()
   await of('globex')
     .getByText(/^Acknowledged by user admin at .*: I call them\.$/)
@@ -132,6 +133,7 @@ async function isMarked(page: Page): Promise<void> {
   await of('umbrella').getByRole('button', { name: 'Snooze' }).click()
   await dialog.getByLabel('For').selectOption('4 hours')
   await dialog.getByLabel('Reason').fill('It moves tonight')
+  await usableByAll()
   await dialog.getByRole('button', { name: 'Snooze' }).click()
   await page.getByText('1 finding is snoozed').click()
   await of('umbrella')

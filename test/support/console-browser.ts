@@ -2,7 +2,7 @@
  * The console in a browser: Chromium (Debian: chromium) driven by Playwright. What the page
  * complains about, such as a violation of its policy, fails the test that asks for it.
  */
-import axe from 'axe-core'
+import axe, { type RunOnly } from 'axe-core'
 import { type Browser, type BrowserContext, chromium, type Page } from 'playwright-core'
 import { isOnPostgres } from './on-sqlite.ts'
 import type { TollgateProcess } from './tollgate-process.ts'
@@ -24,8 +24,10 @@ export interface ConsolePage {
   /** Errors of the page and of its console, and violations of its policy. */
   readonly complaints: readonly string[]
   signIn(username: string, password: string): Promise<void>
-  /** One line for each violation that axe finds. */
-  inaccessible(): Promise<string[]>
+  /** One line for each violation that axe finds in the page, or in this part of it. */
+  inaccessible(part?: string): Promise<string[]>
+  /** The same of contrasts alone, in the colours that the page does not have. */
+  tooPale(part?: string): Promise<string[]>
 }
 
 /** A screen of the menu, which is behind a button on phones. */
@@ -114,17 +116,33 @@ export async function openConsole(
       await page.getByRole('button', { name: 'Sign in' }).click()
       await page.getByRole('button', { name: 'Account' }).waitFor()
     },
-    async inaccessible() {
-      // The findings of axe do not depend on the database: it says it in the run on SQLite.
-      if (isOnPostgres) return []
-      // Through the debugger: the policy of the page allows no foreign script. Once for each
-      // loading of the page.
-      if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe.source)
-      const found = await page.evaluate(
-        `axe.run(document, { runOnly: ${JSON.stringify(tags)} }).then(({ violations }) =>
-          violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`,
-      )
-      return found as string[]
+    inaccessible: (part) => violations(page, part, tags),
+    async tooPale(part) {
+      await page.emulateMedia({ colorScheme: colorScheme === 'dark' ? 'light' : 'dark' })
+      try {
+        return await violations(page, part, { type: 'rule', values: ['color-contrast'] })
+      } finally {
+        await page.emulateMedia({ colorScheme })
+      }
     },
   }
+}
+
+/** `runOnly`: of axe. */
+async function violations(
+  page: Page,
+  part: string | undefined,
+  runOnly: string[] | RunOnly,
+): Promise<string[]> {
+  // The findings of axe do not depend on the database: it says it in the run on SQLite.
+  if (isOnPostgres) return []
+  // Through the debugger: the policy of the page allows no foreign script. Once for each
+  // loading of the page.
+  if (await page.evaluate(`typeof axe === 'undefined'`)) await page.evaluate(axe.source)
+  const context = part === undefined ? 'document' : JSON.stringify(part)
+  const found = await page.evaluate(
+    `axe.run(${context}, { runOnly: ${JSON.stringify(runOnly)} }).then(({ violations }) =>
+      violations.map(({ id, nodes }) => id + ': ' + nodes.map(({ html }) => html).join(' | ')))`,
+  )
+  return found as string[]
 }

@@ -57,6 +57,22 @@ test('script and style together are small, and the page has nothing inline', () 
   }
 })
 
+test('who has signed in is sent the screens at once, and they come with nothing that is missing', () => {
+  const files = readConsole()
+  const assets = files?.assets ?? new Map<string, Asset>()
+  const [script, ...parts] = namesIn(
+    files?.signedInPage ?? '',
+    /(?:src|href)="\/console\/assets\/([^"]+\.js)"/g,
+  )
+  const screens = parts.filter((name) =>
+    textOf(assets.get(name)).includes('No call is in progress.'),
+  )
+  expect([script, screens.length]).toEqual([expect.stringMatching(/^console-/), 1])
+  const imported = namesIn(textOf(assets.get(screens[0] ?? '')), /from"\.\/([\w-]+\.js)"/g)
+  expect(parts).toEqual(expect.arrayContaining([...imported]))
+  expect(new Set(parts).size).toBe(parts.length)
+})
+
 test('charts and forms are no part of what is loaded first', () => {
   const files = readConsole()
   const assets = files?.assets ?? new Map<string, Asset>()

@@ -8,6 +8,7 @@ import { temporaryFolder } from '../../support/temporary-folder.ts'
 const folder = temporaryFolder()
 mkdirSync(join(folder, 'assets'))
 writeFileSync(join(folder, 'index.html'), '<!doctype html><title>Tollgate</title>')
+writeFileSync(join(folder, 'signed-in.html'), '<!doctype html><title>Tollgate, at once</title>')
 for (const ending of ['', '.br', '.gz']) {
   writeFileSync(join(folder, 'assets', `console-A1.js${ending}`), `script${ending}`)
   writeFileSync(join(folder, `guide.html${ending}`), `guide${ending}`)
@@ -33,6 +34,22 @@ test.each(['/', '/console', '/console/calls', '/console/calls/0b4c1c1e', '/conso
     expect(page.headers.get('x-content-type-options')).toBe('nosniff')
     expect(page.headers.get('referrer-policy')).toBe('no-referrer')
     expect(page.headers.get('cross-origin-opener-policy')).toBe('same-origin')
+  },
+)
+
+test.each(['tollgate_session', '__Host-tollgate_session'])(
+  'the page for a browser with the cookie %s loads the screens, too, and no cache mixes the two',
+  async (name) => {
+    const answers = [
+      await built.request('/console/calls', { headers: { Cookie: `a=b; ${name}=x.y.z` } }),
+      await built.request('/console/calls', { headers: { Cookie: 'a=b' } }),
+    ]
+    expect(await Promise.all(answers.map((each) => each.text()))).toEqual([
+      files.signedInPage,
+      files.page,
+    ])
+    for (const { headers } of answers)
+      expect([headers.get('vary'), headers.get('cache-control')]).toEqual(['Cookie', 'no-cache'])
   },
 )
 

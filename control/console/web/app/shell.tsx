@@ -31,7 +31,6 @@ export function App() {
 
 function Shell({ user }: { user: User }) {
   useEffect(keepSession, [])
-  useEffect(() => void showStart(), [])
   useEffect(() => (may('calls:read') ? readEvents(user.id, sessionEnded) : undefined), [])
   const screens = visibleScreens()
   const isFinding = useSignal(false)
@@ -41,6 +40,7 @@ function Shell({ user }: { user: User }) {
   const { screen: wanted, item } = address.value
   const screen = screens.find(({ name }) => wanted === '' || name === wanted)
   const name = screen?.name ?? wanted
+  useStart(name)
   const title =
     (item === undefined ? screen?.title : screen?.oneTitle) ?? screen?.title ?? 'Not found'
   return (
@@ -102,7 +102,16 @@ const Unreachable = () => (
   </p>
 )
 
-/** A new system opens with what is to be done. */
+/** A new system opens with what is to be done; no other screen waits for that to be known. */
+function useStart(screen: string): void {
+  const isAsked = useRef(false)
+  useEffect(() => {
+    if (isAsked.current || screen !== 'now') return
+    isAsked.current = true
+    void showStart()
+  }, [screen])
+}
+
 async function showStart(): Promise<void> {
   await findSetup()
   if (isIncomplete() && location.pathname === '/') go(pathOf('start'))

@@ -194,12 +194,18 @@ function optionsFor(box: HTMLElement, drawing: Drawing): uPlot.Options {
 
 const SPARK_WIDTH = 96
 const SPARK_HEIGHT = 24
+const sparkSize = {
+  class: 'spark',
+  width: SPARK_WIDTH,
+  height: SPARK_HEIGHT,
+  viewBox: `0 0 ${SPARK_WIDTH} ${SPARK_HEIGHT}`,
+  'aria-hidden': true,
+} as const
 
 /** A line of the last values, for the eye only: the adjacent figure has the text. */
 export function Sparkline({ values }: { values: readonly (number | null)[] }) {
   const known = values.filter((value) => value !== null)
-  if (known.length < 2)
-    return <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} aria-hidden="true" />
+  if (known.length < 2) return <svg {...sparkSize} />
   const highest = Math.max(...known, 1)
   const points = values.flatMap((value, index) => {
     if (value === null) return []
@@ -209,7 +215,7 @@ export function Sparkline({ values }: { values: readonly (number | null)[] }) {
     ]
   })
   return (
-    <svg class="spark" width={SPARK_WIDTH} height={SPARK_HEIGHT} aria-hidden="true">
+    <svg {...sparkSize}>
       <polyline points={points.join(' ')} />
     </svg>
   )

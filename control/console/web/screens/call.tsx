@@ -105,9 +105,9 @@ const nodeOf = ({ node }: CallRecordView, nodes: Names['nodes']): NodeName | und
   node === null ? undefined : nameOfNode(nodes, node)
 
 /** Undefined: the call was neither verified nor signed. */
-function signatureText({ verification, attestation }: CallRecordView): string | undefined {
+function signatureText({ verification, attestation }: CallRecordView): string | false {
   const grade = attestation === null ? '' : `, attestation ${attestation}`
-  if (verification === null) return attestation === null ? undefined : `signed${grade}`
+  if (verification === null) return attestation === null ? false : `signed${grade}`
   return `${{ passed: 'caller proved', failed: 'wrong', none: 'none' }[verification]}${grade}`
 }
 

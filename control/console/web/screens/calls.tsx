@@ -2,11 +2,12 @@
 import { useSignal, useSignalEffect } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import { getBare } from '../api/api.ts'
+import { atMostEvery } from '../api/at-most-every.ts'
 import type { ShownCall } from '../api/views.ts'
 import { connection, onEvent } from '../api/live.ts'
 import { pathOf } from '../parts/address.ts'
 import { may } from '../api/session.ts'
-import { every, now } from '../api/browser.ts'
+import { after, every, now } from '../api/browser.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { durationText, moneyText, tagsText } from '../parts/format.ts'
 import { List, type Action } from '../parts/list.tsx'
@@ -20,6 +21,11 @@ import { nameOfNode, useNodeNames, type NodeName } from './names.ts'
 
 /** Duration and cost are shown anew. */
 const TICK_MS = 1_000
+/**
+ * The list is drawn so often at most: with a thousand calls, thirty of them change in a second, and
+ * nobody reads faster.
+ */
+const SHOWN_MS = 250
 /** Events bring most changes; others, such as a call on hold, appear with the next poll. */
 const REFRESH_MS = 15_000
 /** While the event stream is lost. The server computes the costs of all calls for each answer. */
@@ -170,10 +176,12 @@ function useLiveCalls() {
     present.value = now()
   })
   useEffect(() => {
+    const shown = atMostEvery(SHOWN_MS, after, () => (present.value = now()))
     const stops = [
       onEvent((event) => {
-        if (live.current.hear(event, now())) present.value = now()
+        if (live.current.hear(event, now())) shown.ask()
       }),
+      shown.end,
       every(TICK_MS, () => (present.value = now())),
     ]
     return () => {

@@ -32,16 +32,10 @@ export function FindingHistory() {
     textColumn('state', 'State', ({ state }) => state, {
       show: ({ state }) => <Badge tone={tones[state]}>{state}</Badge>,
     }),
-    textColumn('what', 'Finding', (each) => findingTitle(each, context), {
-      show: (each) => (
-        <>
-          <Text value={findingTitle(each, context)} max={120} />
-          <br />
-          <small>
-            <Text value={findingText(each)} max={300} />
-          </small>
-        </>
-      ),
+    textColumn<KeptFinding>('what', 'Finding', (each) => findingTitle(each, context), {
+      max: 120,
+      second: (each) => <Text value={findingText(each)} max={300} />,
+      also: findingText,
     }),
     textColumn('severity', 'Severity', ({ severity }) => severity, { isMinor: true }),
     textColumn('opened', 'Opened', ({ opened_at }) => opened_at, {
@@ -63,6 +57,7 @@ export function FindingHistory() {
         rows={page?.findings}
         columns={columns}
         keyOf={({ id }) => id}
+        isWrapped
         empty="Nothing was found yet: a search a minute keeps what it finds."
       />
       <p class="buttons">

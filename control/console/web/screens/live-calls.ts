@@ -7,12 +7,24 @@ interface LiveEvent {
   readonly data: Readonly<Record<string, unknown>>
 }
 
-/** A call at one moment. */
-export interface CallNow {
+/** A call at one moment. Its cost is computed where it is looked at: few calls are in sight. */
+export class CallNow {
   readonly call: ShownCall
-  readonly seconds: number
+  readonly #elapsed: number
+
+  constructor({ call, since }: KnownCall, present: number) {
+    this.call = call
+    this.#elapsed = Math.max(0, present - since)
+  }
+
+  get seconds(): number {
+    return Math.floor(this.#elapsed / 1_000)
+  }
+
   /** Null: not known, or there is none. */
-  readonly cost: string | null
+  get cost(): string | null {
+    return costAt(this.call, this.#elapsed)
+  }
 }
 
 interface KnownCall {
@@ -73,10 +85,7 @@ export class LiveCalls {
   }
 
   at(present: number): readonly CallNow[] {
-    return [...this.#calls.values()].map(({ call, since }) => {
-      const elapsed = Math.max(0, present - since)
-      return { call, seconds: Math.floor(elapsed / 1_000), cost: costAt(call, elapsed) }
-    })
+    return [...this.#calls.values()].map((known) => new CallNow(known, present))
   }
 }
 

@@ -17,7 +17,14 @@ const columns: readonly ShownColumn<ShownSetting>[] = [
   textColumn('name', 'Setting', ({ name }) => name, {
     show: ({ name }) => (
       <a href={`/guide#setting-${name.toLowerCase()}`}>
-        <code>{name}</code>
+        <code>
+          {name.split(/(?<=_)/).map((word) => (
+            <>
+              {word}
+              <wbr />
+            </>
+          ))}
+        </code>
       </a>
     ),
   }),
