@@ -15,7 +15,7 @@ import { freshDatabase, hasPostgres } from '../../support/postgres.ts'
 import { TollgateProcess } from '../../support/tollgate-process.ts'
 import { fillFile, fillServer, load, owners, type RecordsShape } from './varied-records.ts'
 
-export interface RecordOptions {
+interface RecordOptions {
   readonly records: number
   readonly database: string
   /** Records of an earlier run: a file, or the URL of a database. Empty: there are none. */
