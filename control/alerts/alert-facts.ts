@@ -199,7 +199,7 @@ export function effectOn(
   const { opens = [], closes = [] } = kindFacts[rule.kind].events ?? {}
   const effect = opens.includes(type) ? 'opens' : closes.includes(type) ? 'closes' : undefined
   if (effect === undefined) return undefined
-  // What it has opened it closes, also when it has come to look elsewhere meanwhile.
+  // A rule closes all that it has opened, also when it has come to look elsewhere meanwhile.
   if (effect === 'closes') return effect
   if (facts.isOtherPayment) return undefined
   if (rule.tenantId !== null && rule.tenantId !== tenantId) return undefined

@@ -79,7 +79,7 @@ export async function openReportRig() {
       `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${count - 1})
          INSERT INTO cdr (call_uuid, start_stamp, ${others})
          SELECT '00000000-0000-4000-8000-' || substr(CAST(1000000000000 + ${calls} + i AS TEXT), 2),
-           ${from} + i * ${stepMs}, ${others} FROM n, cdr WHERE cdr.call_uuid = ?`,
+           ${from} + CAST(i AS bigint) * ${stepMs}, ${others} FROM n, cdr WHERE cdr.call_uuid = ?`,
       uuidOf(calls),
     )
     calls += count - 1
