@@ -8,8 +8,8 @@
  * placed says nothing, and is left out. The relay is another process: its CPU is told, and is in no
  * difference.
  *
- * What an anchored call takes more, from a profile of one program alone at 250/s that changes
- * between both (156 µs of its main thread, 1,051 beside 895):
+ * An anchored call takes more by a profile of one program alone at 250/s that changes between both
+ * (156 µs of its main thread, 1,051 beside 895):
  * - 116 are the three sends to the relay, 39 each, where one to a socket that nobody waits at takes
  *   3: the sender wakes the relay's thread on an idle processor
  * - 25 are bencode, of which 14 read the statistics in the answer to `delete`

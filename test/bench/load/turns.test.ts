@@ -1,4 +1,4 @@
-/** What a comparison of two programs may say. */
+/** A comparison of two programs says only what is fair. */
 import { expect, test } from 'vitest'
 import { ratioOf, type Turn } from './turns.ts'
 

@@ -42,7 +42,7 @@ export interface Turn {
   readonly lag: LoopLag | undefined
 }
 
-export interface Turns {
+export interface TakenTurns {
   of(name: string, rate: number): readonly Turn[]
 }
 
@@ -54,7 +54,7 @@ export async function takeTurns(
   contestants: readonly Contestant[],
   { rates, seconds, rounds, warm, settle }: TurnPlan,
   note: (contestant: Contestant, result: LoadResult) => void,
-): Promise<Turns> {
+): Promise<TakenTurns> {
   const taken = new Map<string, Turn[]>()
   const of = (name: string, rate: number): readonly Turn[] => taken.get(`${name} ${rate}`) ?? []
   // A process runs for months. The first calls are compiled while they run: they belong to no
@@ -93,7 +93,7 @@ export async function takeTurns(
   return { of }
 }
 
-export async function place(
+async function place(
   { sipPorts }: Pick<Contestant, 'sipPorts'>,
   rate: number,
   seconds: number,
@@ -132,7 +132,7 @@ const lagText = (ms: readonly number[]): string => ms.map((each) => each.toFixed
 export function printComparison(
   contestants: readonly Contestant[],
   rates: readonly number[],
-  turns: Turns,
+  turns: TakenTurns,
 ): void {
   for (const { name } of contestants) {
     console.log(`\n  ${name}: CPU µs per call, median (least to most)`)
