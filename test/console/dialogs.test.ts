@@ -83,7 +83,7 @@ for (const width of [wide, narrow])
     }
     expect([...names].toSorted()).toEqual(
       expect.arrayContaining([
-        'Add a filter',
+        '+ Filter',
         'Change',
         'Delete',
         'Hang up',
