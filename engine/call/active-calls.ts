@@ -143,8 +143,8 @@ export class ActiveCalls {
   }
 
   /**
-   * Returns a stable call as plain values. `sipOf` returns the saved SIP state of a leg; `known` are
-   * descriptions that come first (`SavedCall.texts`).
+   * Returns a stable call as plain values. `sipOf` returns the saved SIP state of a leg. The
+   * descriptions `known` come first (`SavedCall.texts`).
    */
   saved(
     callUuid: string,

@@ -87,8 +87,8 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
 
 async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Promise<void> {
   const report = migrate(store.sqlite, now())
-  // What a statement may have to take back is kept there: in a file it was six writes a call. Only
-  // now, because a migration sorts whole tables (D537).
+  // Pages that a statement may have to take back are kept there: in a file they were six writes a
+  // call. Only now, because a migration sorts whole tables (D537).
   store.sqlite.pragma('temp_store = MEMORY')
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)

@@ -148,7 +148,7 @@ export interface SavedEntry {
   readonly call: OpenCall
   /** The last whole state. */
   readonly state: string
-  /** What has changed since `state`; absent: nothing. */
+  /** Changes since `state`; absent: there are none. */
   readonly change?: string | undefined
   /** Added to the times in both, which are by the steady clock of another process. */
   readonly shiftMs: number

@@ -79,7 +79,7 @@ export interface UnansweredCall {
 
 /** Times by the steady clock of this process. */
 export interface RestorableState extends Omit<SavedCallState, 'isChange'> {
-  /** What has changed since `text`, by the same process; absent: nothing. */
+  /** Changes since `text`, by the same process; absent: there are none. */
   readonly change?: string
   readonly answeredMs: number
   /** Added to times in the text. */

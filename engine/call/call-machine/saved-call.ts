@@ -50,7 +50,7 @@ type SavedFields = Pick<
   readonly isEmergency: true | undefined
 }
 
-export interface SavedLeg extends Pick<
+interface SavedLeg extends Pick<
   Leg,
   'id' | 'side' | 'state' | 'callId' | 'localTag' | 'remoteTag' | 'withheld'
 > {

@@ -1,8 +1,10 @@
 /**
- * What has changed in a call since it was saved at its answer. That is little when its caller has
+ * The changes in a call since it was saved at its answer. They are few when its caller has
  * acknowledged the 200, and every call is saved then.
  */
-import type { SavedCall, SavedLeg } from './saved-call.ts'
+import type { SavedCall } from './saved-call.ts'
+
+type SavedLeg = SavedCall['legs'][number]
 
 export interface SavedChange {
   readonly version: number
