@@ -184,7 +184,7 @@ test('a person sees at once what an agent proposes, approves what is shown, refu
   await page.getByRole('dialog').getByLabel('Note').fill('rotated it')
   await confirm(page, 'Approve')
   await page.getByRole('main').getByText('approved', { exact: true }).waitFor()
-  await page.getByText('user:admin').waitFor()
+  await page.getByText('user admin', { exact: true }).waitFor()
   await page.getByText('rotated it').waitFor()
   expect(await page.getByRole('button', { name: 'Approve' }).count()).toBe(0)
   await page.getByRole('link', { name: 'Keys', exact: true }).click()
