@@ -284,13 +284,13 @@ async function buildConsole(folder) {
   files.push(...compressed(`${folder}/guide.html`, Buffer.from(guide)))
   const frame = named(/^console.*\.js$/)
   const screens = scriptsOf(([, { entryPoint }]) => entryPoint?.endsWith('/all-screens.ts'))
-  const pages = [
-    // Who has signed in wants screens: they come beside the frame, instead of behind it.
-    ['signed-in', [...frame, ...screens]],
-    // It comes last: with it, everything is there.
-    ['index', frame],
-  ].map(([name, scripts]) => [`${folder}/${name}.html`, Buffer.from(page(scripts)(consoleContent))])
-  return [...files, ...pages]
+  const pageFile = (name, scripts) => [
+    `${folder}/${name}.html`,
+    Buffer.from(page(scripts)(consoleContent)),
+  ]
+  // Who has signed in wants screens: they come beside the frame, instead of behind it. The index
+  // comes last: with it, everything is there.
+  return [...files, pageFile('signed-in', [...frame, ...screens]), pageFile('index', frame)]
 }
 
 function compressed(path, contents) {
