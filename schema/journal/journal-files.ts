@@ -78,13 +78,18 @@ export class JournalFiles implements JournalFile {
         else this.#written(error, done)
       })
     if (this.#file !== undefined) return write(this.#file)
-    return void createFile(this.#path).then(
-      (file) => {
-        this.#file = file
-        write(file)
-      },
-      (error: unknown) => this.#written(error, done),
-    )
+    return void this.#create(write, (error) => this.#written(error, done))
+  }
+
+  async #create(write: (file: number) => void, failed: (error: unknown) => void): Promise<void> {
+    let file: number
+    try {
+      file = await createFile(this.#path)
+    } catch (error) {
+      return failed(error)
+    }
+    this.#file = file
+    return write(file)
   }
 
   appendReserved(lines: Buffer, done: (error: unknown) => void): void {

@@ -41,7 +41,7 @@ export function writeAll(
   file: number,
   bytes: Buffer,
   position: number,
-  done: (error: unknown) => void,
+  done: (error: Error | undefined) => void,
 ): void {
   write(file, bytes, 0, bytes.length, position, (error, written) => {
     if (error !== null || written === 0) return done(error ?? new Error('no byte was written'))
@@ -54,7 +54,7 @@ const writing = (file: number, bytes: Buffer, position: number): Promise<void> =
   new Promise((resolve, reject) =>
     writeAll(file, bytes, position, (error) => {
       if (error === undefined) resolve()
-      else reject(error instanceof Error ? error : new Error(String(error)))
+      else reject(error)
     }),
   )
 

@@ -61,7 +61,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
     settle: Number(options.settle),
   }
   const kinds = peerKinds.get(options.peer)
-  if (kinds === undefined) return console.log(`  peer=${options.peer}: ${[...peerKinds.keys()]}`)
+  if (kinds === undefined)
+    return console.log(`  peer=${options.peer}: ${[...peerKinds.keys()].join(', ')}`)
   const nodes = [await startNode(), await startNode(), await startNode()]
   const ports = nodes.map(({ port }) => port)
   try {

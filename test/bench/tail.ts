@@ -44,8 +44,8 @@ function causeOf({ stack }: Sample): string {
   const [innermost = ''] = stack
   const found = causes.find(([, at]) => at.test(innermost))
   if (found !== undefined) return found[0]
-  const isCommit = stack.some((frame) => /sqlite-statements\.ts transaction$/.test(frame))
-  if (isCommit && / exec$/.test(innermost)) return 'BEGIN and COMMIT of SQLite'
+  const isCommit = stack.some((frame) => frame.endsWith('sqlite-statements.ts transaction'))
+  if (isCommit && innermost.endsWith(' exec')) return 'BEGIN and COMMIT of SQLite'
   return outer.find(([, at]) => stack.some((frame) => at.test(frame)))?.[0] ?? 'the runtime'
 }
 

@@ -88,7 +88,7 @@ export async function startKamailio(
     parts: () => children.toReversed().map(({ pid = 0 }) => processTree(pid)),
     charged: async () => {
       const stats: unknown = await (await fetch(`http://127.0.0.1:${httpPort}/stats`)).json()
-      return Number((stats as { readonly charged: number }).charged)
+      return (stats as { readonly charged: number }).charged
     },
     stop,
   }
