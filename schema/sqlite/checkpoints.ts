@@ -21,6 +21,8 @@ export class Checkpoints {
   readonly #log: Log
   #worker: Worker | undefined
   #isMoving = false
+  /** The log has become long while it was moved. */
+  #isWanted = false
   #isClosed = false
 
   constructor(file: URL, path: string, log: Log) {
@@ -31,7 +33,9 @@ export class Checkpoints {
 
   /** Moves the log soon. The first time it starts the thread. */
   request(): void {
-    if (this.#isMoving || this.#isClosed) return
+    if (this.#isClosed) return
+    this.#isWanted = this.#isMoving
+    if (this.#isMoving) return
     this.#isMoving = true
     this.#worker ??= this.#start()
     this.#worker.postMessage('move', [])
@@ -55,7 +59,10 @@ export class Checkpoints {
   #start(): Worker {
     const worker = new Worker(this.#file, { workerData: this.#path })
     worker.unref()
-    worker.on('message', () => (this.#isMoving = false))
+    worker.on('message', () => {
+      this.#isMoving = false
+      if (this.#isWanted) this.request()
+    })
     worker.on('error', (error) =>
       this.#log('error', 'the log of the database could not be moved', { error }),
     )

@@ -52,8 +52,6 @@ const skippedKeys = new SkippedKeys([
   'index',
   'protocol',
   'family',
-  'local port',
-  'local address',
   'endpoint',
   'advertised endpoint',
   'crypto',

@@ -150,6 +150,7 @@ test('an alert of a carrier is open while one instance sees it out, and not for 
   expect(await pass(130)).toEqual([])
   b.alerts.watchCarriers(() => new Map([[3, 'up']]))
   expect(await pass(70)).toEqual([`over: ${told}`])
+  b.alerts.watchCarriers(() => new Map([[3, 'down']]))
   await b.write(event('down'))
   expect(await pass(30)).toEqual([told])
   b.die()

@@ -78,7 +78,7 @@ test.each(resources)(
       state: 'made',
       before: null,
       is_reversible: true,
-      effect: expect.stringMatching(/^The [a-z ]+ ".+" is created\.$/),
+      effect: expect.stringMatching(/^The [A-Za-z ]+ ".+" is created\.$/),
     })
     const before = await call('GET', at)
     expect(before.body).toEqual(made.body)
