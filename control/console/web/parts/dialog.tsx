@@ -41,9 +41,7 @@ interface DialogProps {
   readonly children: ComponentChildren
 }
 
-const ConflictChoices = later(() =>
-  import('./conflict-choices.tsx').then((loaded) => loaded.ConflictChoices),
-)
+const ConflictChoices = later(() => import('./editing.ts').then((loaded) => loaded.ConflictChoices))
 
 /** A place for a dialog over this one, which is to have no part in its form. */
 export const Above = createContext<Signal<ComponentChildren> | undefined>(undefined)

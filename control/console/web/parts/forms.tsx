@@ -5,11 +5,11 @@ import type { removeForm as remove, saveForm as save } from './schema-form.tsx'
 export type { SchemaForm } from './schema-form.tsx'
 
 export const SchemaFields = later(() =>
-  import('./schema-form.tsx').then((loaded) => loaded.SchemaFields),
+  import('./editing.ts').then((loaded) => loaded.SchemaFields),
 )
 
 export const saveForm = async <T = unknown,>(...form: Parameters<typeof save>) =>
-  (await import('./schema-form.tsx')).saveForm<T>(...form)
+  (await import('./editing.ts')).saveForm<T>(...form)
 
 export const removeForm = async (...row: Parameters<typeof remove>) =>
-  (await import('./schema-form.tsx')).removeForm(...row)
+  (await import('./editing.ts')).removeForm(...row)

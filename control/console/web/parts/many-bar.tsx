@@ -18,10 +18,7 @@ interface ManyBarProps<Row extends object> {
   readonly onDone: () => void
 }
 
-const ManyDialog = later(
-  () => import('./many-dialog.tsx').then((loaded) => loaded.ManyDialog),
-  null,
-)
+const ManyDialog = later(() => import('./editing.ts').then((loaded) => loaded.ManyDialog), null)
 
 interface Asked {
   readonly action: ManyAction<object>

@@ -16,75 +16,93 @@ type Told = Pick<
 >
 
 const verbs: Readonly<Record<string, string>> = {
-  POST: 'created|create',
-  PUT: 'changed|change',
-  PATCH: 'changed|change',
-  DELETE: 'removed|remove',
+  POST: 'create',
+  PUT: 'change',
+  PATCH: 'change',
+  DELETE: 'remove',
 }
 
-/**
- * Deeds by the end of a path: the longest that fits. What was done, and what somebody wanted to do;
- * `%` is the object.
- */
+/** Verbs whose past does not end with `-ed`, or doubles a letter. */
+const pasts: Readonly<Record<string, string>> = {
+  ban: 'banned',
+  begin: 'began',
+  do: 'did',
+  give: 'gave',
+  hang: 'hung',
+  make: 'made',
+  read: 'read',
+  send: 'sent',
+  set: 'set',
+  take: 'took',
+  transfer: 'transferred',
+  try: 'tried',
+  undo: 'undid',
+}
+
+/** `sign in` → `signed in` */
+const inThePast = (words: string): string =>
+  words.replace(/^\w+/, (verb) => pasts[verb] ?? verb.replace(/e?$/, 'ed'))
+
+/** Deeds by the end of a path: the longest that fits; `%` is the object. */
 const deeds: Readonly<Record<string, string>> = {
-  'POST /auth/login': 'signed in|sign in',
-  'POST /auth/session': 'signed in|sign in',
-  'POST /code': 'signed in with a code|sign in with a code',
-  'POST /enrolment': 'began to set up a second factor|set up a second factor',
-  'GET /callback': 'signed in with an identity provider|sign in with an identity provider',
-  'DELETE /auth/session': 'signed out|sign out',
-  'POST /auth/logout': 'signed out|sign out',
-  'DELETE /auth/sessions': 'ended the own other sessions|end the own other sessions',
-  'DELETE /auth/sessions/:sessionId': 'ended an own session|end an own session',
-  'PUT /auth/password': 'changed the own password|change the own password',
-  'POST /auth/second-factor': 'began to set up a second factor|set up a second factor',
-  'POST /confirmation': 'set up a second factor|set up a second factor',
-  'POST /recovery-codes': 'made new recovery codes|make new recovery codes',
-  'POST /removal': 'removed the own second factor|remove the own second factor',
-  'PUT /sign-in-policy': 'changed who needs a second factor|change who needs a second factor',
-  'DELETE /users/:id/sessions': 'signed out %|sign out %',
-  'DELETE /second-factor': 'removed the second factor of %|remove the second factor of %',
-  'PUT /saved-views/:screen/:name': 'saved a view|save a view',
-  'DELETE /saved-views/:screen/:name': 'removed a saved view|remove a saved view',
-  'POST /application-keys/:uuid/rotate': 'gave % a new token|give % a new token',
-  'POST /rotate': 'gave % a new secret|give % a new secret',
-  'POST /suspend': 'suspended %|suspend %',
-  'POST /resume': 'resumed %|resume %',
-  'POST /changes/:change_id/undo': 'undid a change|undo a change',
-  'POST /rates/decks/:id/undo': 'undid an import of a deck|undo an import of a deck',
-  'POST /rates/reratings/:id/undo': 'took back a rerating|take back a rerating',
-  'POST /guard/bans': 'banned an address|ban an address',
-  'POST /dispatcher/reload': 'read the dispatcher sets again|read the dispatcher sets again',
-  'POST /acknowledge': 'acknowledged a finding|acknowledge a finding',
-  'POST /snooze': 'snoozed a finding|snooze a finding',
-  'POST /reopen': 'opened a finding again|open a finding again',
-  'POST /test-call': 'placed a test call|place a test call',
-  'POST /mcp/tools/:name': 'called %|call %',
-  'POST /numbers/import': 'imported numbers|import numbers',
-  'POST /test': 'tested %|test %',
-  'POST /retry': 'sent an event to % again|send an event to % again',
-  'DELETE /registrations': 'removed registrations of %|remove registrations of %',
-  'POST /wallet/adjust': 'moved money of %|move money of %',
-  'POST /hangup': 'hung up a call|hang up a call',
-  'POST /transfer': 'transferred a call|transfer a call',
-  'POST /originate': 'placed a call|place a call',
-  'POST /spy': 'listened to a call|listen to a call',
-  'POST /simulate': 'simulated a call|simulate a call',
-  'POST /telephony/recording': 'switched the recording of a call|switch the recording of a call',
-  'DELETE /recording': 'removed a recording|remove a recording',
-  'POST /rates/import': 'imported rates|import rates',
-  'POST /rates/decks': 'imported a deck|import a deck',
-  'POST /rates/decks/preview': 'previewed a deck|preview a deck',
-  'POST /rates/decks/diff': 'compared a deck|compare a deck',
-  'POST /rates/reratings': 'priced calls anew|price calls anew',
-  'POST /rates/reratings/preview': 'tried out new prices of calls|try out new prices of calls',
-  'PUT /state': 'set the state of a PBX node of %|set the state of a PBX node of %',
-  'POST /approve': 'approved a proposal|approve a proposal',
-  'POST /refuse': 'refused a proposal|refuse a proposal',
-  'POST /spend-guards': 'set a spend guard|set a spend guard',
-  'DELETE /spend-guards/:guard_id': 'removed a spend guard|remove a spend guard',
-  'POST /resolve': 'settled a payment alert|settle a payment alert',
-  'POST /assign': 'credited a payment|credit a payment',
+  'POST /auth/login': 'sign in',
+  'POST /auth/session': 'sign in',
+  'POST /code': 'sign in with a code',
+  'POST /enrolment': 'begin to set up a second factor',
+  'GET /callback': 'sign in with an identity provider',
+  'DELETE /auth/session': 'sign out',
+  'POST /auth/logout': 'sign out',
+  'DELETE /auth/sessions': 'end the own other sessions',
+  'DELETE /auth/sessions/:sessionId': 'end an own session',
+  'PUT /auth/password': 'change the own password',
+  'POST /auth/second-factor': 'begin to set up a second factor',
+  'POST /confirmation': 'set up a second factor',
+  'POST /recovery-codes': 'make new recovery codes',
+  'POST /removal': 'remove the own second factor',
+  'PUT /sign-in-policy': 'change who needs a second factor',
+  'DELETE /users/:id/sessions': 'sign out %',
+  'DELETE /second-factor': 'remove the second factor of %',
+  'PUT /saved-views/:screen/:name': 'save a view',
+  'DELETE /saved-views/:screen/:name': 'remove a saved view',
+  'POST /application-keys/:uuid/rotate': 'give % a new token',
+  'POST /rotate': 'give % a new secret',
+  'POST /suspend': 'suspend %',
+  'POST /resume': 'resume %',
+  'POST /changes/:change_id/undo': 'undo a change',
+  'POST /rates/decks/:id/undo': 'undo an import of a deck',
+  'POST /rates/reratings/:id/undo': 'take back a rerating',
+  'POST /guard/bans': 'ban an address',
+  'POST /dispatcher/reload': 'read the dispatcher sets again',
+  'POST /acknowledge': 'acknowledge a finding',
+  'POST /snooze': 'snooze a finding',
+  'POST /reopen': 'open a finding again',
+  'POST /test-call': 'place a test call',
+  'POST /mcp/tools/:name': 'call %',
+  'POST /numbers/import': 'import numbers',
+  'POST /test': 'test %',
+  'POST /retry': 'send an event to % again',
+  'DELETE /registrations': 'remove registrations of %',
+  'POST /wallet/adjust': 'move money of %',
+  'POST /hangup': 'hang up a call',
+  'POST /transfer': 'transfer a call',
+  'POST /originate': 'place a call',
+  'POST /spy': 'listen to a call',
+  'POST /simulate': 'simulate a call',
+  'POST /telephony/recording': 'switch the recording of a call',
+  'DELETE /recording': 'remove a recording',
+  'POST /rates/import': 'import rates',
+  'POST /rates/decks': 'import a deck',
+  'POST /rates/decks/preview': 'preview a deck',
+  'POST /rates/decks/diff': 'compare a deck',
+  'POST /rates/reratings': 'price calls anew',
+  'POST /rates/reratings/preview': 'try out new prices of calls',
+  'PUT /state': 'set the state of a PBX node of %',
+  'POST /approve': 'approve a proposal',
+  'POST /refuse': 'refuse a proposal',
+  'POST /spend-guards': 'set a spend guard',
+  'DELETE /spend-guards/:guard_id': 'remove a spend guard',
+  'POST /resolve': 'settle a payment alert',
+  'POST /assign': 'credit a payment',
 }
 
 const nouns: Readonly<Record<string, string>> = {
@@ -125,18 +143,18 @@ const isSignIn = ({ action }: Told): boolean => /^POST .*\/auth\/(?:login|sessio
 function deedOf(entry: Told, isDone: boolean): string {
   const { action, after_digest: after } = entry
   const [method = '', path = '', decision] = action.split(' ')
-  const pick = (words: string): string => words.split('|')[isDone ? 0 : 1] ?? ''
+  const inTime = (words: string): string => (isDone ? inThePast(words) : words)
   if (method === 'tool') return `${isDone ? 'called' : 'call'} the tool ${path}`
   if (method === 'command') return `${isDone ? 'ran' : 'run'} ${action}`
   if (method === 'expire') return `${isDone ? 'took' : 'take'} back a change that was for a time`
-  if (path === '/decide') return pick(deeds[`POST /${decision}`] ?? '')
+  if (path === '/decide') return inTime(deeds[`POST /${decision}`] ?? '')
   // A check reports what it would change, and changes nothing.
   if (isDone && after === null && path.endsWith('/rates/import'))
     return 'checked an import of rates'
   const bare = bareOf(path)
   const parts = bare.split('/')
   const known = parts.map((_, at) => deeds[`${method} /${parts.slice(at).join('/')}`]).find(Boolean)
-  const words = pick(known ?? verbs[method] ?? `did ${method} to|do ${method} to`)
+  const words = inTime(known ?? verbs[method] ?? `do ${method} to`)
   if (known === undefined) return `${words} ${subjectOf(parts, entry)}`
   return words.replace('%', () =>
     subjectOf(parts.slice(0, parts.findIndex(isParameter) + 1), entry),
