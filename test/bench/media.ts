@@ -14,13 +14,21 @@
  *   3: the sender wakes the relay's thread on an idle processor
  * - 25 are bencode, of which 14 read the statistics in the answer to `delete`
  * - 50 are offers, sessions, descriptions and their digests
- * At 2 x 200/s on two processors the difference was 276 (168 to 492) between neighbouring slices,
- * and 327 (287 to 419) beside the program without relays.
+ * At 2 x 200/s on two processors, quiet, after 24 s of anchored calls, the difference is 254 (198
+ * to 420) between neighbouring slices, and 250 (220 to 520) beside the program without relays, of
+ * which 34 are there for a call that bypasses the relay, too. By thread it is 190 of the main one,
+ * which wakes up 1.2 times more, and 27 of V8's helpers (71 on a busy machine after 5 s: most of it
+ * compiles, some frees the buffers of answers). The threads of libuv take nothing more.
  *
  * Tried without gain:
  * - figures of bencode read with local variables in place of private fields: 5.7 µs an answer to
  *   `delete` beside 5.7
  * - FNV in place of SHA-1 for the digests of descriptions: 0.96 µs beside 0.99 for two
+ * - requests in a TCP connection (`--listen-tcp-ng`) in place of datagrams, with the reads, on a
+ *   busy machine: 42 to 47 µs of CPU a request beside 43 to 86; ten in one write 13 to 22 each,
+ *   beside 16 to 22 as ten datagrams of one turn, as which `delete` is sent already
+ * - flags encoded once: an offer with its flags and bytes takes 1.2 µs where the code is warm, the
+ *   flags and the rest of its entries 0.3 of them, so nothing there is worth a cache
  */
 import { RtpEngine } from '../support/rtpengine.ts'
 import { TollgateProcess } from '../support/tollgate-process.ts'
@@ -29,10 +37,11 @@ import { caller, oneCustomer } from './load/one-customer.ts'
 import { numbersOf } from './load/options.ts'
 import { exactCpuMicros } from './load/process-cpu.ts'
 import { placeCalls, startNode } from './load/sipp-load.ts'
+import { type ThreadUse, threadsOf } from './load/threads.ts'
 
 export const describe =
   'CPU per call that is anchored at a relay, beside the same program without RTPENGINE (at most 150 µs more); ' +
-  'arguments: rate=200 warmup=16 rounds=10 starts=2'
+  'arguments: rate=200 warmup=48 rounds=10 starts=2'
 
 const SLICE_MS = 2_000
 /** The time that a change of the rule, and the calls of the slice before, may take. */
@@ -43,7 +52,7 @@ const MOST_MICROS = 150
 /** The part of the placed calls that must have been taken. */
 const LEAST_PART = 0.95
 
-const usual = { rate: 200, warmup: 16, rounds: 10, starts: 2 }
+const usual = { rate: 200, warmup: 48, rounds: 10, starts: 2 }
 
 /** CPU µs per call. */
 interface Slice {
@@ -51,6 +60,8 @@ interface Slice {
   readonly plain: number
   readonly relayed: number
   readonly relay: number
+  /** What the threads of the program with relays have used, per call. */
+  readonly threads: ReadonlyMap<string, ThreadUse>
 }
 
 export async function run(words: readonly string[] = []): Promise<void> {
@@ -117,14 +128,21 @@ async function slicesOf(
     await anchoring?.setMedia(kind)
     await rest(PAUSE_MS)
     const answered = await Promise.all(programs.map((program) => program.answered()))
-    const before = pids.map(exactCpuMicros)
+    const [before, threads] = [pids.map(exactCpuMicros), threadsOf(relayed.pid)]
     await rest(SLICE_MS)
     const spent = pids.map((pid, at) => exactCpuMicros(pid) - (before[at] ?? 0))
+    const used = threadsOf(relayed.pid)
     const now = await Promise.all(programs.map((program) => program.answered()))
     const [few = 0, many = 0] = now.map((all, at) => all - (answered[at] ?? 0))
     const [own = 0, other = 0, relay = 0] = spent
     if (Math.min(few, many) >= LEAST_PART * rate * (SLICE_MS / 1_000))
-      slices.push({ kind, plain: own / few, relayed: other / many, relay: relay / many })
+      slices.push({
+        kind,
+        plain: own / few,
+        relayed: other / many,
+        relay: relay / many,
+        threads: perCall(threads, used, many),
+      })
   }
   for (const { succeeded, calls } of await load)
     if (succeeded < calls) console.log(`  ${succeeded} of ${calls} calls`)
@@ -147,7 +165,41 @@ function report(slices: readonly Slice[]): number {
       `a call that bypasses the relay ${spread(passed)} more, one that is anchored ${spread(anchored)} more, ` +
       `neighbouring slices apart ${spread(apart)}; the relay ${spread(of('anchor').map(({ relay }) => relay))}`,
   )
+  for (const line of byThread(of('anchor'), of('bypass'))) console.log(`    ${line}`)
   return median(anchored)
+}
+
+function perCall(
+  before: ReadonlyMap<string, ThreadUse>,
+  after: ReadonlyMap<string, ThreadUse>,
+  calls: number,
+): ReadonlyMap<string, ThreadUse> {
+  const uses = [...after].map(([name, { cpuMicros, wakeUps }]) => {
+    const earlier = before.get(name) ?? { cpuMicros: 0, wakeUps: 0 }
+    return [
+      name,
+      {
+        cpuMicros: (cpuMicros - earlier.cpuMicros) / calls,
+        wakeUps: (wakeUps - earlier.wakeUps) / calls,
+      },
+    ] as const
+  })
+  return new Map(uses)
+}
+
+/** The medians of each thread, of anchored calls beside those that bypass the relay. */
+function byThread(anchored: readonly Slice[], passed: readonly Slice[]): readonly string[] {
+  const names = new Set(anchored.flatMap(({ threads }) => [...threads.keys()]))
+  return [...names].map((name) => {
+    const of = (slices: readonly Slice[], what: keyof ThreadUse) =>
+      median(slices.map(({ threads }) => threads.get(name)?.[what] ?? 0))
+    const [cpu, awake] = [of(anchored, 'cpuMicros'), of(anchored, 'wakeUps')]
+    const [less, before] = [of(passed, 'cpuMicros'), of(passed, 'wakeUps')]
+    return (
+      `${name}: ${cpu.toFixed(0)} µs and ${awake.toFixed(2)} wake-ups a call that is anchored, ` +
+      `${less.toFixed(0)} and ${before.toFixed(2)} one that bypasses the relay`
+    )
+  })
 }
 
 /** The requests of the bench to a program. */
