@@ -113,7 +113,7 @@ function embeddedService(
   return createSipServer(options, every && sharingWakeUps(every))
 }
 
-/** What is measured seldom wakes the process together with all that it looks for. */
+/** Measurements that are seldom wake the process together with all that it looks for. */
 const sharingWakeUps = (every: Every): Machine => ({
   ...thisMachine,
   repeat: (work, everyMs) =>

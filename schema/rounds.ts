@@ -7,8 +7,8 @@ import type { Cancel, Clocks, Every, Schedule } from './clock.ts'
 export const ROUND_MS = 250
 
 /**
- * What is looked for so seldom, or more seldom, is due in every second round only: two wake-ups a
- * second do for all of it. The first interval is shorter than asked by less than this.
+ * Chores with this interval or a longer one are due in every second round only: two wake-ups a
+ * second do for all of them. The first interval is shorter than asked by less than this.
  */
 const LONG_ROUND_MS = 500
 
@@ -67,7 +67,7 @@ export class Rounds {
     this.#armedFor = Infinity
   }
 
-  /** What a standing process has missed is done once, and its next round is one of all. */
+  /** A standing process does once what it has missed, and goes on in the same rounds. */
   #run(): void {
     const now = this.#deps.steadyNow()
     const at = Math.max(this.#armedFor, now - ((now - this.#origin) % ROUND_MS))
