@@ -14,7 +14,7 @@ import { PAYMENTS_TICK_MS, Payments } from './money/payments.ts'
 import { FINDINGS_TICK_MS, FindingWatch } from './observe/causes/finding-watch.ts'
 import { EventFeed } from './observe/events/event-feed.ts'
 import { PeerEvents } from './observe/events/peer-events.ts'
-import { EventHub, FLUSH_MS, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
+import { EventHub, KEEP_ALIVE_MS } from './observe/events/event-hub.ts'
 import {
   type ConnectionLimits,
   defaultLimits,
@@ -160,9 +160,9 @@ export async function startControl(
     throw error
   })
   const stopTelemetry = options.every(TICK_MS, () => telemetry.tick())
+  hub.begin(options.every)
+  feed.begin(options.every)
   const stopHub = [
-    options.every(FLUSH_MS, () => hub.flush()),
-    ...(deps.others === undefined ? [] : [options.every(FLUSH_MS, () => feed.flush())]),
     options.every(KEEP_ALIVE_MS, () => hub.keepAlive()),
     options.every(POLL_MS, () => void subscriptions.poll()),
   ]

@@ -4,7 +4,7 @@
  */
 import { readFile } from 'node:fs/promises'
 import { isIP } from 'node:net'
-import type { Clocks, Schedule } from '../schema/clock.ts'
+import type { Clocks, Every, Schedule } from '../schema/clock.ts'
 import type { CallRecord } from '../schema/contracts/call-record.ts'
 import type { Unserved } from '../schema/contracts/calls.ts'
 import type { Charging } from '../schema/contracts/charging.ts'
@@ -118,6 +118,8 @@ export interface EngineDeps {
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly schedule: Schedule
+  /** Absent: what the SIP server measures has timers of its own. */
+  readonly every?: Every | undefined
   /** Absent: DNS. */
   readonly resolveHost?: ResolveHost
   /** Absent: calls are recorded where there is a relay, and a place for recordings. */
@@ -340,13 +342,14 @@ function createDispatcher(
     calls,
   }: { readonly notes: NodeNotes; readonly client: UserAgent; readonly calls: ActiveCalls },
 ): Dispatcher {
-  const { config, store, now, random, schedule } = deps
+  const { config, store, now, random, schedule, every } = deps
   const dispatcher: Dispatcher = new Dispatcher({
     loadSets: async () => tenantNames.sets(await loadSets(store)),
     saveOperatorState: (nodeId, state) => saveOperatorState(store, nodeId, state),
     now,
     random,
     schedule,
+    every,
     hosts,
     sendProbe: probeThrough(client, schedule),
     lagMs: () => client.lagMs(),

@@ -204,7 +204,7 @@ async function openEngine(
   stores: Stores,
   services: Services,
   opened: OpenedParts,
-  deps: PlatformDeps,
+  deps: RunningDeps,
 ): Promise<Engine> {
   const { store, changes, instance } = stores
   const engine = engineOn(stores, services, deps)
@@ -348,7 +348,7 @@ function runningPlatform(
 function engineOn(
   stores: Stores,
   { charging, hooks, limits, ocs, webhooks }: Services,
-  deps: PlatformDeps,
+  deps: RunningDeps,
 ): Engine {
   const { store, disk, instance } = stores
   return createEngine({

@@ -1,11 +1,20 @@
 /** SIP for this process: by a server in it, or by drachtio-servers elsewhere. */
-import type { Schedule } from '../schema/clock.ts'
+import type { Every, Schedule } from '../schema/clock.ts'
 import type { Log } from '../schema/contracts/log.ts'
 import { ALLOW } from './call/sip-headers.ts'
 import { drachtioService } from './call/user-agent/drachtio/drachtio-service.ts'
 import type { RequestScreen } from './call/user-agent/drachtio/drachtio-servers.ts'
 import type { Config } from './config.ts'
-import { createSipServer, type SipServerOptions, type SipService } from './sip-server/index.ts'
+import {
+  createSipServer,
+  type Machine,
+  type SipServerOptions,
+  type SipService,
+  thisMachine,
+} from './sip-server/index.ts'
+
+/** The overload control measures so seldom without calls. */
+const SELDOM_MS = 1_000
 
 type DecidedOption =
   | 'admit'
@@ -37,6 +46,8 @@ interface SipServiceDeps {
   /** Milliseconds UTC. */
   readonly wallNow: () => number
   readonly schedule: Schedule
+  /** Absent: what is measured once a second has a timer of its own. */
+  readonly every?: Every | undefined
   readonly randomBytes: (size: number) => Buffer
   readonly newUuid: () => string
   readonly log: Log
@@ -61,13 +72,13 @@ export function createSipService(deps: SipServiceDeps, decisions: () => SipDecis
 }
 
 function embeddedService(
-  { config, hasPeers, wallNow, randomBytes, log }: SipServiceDeps,
+  { config, hasPeers, wallNow, every, randomBytes, log }: SipServiceDeps,
   decisions: () => SipDecisions,
 ): SipService {
   const { listen, secret } = config.drachtio
   const { advertisedHost, tls, webSocketOrigins: origins, dnsServers } = config.sip
   const { sessionExpiresSeconds: sessionSeconds } = config
-  return createSipServer({
+  const options: SipServerOptions = {
     listen: config.sip.listen,
     webSocket: { origins },
     secret,
@@ -98,5 +109,13 @@ function embeddedService(
       correlationOf: (callId) => decisions().correlationOf(callId),
       now: wallNow,
     },
-  })
+  }
+  return createSipServer(options, every && sharingWakeUps(every))
 }
+
+/** Measurements that are seldom wake the process together with all that it looks for. */
+const sharingWakeUps = (every: Every): Machine => ({
+  ...thisMachine,
+  repeat: (work, everyMs) =>
+    everyMs < SELDOM_MS ? thisMachine.repeat(work, everyMs) : every(everyMs, work),
+})

@@ -1,16 +1,21 @@
 /**
  * Work at intervals that shares its wake-ups: however many parts of the process look for something,
- * one timer wakes it (`npm run bench -- idle`).
+ * one timer wakes it, and only for rounds in which something is due (`npm run bench -- idle`).
  */
 import type { Cancel, Clocks, Every, Schedule } from './clock.ts'
 
-/** An interval is longer than asked by at most this, once. */
 export const ROUND_MS = 250
+
+/**
+ * Chores with this interval or a longer one are due in every second round only: two wake-ups a
+ * second do for all of them. The first interval is shorter than asked by less than this.
+ */
+const LONG_ROUND_MS = 500
 
 interface Chore {
   readonly intervalMs: number
   readonly work: () => void
-  /** Steady time. */
+  /** Steady time; for an interval of whole rounds the moment of one. */
   dueAt: number
 }
 
@@ -21,47 +26,58 @@ export interface RoundsDeps extends Pick<Clocks, 'steadyNow'> {
 export class Rounds {
   readonly #deps: RoundsDeps
   readonly #chores = new Set<Chore>()
-  /** When the last round was due; while there are chores. */
-  #roundAt = 0
+  /** The moment of one round, from which all others are counted. */
+  #origin = 0
+  /** The round for which the timer is set; Infinity: no timer. */
+  #armedFor = Infinity
   #cancel: Cancel = () => undefined
 
   constructor(deps: RoundsDeps) {
     this.#deps = deps
   }
 
-  /** The first time is up to a round earlier than the interval, so that all share their rounds. */
   readonly every: Every = (intervalMs, work) => {
-    if (this.#chores.size === 0) this.#begin()
-    const chore = { intervalMs, work, dueAt: this.#roundAt + intervalMs }
+    const now = this.#deps.steadyNow()
+    if (this.#chores.size === 0) this.#origin = now
+    const sharedMs = intervalMs < LONG_ROUND_MS ? ROUND_MS : LONG_ROUND_MS
+    const begunAt = now - ((now - this.#origin) % sharedMs)
+    const chore = { intervalMs, work, dueAt: begunAt + intervalMs }
     this.#chores.add(chore)
+    this.#arm()
     return () => {
-      if (this.#chores.delete(chore) && this.#chores.size === 0) this.#cancel()
+      if (this.#chores.delete(chore) && this.#chores.size === 0) this.#disarm()
     }
   }
 
-  #begin(): void {
-    this.#roundAt = this.#deps.steadyNow()
-    this.#arm()
-  }
-
-  /** Rounds that a standing process has missed are not made up for. */
+  /** Sets the timer for the next round in which something is due, unless it is set for that. */
   #arm(): void {
+    let dueAt = Infinity
+    for (const chore of this.#chores) dueAt = Math.min(dueAt, chore.dueAt)
+    const roundAt = this.#origin + Math.ceil((dueAt - this.#origin) / ROUND_MS) * ROUND_MS
+    if (roundAt === this.#armedFor) return
+    this.#disarm()
+    if (roundAt === Infinity) return
+    this.#armedFor = roundAt
     const { steadyNow, schedule } = this.#deps
-    const now = steadyNow()
-    const missed = Math.max(0, Math.floor((now - this.#roundAt) / ROUND_MS))
-    this.#roundAt += missed * ROUND_MS
-    this.#cancel = schedule(() => this.#run(), this.#roundAt + ROUND_MS - now)
+    this.#cancel = schedule(() => this.#run(), Math.max(0, roundAt - steadyNow()))
   }
 
+  #disarm(): void {
+    this.#cancel()
+    this.#armedFor = Infinity
+  }
+
+  /** A standing process does once what it has missed, and goes on in the same rounds. */
   #run(): void {
-    this.#roundAt += ROUND_MS
-    this.#arm()
-    const at = this.#roundAt
-    for (const chore of this.#chores) {
-      if (chore.dueAt > at) continue
-      const nextAt = chore.dueAt + chore.intervalMs
-      chore.dueAt = nextAt > at ? nextAt : at + chore.intervalMs
-      chore.work()
+    const now = this.#deps.steadyNow()
+    const at = Math.max(this.#armedFor, now - ((now - this.#origin) % ROUND_MS))
+    this.#armedFor = Infinity
+    const due = [...this.#chores].filter(({ dueAt }) => dueAt <= at)
+    for (const chore of due) {
+      const missed = Math.floor((at - chore.dueAt) / chore.intervalMs)
+      chore.dueAt += (missed + 1) * chore.intervalMs
     }
+    this.#arm()
+    for (const chore of due) if (this.#chores.has(chore)) chore.work()
   }
 }

@@ -5,6 +5,7 @@
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../../schema/contracts/log.ts'
+import { startSmall } from '../../schema/small-thread.ts'
 import { DatabaseUnavailable } from '../../schema/sql/failure.ts'
 import { ApiError } from '../http/api-error.ts'
 import type { ReportMaker, ThreadRequest } from './report-chunks.ts'
@@ -96,10 +97,11 @@ export class ReportThread implements ReportMaker {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#file, {
+    const options = {
       workerData: this.#database,
       resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    })
+    }
+    const worker = startSmall(() => new Worker(this.#file, options), process.execArgv)
     worker.unref()
     worker.on('message', (reply: PieceReply) => this.#settle(reply))
     worker.on('error', (error) => this.#log('error', 'reports: the thread failed', { error }))

@@ -9,6 +9,7 @@ import { Worker } from 'node:worker_threads'
 import type { Changes } from '../../schema/changes/changes.ts'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
+import { startSmall } from '../../schema/small-thread.ts'
 import type { MaybeLocal, Store } from '../../schema/storage/store.ts'
 import { ApiError, storageUnavailable } from '../http/api-error.ts'
 import { FairTurns } from '../http/fair-turns.ts'
@@ -20,7 +21,6 @@ import {
   type UndoWork,
   workOnDeck,
 } from './decks/deck-work.ts'
-import { startSmall } from './small-thread.ts'
 import type { ImportDatabase, ThreadReply, ThreadWork } from './rate-import-worker.ts'
 
 export interface RateImportsDeps {

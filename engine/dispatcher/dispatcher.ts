@@ -2,7 +2,7 @@
  * Chooses the backend node of a call: the facade over sets, probes and algorithms. Answers come
  * from snapshots in memory; the database is read at `reload` and written when an operator decides.
  */
-import type { Schedule } from '../../schema/clock.ts'
+import type { Every, Schedule } from '../../schema/clock.ts'
 import type {
   NodeStatus,
   NamedNode,
@@ -45,6 +45,8 @@ export interface DispatcherDeps {
   /** Uniform in [0, 1). */
   readonly random: () => number
   readonly schedule: Schedule
+  /** Rounds of the process with which the first nodes are probed. */
+  readonly every?: Every | undefined
   readonly sendProbe: SendProbe
   /** How long an answer may wait to be read here. Default: not at all. */
   readonly lagMs?: (() => number) | undefined
@@ -86,6 +88,7 @@ export class Dispatcher {
     this.#targets = new ProbedTargets({
       now: deps.now,
       schedule: deps.schedule,
+      every: deps.every,
       sendProbe: deps.sendProbe,
       lagMs: deps.lagMs,
       onChange: (change) => this.#onHealthChange(change),

@@ -1,4 +1,4 @@
-import type { Cancel, Schedule } from '../../schema/clock.ts'
+import type { Cancel, Every, Schedule } from '../../schema/clock.ts'
 import type { ProbeSettings } from './destination-set.ts'
 
 export type ProbeResult =
@@ -43,6 +43,8 @@ export interface ProbeVerdict {
 export interface ProberDeps {
   readonly now: () => number
   readonly schedule: Schedule
+  /** The first slot wakes the process together with what goes by these rounds. */
+  readonly every?: Every | undefined
   readonly sendProbe: SendProbe
   readonly onVerdict: (id: number, verdict: ProbeVerdict) => void
   /**

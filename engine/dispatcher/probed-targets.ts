@@ -3,7 +3,7 @@
  * decisions, and reports changes of state. It knows destinations, not dispatcher sets, so that a
  * second instance probes the gateways of carriers.
  */
-import type { Schedule } from '../../schema/clock.ts'
+import type { Every, Schedule } from '../../schema/clock.ts'
 import { afterCall, afterProbe, type Health, newHealth, type OperatorState } from './node-health.ts'
 import { Prober } from './prober.ts'
 import type { NodeState } from '../../schema/contracts/engine.ts'
@@ -37,6 +37,8 @@ export interface ProbeReport extends Health {
 export interface ProbedTargetsDeps {
   readonly now: () => number
   readonly schedule: Schedule
+  /** Rounds of the process with which the first targets are probed. */
+  readonly every?: Every | undefined
   readonly sendProbe: SendProbe
   readonly onChange: (change: ProbedStateChange) => void
   /** How long an answer may wait to be read here. Default: not at all. */
@@ -58,6 +60,7 @@ export class ProbedTargets {
     this.#prober = new Prober({
       now: deps.now,
       schedule: deps.schedule,
+      every: deps.every,
       sendProbe: deps.sendProbe,
       lagMs: deps.lagMs,
       onVerdict: (id, verdict) => this.#onVerdict(id, verdict),

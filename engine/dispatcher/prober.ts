@@ -7,6 +7,7 @@
  * after 3 × 500 + 400 = 1900 ms, because two probes never start further apart than the interval.
  */
 import type { Cancel } from '../../schema/clock.ts'
+import { ROUND_MS } from '../../schema/rounds.ts'
 import { ProbeLoop, type ProbeTarget, type ProberDeps, Volley } from './probe-loop.ts'
 
 /** Slots one golden ratio apart stay evenly spread however many targets come and go. */
@@ -70,7 +71,8 @@ export class Prober {
     this.#targetsSeen += 1
     const { intervalMs, timeoutMs } = target.settings
     const slots = Math.max(1, Math.floor(intervalMs / SLOT_MS))
-    const turn = Math.ceil(this.#targetsSeen / TARGETS_IN_TURN)
+    const isInRounds = this.#deps.every !== undefined && intervalMs % ROUND_MS === 0
+    const turn = Math.ceil(this.#targetsSeen / TARGETS_IN_TURN) - (isInRounds ? 1 : 0)
     const slotMs = Math.ceil(((turn * GOLDEN_RATIO) % 1) * slots) * SLOT_MS
     const loop = new ProbeLoop(target, this.#deps)
     this.#loops.set(target.id, loop)
@@ -115,6 +117,9 @@ class Round {
   }
 
   start(): void {
+    const { every } = this.#deps
+    if (this.#slotMs === 0 && every !== undefined)
+      return void (this.#cancelDue = every(this.#intervalMs, () => this.#probe()))
     this.#nextDue = this.#deps.now() + this.#slotMs
     this.#arm()
   }
@@ -133,6 +138,10 @@ class Round {
     const missed = Math.floor((this.#deps.now() - this.#nextDue) / this.#intervalMs) + 1
     if (missed > 0) this.#nextDue += missed * this.#intervalMs
     this.#arm()
+    this.#probe()
+  }
+
+  #probe(): void {
     const free = [...this.#loops].filter((loop) => loop.isFreeWhenDue())
     if (free.length > 0) new Volley(free, this.#deps).begin()
   }

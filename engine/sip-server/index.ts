@@ -9,7 +9,7 @@ export type {
   TokenVerdict,
 } from './options.ts'
 export type { InProcessClient, InProcessLink } from './clients/in-process.ts'
-export type { Machine } from './machine.ts'
+export { type Machine, thisMachine } from './machine.ts'
 export type { Load } from './overload.ts'
 export type { Flow, Listener } from './flow.ts'
 export type { Protocol } from '../../schema/sip/message.ts'

@@ -170,19 +170,16 @@ async function joinInstallation(
 function watchBoth(
   { storage }: Store,
   disk: Storage,
-  { schedule }: StoresDeps,
+  { every }: StoresDeps,
   { onChange }: WatchDeps,
 ): () => void {
   const patience = [new FailureTimer(storage), new FailureTimer(disk)]
   let reportedCode: string | undefined
-  const poll = (): void => {
-    cancel = schedule(poll, POLL_MS)
+  return every(POLL_MS, () => {
     for (const each of patience) each.poll()
     const problem = disk.problem ?? storage.problem
     if (problem?.code === reportedCode) return
     reportedCode = problem?.code
     onChange(problem)
-  }
-  let cancel = schedule(poll, POLL_MS)
-  return () => cancel()
+  })
 }

@@ -9,7 +9,8 @@ import type { FollowersDeps } from './follower-state.ts'
 import { Followers } from './followers.ts'
 import type { Changes } from './changes.ts'
 
-const FILE_POLL_MS = 250
+/** The first commit after a rest is in force within a second. */
+const FILE_POLL_MS = 500
 
 export interface FileChangesDeps extends FollowersDeps {
   readonly every: Every

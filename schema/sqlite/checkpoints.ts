@@ -5,6 +5,7 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../contracts/log.ts'
+import { startSmall } from '../small-thread.ts'
 import type { LocalStore } from '../storage/store.ts'
 
 /** Beside the bundle; there is none when the program runs from its sources. */
@@ -57,7 +58,8 @@ export class Checkpoints {
   }
 
   #start(): Worker {
-    const worker = new Worker(this.#file, { workerData: this.#path })
+    const options = { workerData: this.#path }
+    const worker = startSmall(() => new Worker(this.#file, options), process.execArgv)
     worker.unref()
     worker.on('message', () => {
       this.#isMoving = false

@@ -1,9 +1,9 @@
 import type { Storage } from './storage.ts'
 
 /** Interval of the checks. Milliseconds. */
-export const POLL_MS = 250
+export const POLL_MS = 500
 
-const POLLS_UNTIL_DECLARED = 8
+const POLLS_UNTIL_DECLARED = 4
 
 /** Declares a problem after two seconds of failures. */
 export class FailureTimer {

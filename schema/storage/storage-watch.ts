@@ -25,7 +25,7 @@ export interface StorageWatchDeps {
  * How often a test row is written on a quiet system, so that a full disk is detected before the
  * next call.
  */
-const POLLS_PER_TRIAL = 20
+const POLLS_PER_TRIAL = 10
 const trial =
   "INSERT INTO setting (name, value) VALUES ('storage_trial', ?) " +
   'ON CONFLICT DO UPDATE SET value = excluded.value'

@@ -35,6 +35,25 @@ test('however many look for something, the process is woken four times a second'
   ])
 })
 
+test.each([
+  [500, 2],
+  [1_000, 2],
+  [5_000, 0.4],
+])(
+  'whenever they began, parts that look each %i ms wake the process %d times a second',
+  (intervalMs, perSecond) => {
+    const { time, rounds, wakeUps } = begun()
+    for (let part = 0; part < 10; part += 1) {
+      rounds.every(intervalMs, () => undefined)
+      time.advance(61)
+    }
+    time.advance(10_000)
+    const before = wakeUps()
+    time.advance(60_000)
+    expect(wakeUps() - before).toBe(60 * perSecond)
+  },
+)
+
 test('what is due is at most a round early for the first time, and then in its interval', () => {
   const { time, rounds } = begun()
   rounds.every(250, () => undefined)
@@ -43,6 +62,21 @@ test('what is due is at most a round early for the first time, and then in its i
   rounds.every(1_000, () => at.push(time.now() - 240))
   time.advance(5_000)
   expect(at).toEqual([760, 1_760, 2_760, 3_760, 4_760])
+})
+
+test('what is looked for seldom begins within its interval, less than half a second early', () => {
+  const { time, rounds } = begun()
+  rounds.every(60_000, () => undefined)
+  for (const afterMs of [1, 249, 250, 499]) {
+    time.advance(afterMs)
+    const begunAt = time.now()
+    let firstMs: number | undefined
+    const end = rounds.every(1_000, () => (firstMs ??= time.now() - begunAt))
+    time.advance(1_000)
+    end()
+    expect(firstMs).toBeGreaterThan(500)
+    expect(firstMs).toBeLessThanOrEqual(1_000)
+  }
 })
 
 test('an interval of no whole rounds is kept on average', () => {

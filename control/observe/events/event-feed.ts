@@ -2,6 +2,7 @@
  * The events of this instance as other instances follow them: one line each, and an empty one while
  * nothing happens.
  */
+import type { Cancel, Every } from '../../../schema/clock.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
@@ -23,6 +24,8 @@ import type { PeerLog } from './peer-log.ts'
 const MAX_FOLLOWERS = 256
 /** Unread bytes of one follower. */
 const MAX_BACKLOG = 8_388_608
+/** The maximum delay of an event. */
+export const FLUSH_MS = 250
 /** How often something is sent. */
 const BEAT_MS = 1_000
 
@@ -35,6 +38,8 @@ export class EventFeed {
   readonly #followers = new Set<Controller>()
   #seen: number
   #beatAt: number
+  #every: Every | undefined
+  #cancelFlush: Cancel | undefined
 
   /** `now` is steady time. */
   constructor(events: EventsPort, now: () => number, ocs: PriceSource | undefined) {
@@ -58,15 +63,29 @@ export class EventFeed {
         start: (controller) => {
           own = controller
           this.#followers.add(controller)
+          this.#flushWhileFollowed()
           controller.enqueue(encode(this.#beginning(after)))
         },
-        cancel: () => void this.#followers.delete(own),
+        cancel: () => void this.#leave(own),
       },
       new ByteLengthQueuingStrategy({ highWaterMark: MAX_BACKLOG }),
     )
   }
 
-  /** Called as often as the readers are sent new events. */
+  /** From here on events are written by themselves, at intervals while somebody follows. */
+  begin(every: Every): void {
+    this.#every = every
+    this.#flushWhileFollowed()
+  }
+
+  #flushWhileFollowed(): void {
+    if (this.#followers.size > 0)
+      return void (this.#cancelFlush ??= this.#every?.(FLUSH_MS, () => this.flush()))
+    this.#cancelFlush?.()
+    this.#cancelFlush = undefined
+  }
+
+  /** Writes the events collected since the last call, or that the feed goes on. */
   flush(): void {
     const isBeat = this.#now() - this.#beatAt >= BEAT_MS
     if (this.#followers.size > 0 && (isBeat || this.#seen !== this.#events.last)) {
@@ -84,7 +103,14 @@ export class EventFeed {
   }
 
   #end(follower: Controller): void {
-    if (this.#followers.delete(follower)) follower.close()
+    if (this.#leave(follower)) follower.close()
+  }
+
+  /** False: it has left before. */
+  #leave(follower: Controller): boolean {
+    if (!this.#followers.delete(follower)) return false
+    this.#flushWhileFollowed()
+    return true
   }
 
   #beginning(id: string | undefined): string {

@@ -3,6 +3,7 @@
  * collected for a moment and written once per tenant. A reader that does not keep up is
  * disconnected: it must not delay calls.
  */
+import type { Cancel, Every } from '../../../schema/clock.ts'
 import type { EngineEvent, EventsPort } from '../../../schema/contracts/engine.ts'
 import type { PriceSource } from '../../calls/active-call-view.ts'
 import {
@@ -17,10 +18,8 @@ import {
 } from './event-view.ts'
 import type { PeerEvents } from './peer-events.ts'
 import type { PeerLog } from './peer-log.ts'
-import { asEvents, type MissedEvents, missedOf, ownPosition } from './event-feed.ts'
+import { asEvents, FLUSH_MS, type MissedEvents, missedOf, ownPosition } from './event-feed.ts'
 
-/** How often to call `flush`: the maximum delay of an event. */
-export const FLUSH_MS = 250
 /** How often to call `keepAlive`. */
 export const KEEP_ALIVE_MS = 15_000
 
@@ -78,6 +77,8 @@ export class EventHub {
   readonly #byActor = new Map<string, number>()
   #size = 0
   #seen: number
+  #every: Every | undefined
+  #cancelFlush: Cancel | undefined
 
   /** `now` is steady time in milliseconds. */
   constructor(events: EventsPort, now: () => number, ocs?: PriceSource, peers?: PeerEvents) {
@@ -90,6 +91,19 @@ export class EventHub {
 
   get size(): number {
     return this.#size
+  }
+
+  /** From here on events are written by themselves, at intervals while somebody reads them. */
+  begin(every: Every): void {
+    this.#every = every
+    this.#flushWhileRead()
+  }
+
+  #flushWhileRead(): void {
+    if (this.#size > 0 || this.#isFollowing)
+      return void (this.#cancelFlush ??= this.#every?.(FLUSH_MS, () => this.flush()))
+    this.#cancelFlush?.()
+    this.#cancelFlush = undefined
   }
 
   /**
@@ -234,6 +248,7 @@ export class EventHub {
     this.#readAt = this.#now()
     if (this.#isFollowing) return
     this.#isFollowing = true
+    this.#flushWhileRead()
     peers.start({
       onEvents: () => this.flush(),
       onGap: () => this.#broadcast(gapText),
@@ -244,6 +259,7 @@ export class EventHub {
   #unfollow(): void {
     this.#isFollowing = false
     this.#peers?.stop()
+    this.#flushWhileRead()
   }
 
   /** Sends to the readers that are there now. */
@@ -338,6 +354,7 @@ export class EventHub {
     const readers = this.#byTenant.get(reader.tenantId)
     if (readers) readers.add(reader)
     else this.#byTenant.set(reader.tenantId, new Set([reader]))
+    this.#flushWhileRead()
   }
 
   /** False: it has left before. */
@@ -349,6 +366,7 @@ export class EventHub {
     if (rest === 0) this.#byActor.delete(reader.actor)
     else this.#byActor.set(reader.actor, rest)
     if (readers.size === 0) this.#byTenant.delete(reader.tenantId)
+    this.#flushWhileRead()
     return true
   }
 }

@@ -1,4 +1,6 @@
 import { expect, test } from 'vitest'
+import type { Every } from '../../../schema/clock.ts'
+import { Rounds } from '../../../schema/rounds.ts'
 import { Prober } from '../../../engine/dispatcher/prober.ts'
 import { probeDefaults, SimulatedNodes, uriOf } from './samples.ts'
 import { VirtualClock } from './virtual-clock.ts'
@@ -10,13 +12,22 @@ import {
 
 const target = (id: number) => ({ id, destination: uriOf(id), settings: probeDefaults })
 
-function start(ids: readonly number[], sendProbe?: SendProbe) {
-  const clock = new VirtualClock()
+interface Given {
+  readonly clock?: VirtualClock
+  readonly every?: Every
+}
+
+function start(
+  ids: readonly number[],
+  sendProbe?: SendProbe,
+  { clock = new VirtualClock(), every }: Given = {},
+) {
   const nodes = new SimulatedNodes(clock)
   const verdicts: (ProbeVerdict & { readonly id: number })[] = []
   const prober = new Prober({
     now: clock.now,
     schedule: clock.schedule,
+    every,
     sendProbe: sendProbe ?? nodes.sendProbe,
     onVerdict: (id, verdict) => void verdicts.push({ id, ...verdict }),
   })
@@ -100,6 +111,26 @@ test('probes of many nodes are spread over the interval', async () => {
     perSlice[Math.ceil(at / 50) - 1] = (perSlice[Math.ceil(at / 50) - 1] ?? 0) + 1
   expect(nodes.sent).toHaveLength(50)
   for (const count of perSlice) expect(Math.abs(count - 5)).toBeLessThanOrEqual(2)
+})
+
+test('the first nodes are probed in the rounds of the process, the others spread as well', async () => {
+  const clock = new VirtualClock()
+  const { every } = new Rounds({ steadyNow: clock.now, schedule: clock.schedule })
+  const roundsAt: number[] = []
+  every(500, () => roundsAt.push(clock.now()))
+  await clock.advance(123)
+  const ids = Array.from({ length: 50 }, (_, index) => index + 1)
+  const { nodes } = start(ids, undefined, { clock, every })
+  await clock.advance(10_000)
+  for (const id of [1, 2, 3]) expect(nodes.sentTo(uriOf(id))).toEqual(roundsAt)
+  const phases = new Map<number, number>()
+  for (const id of ids.slice(3)) {
+    const [first = 0, ...more] = nodes.sentTo(uriOf(id))
+    expect(more.every((at, index) => at === first + (index + 1) * 500)).toBe(true)
+    phases.set(first % 500, (phases.get(first % 500) ?? 0) + 1)
+  }
+  expect(phases.size).toBe(10)
+  for (const count of phases.values()) expect(count).toBeLessThanOrEqual(6)
 })
 
 test('a few nodes wake the process together', async () => {

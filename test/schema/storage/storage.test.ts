@@ -13,7 +13,7 @@ test('commits that fail for two seconds are a problem, unless a thread of this p
   poll(100)
   expect(storage.problem).toBeUndefined()
   storage.isLockedHere = false
-  poll(8)
+  poll(4)
   expect(storage.problem).toBeUndefined()
   poll(1)
   expect(storage.problem).toMatchObject({ code: 'commits_fail', reason: 'database is locked' })

@@ -1,11 +1,13 @@
 import { activeCall } from '../../../support/engine-views.ts'
 import { beforeEach, expect, test } from 'vitest'
+import { EventFeed } from '../../../../control/observe/events/event-feed.ts'
 import { EventHub } from '../../../../control/observe/events/event-hub.ts'
 import { EventLog } from '../../../../engine/event-log.ts'
 import { addCustomer, addPlan, goldenRate } from '../../../support/books.ts'
 import { deferred } from '../../../support/deferred.ts'
 import { openControl, startOfTime, type TestControl } from '../../../support/control.ts'
 import { until } from '../../../support/fake-ocs.ts'
+import { ManualTime } from '../../../support/manual-time.ts'
 import { runSql } from '../../../support/stored.ts'
 
 let control: TestControl
@@ -230,6 +232,29 @@ test('events wait for the check of their reader; one that takes too long ends th
   expect(hub.size).toBe(0)
   checks[1]?.resolve(false)
   expect((await reader.read()).done).toBe(true)
+})
+
+test('events wake the process only while somebody reads or follows them', async () => {
+  const time = new ManualTime(startOfTime)
+  const hub = new EventHub(log, time.now)
+  const feed = new EventFeed(log, time.now, undefined)
+  hub.begin(time.every)
+  feed.begin(time.every)
+  expect(time.waiting).toBe(0)
+  const reader = hub.open({ tenantId: null, actor: 'key' }, undefined, () => Promise.resolve(true))
+  const follower = feed.open(undefined)
+  if (typeof reader === 'string' || follower === undefined) throw new Error('no stream')
+  const streams = [reader.getReader(), follower.getReader()]
+  for (const stream of streams) await stream.read()
+  node(1)
+  time.advance(250)
+  for (const stream of streams) {
+    const { value } = await stream.read()
+    expect(new TextDecoder().decode(value)).toContain('node.down')
+  }
+  expect(time.waiting).toBe(1)
+  for (const stream of streams) await stream.cancel()
+  expect(time.waiting).toBe(0)
 })
 
 test('there are 2,000 readers at most', () => {

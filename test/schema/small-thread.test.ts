@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { setFlagsFromString } from 'node:v8'
 import { expect, test } from 'vitest'
-import { startSmall } from '../../../control/resources/small-thread.ts'
+import { startSmall } from '../../schema/small-thread.ts'
 
 /** Answers with the bytes that its heap may have. */
 const tellsItsHeap = (): Worker =>
