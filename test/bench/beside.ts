@@ -209,11 +209,11 @@ const importing: Work = async ({ tollgate, token, lines }) => {
   })
   const mapping = JSON.stringify({ columns: { prefix: 'Code', rate_per_minute: 'Rate' } })
   const url = `${base}/rates/decks?${new URLSearchParams({ rate_plan: name, mapping }).toString()}`
-  let isOver = false
+  const over = new AbortController()
   const seconds: number[] = []
   const decks = [0, 1].map((more) => deckOf(lines, more))
   const imports = (async () => {
-    for (let turn = 0; !isOver; turn += 1) {
+    for (let turn = 0; !over.signal.aborted; turn += 1) {
       const begin = performance.now()
       const answer = await fetch(url, {
         method: 'POST',
@@ -225,7 +225,7 @@ const importing: Work = async ({ tollgate, token, lines }) => {
     }
   })()
   return async () => {
-    isOver = true
+    over.abort()
     await imports
     return `${seconds.length} decks, ${spread(seconds, 1)} s each, `
   }
