@@ -3,11 +3,11 @@
  * for it. No read spans two pieces, so that a slow reader does not pin an old snapshot of the
  * database. The thread also writes the daily totals, which with SQLite are a file of its own.
  */
-import { setPriority } from 'node:os'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
+import { runBehindCalls } from '../../schema/behind-calls.ts'
 import type { Database } from '../../schema/tables/database.ts'
 import { queryBuilder } from '../../schema/postgres/open.ts'
 import { failureOf, isTimedOut } from '../../schema/sql/failure.ts'
@@ -39,8 +39,7 @@ export interface PieceReply {
   readonly isTooLong?: true
 }
 
-/** A lower priority than the calls. On Linux it applies to this thread only. */
-if (process.platform === 'linux') setPriority(0, 2)
+runBehindCalls(19)
 
 /**
  * Statements of one instance that the server works on at the same time; adding to the sums takes

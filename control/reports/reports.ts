@@ -3,7 +3,7 @@
  * database run in this thread, piece by piece.
  */
 import { existsSync } from 'node:fs'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises'
 import type { Cancel } from '../../schema/clock.ts'
 import type { Log } from '../../schema/contracts/log.ts'
 import type { Store, MaybeLocal } from '../../schema/storage/store.ts'
@@ -15,6 +15,7 @@ import {
   type RollUpResult,
   type RollUpRequest,
 } from './roll-up.ts'
+import { pacedPieces } from './paced-pieces.ts'
 import { openSums, type CallSources } from './call-filters.ts'
 import { marginReport, type MarginReport, type MarginRequest } from './margins.ts'
 import type { CallsByText, TextSearch } from './columns/find-calls.ts'
@@ -118,7 +119,8 @@ export class Reports {
 
   /** Undefined when too many are open. Request the first piece immediately. */
   open(request: ReportRequest): AsyncGenerator<Uint8Array, void> | undefined {
-    return this.#openFor(request.filter.tenantId, request)
+    const pieces = this.#openFor(request.filter.tenantId, request)
+    return pieces && pacedPieces(pieces, { now: this.#now, turn: nextTurn, pause })
   }
 
   /** Undefined when too many reports are open. */

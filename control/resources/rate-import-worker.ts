@@ -3,10 +3,10 @@
  * its own that is open as long as an import.
  * Calls go on: they are in the journal, and are stored when the import has ended.
  */
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
+import { runBehindCalls } from '../../schema/behind-calls.ts'
 import type { Database } from '../../schema/tables/database.ts'
 import type { Tables } from '../../schema/sql/query.ts'
 import { queryBuilder } from '../../schema/postgres/open.ts'
@@ -51,8 +51,7 @@ export type ThreadReply =
   /** Nobody else has committed since; the thread waits for an answer. */
   | { readonly kind: 'committed' }
 
-/** A lower priority than the calls. On Linux it applies to this thread only. */
-if (process.platform === 'linux') setPriority(0, 5)
+runBehindCalls(10)
 
 const { database, answered } = workerData as {
   readonly database: ImportDatabase

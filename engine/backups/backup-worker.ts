@@ -2,9 +2,9 @@
  * The thread that copies the database, with a connection of its own that can only read: calls do
  * not wait for it.
  */
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
+import { runBehindCalls } from '../../schema/behind-calls.ts'
 import { copyDatabase } from '../../schema/sqlite/copy.ts'
 
 export interface BackupOrder {
@@ -12,8 +12,7 @@ export interface BackupOrder {
   readonly file: string
 }
 
-/** Where there is not enough for both, calls come first. Linux counts it for this thread alone. */
-if (process.platform === 'linux') setPriority(0, 5)
+runBehindCalls(10)
 
 const { path, file } = workerData as BackupOrder
 const sqlite = new Sqlite(path, { readonly: true, fileMustExist: true })

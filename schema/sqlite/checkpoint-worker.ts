@@ -2,13 +2,12 @@
  * The thread that moves the write-ahead log into the file of the database, with a connection of its
  * own: the event loop does not wait for the disk. It locks out no writer.
  */
-import { setPriority } from 'node:os'
 import { parentPort, workerData } from 'node:worker_threads'
 import Sqlite from 'better-sqlite3'
+import { runBehindCalls } from '../behind-calls.ts'
 import { stateOf } from '../sql/write-ahead-log.ts'
 
-/** Calls come first. On Linux it applies to this thread only. */
-if (process.platform === 'linux') setPriority(0, 5)
+runBehindCalls(10)
 
 /** A log is used from its start again once all of it is moved: what has come meanwhile follows. */
 const ROUNDS = 4

@@ -5,9 +5,9 @@
 import { createSocket, type Socket } from 'node:dgram'
 import { once } from 'node:events'
 import { isIPv6 } from 'node:net'
-import { setPriority } from 'node:os'
 import { performance } from 'node:perf_hooks'
 import { parentPort } from 'node:worker_threads'
+import { runBehindCalls } from '../../../schema/behind-calls.ts'
 import type { MediaEndpoint, AudioTarget } from '../../call/monitoring/listening-legs.ts'
 import { Mix } from './mix.ts'
 
@@ -45,8 +45,8 @@ const FRAME_MS = 20
 /** Frames that are sent at once; after a longer standstill those in between are left out. */
 const MAX_FRAMES_AT_ONCE = 5
 
-/** Calls have priority. On Linux this applies to this thread alone. */
-if (process.platform === 'linux') setPriority(0, 5)
+/** Supervisors listen meanwhile. */
+runBehindCalls(5)
 
 const mixers = new Map<string, Mixer>()
 /** Mixers that are being opened, and were not closed since. */
