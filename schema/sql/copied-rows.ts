@@ -12,10 +12,9 @@ export function copyRows(client: pg.ClientBase, sql: string): Promise<readonly C
   const config = { text: `COPY (${sql}) TO STDOUT (FORMAT binary)` }
   return new Promise((resolve, reject) => {
     const query = new CopyQuery(config, (error) => {
-      if (error) return void reject(error)
-      const { failure } = query
-      if (failure === undefined) resolve(query.copied)
-      else reject(failure)
+      const failure = error ?? query.failure
+      if (failure) reject(failure)
+      else resolve(query.copied)
     })
     client.query(query)
   })
