@@ -22,6 +22,7 @@ import { cursorAfter } from './record-cursor.ts'
 import { CdrText, csvHeader } from './cdr-text.ts'
 import type { CallSources } from './call-filters.ts'
 import { margins, type MarginRequest } from './margins.ts'
+import { inParts, readAhead } from './read-ahead.ts'
 import { rollUp, type RollUpRequest } from './roll-up.ts'
 import { search, type SearchRequest } from './search.ts'
 import type { SummaryRequest } from './summarize.ts'
@@ -139,6 +140,7 @@ async function* lineChunks(
     format === 'csv' ? zone : undefined,
   )
   const { text } = texts
+  const { isShared } = sources.store.statements
   const line =
     format === 'csv' ? (row: CdrValues) => text.csv(row) : (row: CdrValues) => `${text.json(row)}\n`
   const writer = new ByteWriter()
@@ -148,8 +150,9 @@ async function* lineChunks(
       yield nothing
       continue
     }
-    for (let from = 0; from < ids.length; from += SLICE) {
-      for (const row of await texts.rows(ids.slice(from, from + SLICE))) writer.add(line(row))
+    const read = (some: readonly number[]) => texts.rows(some)
+    for await (const rows of readAhead(inParts(ids, SLICE), read, isShared)) {
+      for (const row of rows) writer.add(line(row))
       yield writer.take()
     }
   }

@@ -1,6 +1,7 @@
 /** Statements on a PostgreSQL server. */
 import pg from 'pg'
 import { Hosts } from '../net/hosts.ts'
+import { type CopiedRow, copyRows } from './copied-rows.ts'
 import { DatabaseUnavailable, failureOf, isUnreadableFile } from './failure.ts'
 import type { PreparedStatement, JsonRow, RowsText, SqlValue, Statements } from './statements.ts'
 import { type DatabaseTransaction, TransactionScope } from './transaction-scope.ts'
@@ -103,6 +104,10 @@ export class PostgresStatements implements Statements {
     return async (rows) => (rows.length === 0 ? [] : statement.all([jsonRows(rows)]))
   }
 
+  copied(sql: string): Promise<readonly CopiedRow[]> {
+    return this.#use((client) => copyRows(client, sql))
+  }
+
   transaction<T>(work: () => Promise<T>): Promise<T> {
     return this.#repeated(work, (attempt) => (attempt <= FREE_ATTEMPTS ? 'serializable' : 'queued'))
   }
@@ -124,7 +129,7 @@ export class PostgresStatements implements Statements {
   async #repeated<T>(work: () => Promise<T>, how: (attempt: number) => Isolation): Promise<T> {
     const outer = this.#scope.current
     if (outer !== undefined)
-      return this.#scope.savepoint(outer, work, (sql) => this.#inside(outer, { text: sql }))
+      return this.#scope.savepoint(outer, work, (sql) => this.#inside(outer, asking({ text: sql })))
     for (let attempt = 1; ; attempt += 1) {
       try {
         return await this.#attempt(work, how(attempt))
@@ -154,10 +159,7 @@ export class PostgresStatements implements Statements {
 
   /** Runs texts without parameters, one or several, such as those of a migration. */
   async execute(sql: string): Promise<void> {
-    const { current } = this.#scope
-    await (current === undefined
-      ? this.#outside({ text: sql })
-      : this.#inside(current, { text: sql }))
+    await this.#use(asking({ text: sql }))
   }
 
   /**
@@ -186,14 +188,18 @@ export class PostgresStatements implements Statements {
       ...(name !== undefined && { name }),
       ...(rowMode !== undefined && { rowMode }),
     }
-    const { current } = this.#scope
-    return current === undefined ? this.#outside(query) : this.#inside(current, query)
+    return this.#use(asking<R>(query))
   }
 
-  async #outside<R extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<R>> {
+  #use<T>(ask: Asking<T>): Promise<T> {
+    const { current } = this.#scope
+    return current === undefined ? this.#outside(ask) : this.#inside(current, ask)
+  }
+
+  async #outside<T>(ask: Asking<T>): Promise<T> {
     const client = await this.#connect()
     try {
-      return await send<R>(client, query)
+      return await answered(client, ask)
     } catch (error) {
       breakIfLost(client, error)
       throw error
@@ -202,13 +208,10 @@ export class PostgresStatements implements Statements {
     }
   }
 
-  #inside<R extends pg.QueryResultRow>(
-    transaction: OpenTransaction,
-    query: pg.QueryConfig,
-  ): Promise<pg.QueryResult<R>> {
+  #inside<T>(transaction: OpenTransaction, ask: Asking<T>): Promise<T> {
     const result = transaction.last.then(async () => {
       try {
-        return await send<R>(transaction.client, query)
+        return await answered(transaction.client, ask)
       } catch (error) {
         const kind = failureOf(error)?.kind
         // Even if the work catches the error, this transaction cannot be committed.
@@ -304,12 +307,20 @@ function breakIfLost(client: pg.PoolClient, error: unknown): void {
   if (isStale || failureOf(error)?.kind === 'unavailable') broken.add(client)
 }
 
-async function send<R extends pg.QueryResultRow>(
-  client: pg.PoolClient,
-  query: pg.QueryConfig,
-): Promise<pg.QueryResult<R>> {
+/** Asks a connection for an answer. */
+type Asking<T> = (client: pg.PoolClient) => Promise<T>
+
+const asking =
+  <R extends pg.QueryResultRow>(query: pg.QueryConfig): Asking<pg.QueryResult<R>> =>
+  (client) =>
+    client.query<R>(query)
+
+const send = (client: pg.PoolClient, query: pg.QueryConfig): Promise<pg.QueryResult> =>
+  answered(client, asking(query))
+
+async function answered<T>(client: pg.PoolClient, ask: Asking<T>): Promise<T> {
   try {
-    return await client.query<R>(query)
+    return await ask(client)
   } catch (error) {
     throw asUnavailable(error)
   }

@@ -1,8 +1,14 @@
 /** One asynchronous interface for statements on SQLite and on a database server. */
+import type { CopiedRow } from './copied-rows.ts'
 
 export interface Statements {
   /** Prepares one statement, for any number of runs. */
   prepare<R>(sql: string): PreparedStatement<R>
+  /**
+   * Rows of a query without parameters that reads many bytes: the answer to a usual query has these
+   * as digits. Undefined with SQLite, which gives bytes as they are.
+   */
+  copied?(sql: string): Promise<readonly CopiedRow[]>
   /** Prepares a statement for many rows: a server gets them at once, SQLite ten at a time. */
   prepareRows<R>(text: RowsText): (rows: readonly JsonRow[]) => Promise<R[]>
   /**

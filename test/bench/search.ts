@@ -40,6 +40,8 @@ export async function run(words: readonly string[] = []): Promise<void> {
   }
   const progress = (text: string) => console.log(`  ${new Date().toISOString()} ${text}`)
   if (database === 'postgres') {
+    // Records of an earlier run: the URL of a database.
+    if (keep !== '') return measure({ DATABASE_URL: keep }, Number(times))
     if (!hasPostgres) return console.log('  not run: there is no PostgreSQL')
     const { url, drop } = await freshDatabase()
     try {

@@ -4,6 +4,7 @@
  * those that its reader wants.
  */
 import type { CallSources } from '../call-filters.ts'
+import { inParts, readAhead } from '../read-ahead.ts'
 import {
   columnsOf,
   type RecordParts,
@@ -61,11 +62,7 @@ export async function* scan(
       isOldestFirst ? one.firstStart - other.firstStart : other.lastStart - one.lastStart,
     )
   const work = new BlockWork(request.reader)
-  for (let from = 0; from < ordered.length; from += TOGETHER) {
-    const some = ordered.slice(from, from + TOGETHER).filter(isWanted ?? (() => true))
-    yield* scanStored(sources, request, { blocks: some, groups, work })
-    yield undefined
-  }
+  yield* scanBlocks(sources, request, { blocks: ordered, groups, work })
   for (const range of isOldestFirst ? parts.ranges.toReversed() : parts.ranges) {
     if (isWanted !== undefined) {
       const times = await timesOf(sources, range)
@@ -81,40 +78,99 @@ export async function* scan(
   }
 }
 
-interface Batch {
+interface Blocks {
   readonly blocks: readonly StoredBlock[]
   readonly groups: readonly TestGroup[]
   readonly work: BlockWork
 }
 
-async function* scanStored(
+/** Blocks that are read together from a server, while those before them are worked on. */
+const AHEAD = 8
+
+async function* scanBlocks(
   sources: CallSources,
-  { wanted, scope }: ScanRequest,
-  { blocks, groups, work }: Batch,
+  request: ScanRequest,
+  { blocks, groups, work }: Blocks,
 ): AsyncGenerator<BlockMatches | undefined, void, undefined> {
+  const { isWanted } = request
+  const { isShared } = sources.sums.statements
   const planned = blocks.flatMap((block) => {
     const tests = planOf(groups, block.head)
     return tests === undefined ? [] : [{ block, tests }]
   })
-  const tested = new Set(
-    planned.flatMap(({ tests }) => tests.flat().flatMap(({ columns }) => columns)),
-  )
-  const read = await columnsOf(
-    sources,
-    planned.map(({ block }) => block),
-    [...tested],
-  )
+  const reading = new BlockReading(sources, request.wanted)
+  const parts = inParts(planned, isShared ? AHEAD : TOGETHER)
+  const read = (some: readonly PlannedBlock[]): Promise<ReadBlocks> =>
+    reading.read(isWanted === undefined ? some : some.filter(({ block }) => isWanted(block)))
+  // Whether later blocks are wanted is known after these.
+  const isAhead = isShared && isWanted === undefined
+  for await (const current of readAhead(parts, read, isAhead)) {
+    yield* scanRead(sources, request, reading, current, { groups, work })
+    yield undefined
+  }
+}
+
+interface PlannedBlock {
+  readonly block: StoredBlock
+  readonly tests: readonly (readonly BlockTest[])[]
+}
+
+interface ReadBlocks {
+  readonly planned: readonly PlannedBlock[]
+  readonly columns: ReadonlySet<BlockColumn>
+  readonly bytes: Awaited<ReturnType<typeof columnsOf>>
+}
+
+/** Reads what the tests of blocks need; from a server also the rest, where it will be needed. */
+class BlockReading {
+  readonly #sources: CallSources
+  readonly #wanted: readonly BlockColumn[]
+  /** Whether most blocks had some matching record lately. */
+  #isDense = false
+
+  constructor(sources: CallSources, wanted: readonly BlockColumn[]) {
+    this.#sources = sources
+    this.#wanted = wanted
+  }
+
+  async read(planned: readonly PlannedBlock[]): Promise<ReadBlocks> {
+    const tested = planned.flatMap(({ tests }) => tests.flat().flatMap((each) => each.columns))
+    const areAll = planned.every(({ tests }) => tests.length === 0)
+    const columns = new Set([...tested, ...(areAll || this.#isDense ? this.#wanted : [])])
+    const bytes = await columnsOf(
+      this.#sources,
+      planned.map(({ block }) => block),
+      [...columns],
+    )
+    return { planned, columns, bytes }
+  }
+
+  /** How many of the blocks that were tested have a matching record. */
+  matched(count: number, tested: number): void {
+    if (tested > 0 && this.#sources.sums.statements.isShared) this.#isDense = 2 * count >= tested
+  }
+}
+
+async function* scanRead(
+  sources: CallSources,
+  { wanted, scope }: ScanRequest,
+  reading: BlockReading,
+  { planned, columns, bytes: read }: ReadBlocks,
+  { groups, work }: Omit<Blocks, 'blocks'>,
+): AsyncGenerator<BlockMatches | undefined, void, undefined> {
   const matching: { readonly block: StoredBlock; readonly rows: Int32Array }[] = []
   for (const { block, tests } of planned) {
     const bytes = read.get(block.first)
     if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
     else {
-      await work.learn({ head: block.head, bytes })
+      if (tests.flat().some(({ price }) => price !== undefined))
+        await work.learn({ head: block.head, bytes })
       const rows = work.rowsOf({ head: block.head, bytes }, tests)
       if (rows.length > 0) matching.push({ block, rows })
     }
   }
-  const more = wanted.filter((name) => !tested.has(name))
+  reading.matched(matching.length, planned.length)
+  const more = wanted.filter((name) => !columns.has(name))
   const rest = await columnsOf(
     sources,
     matching.map(({ block }) => block),
@@ -125,7 +181,7 @@ async function* scanStored(
     if (bytes === undefined) yield* readAgain(sources, scope, block, groups, work)
     else {
       const both = new Map([...(read.get(block.first) ?? []), ...bytes])
-      await work.learn({ head: block.head, bytes: both })
+      await work.learn({ head: block.head, bytes: both }, rows)
       yield work.shown({ head: block.head, bytes: both }, rows)
     }
   }
@@ -170,17 +226,22 @@ class BlockWork {
     this.#prices = new SeenPrices(reader, this.#numbers)
   }
 
-  /** The customers of the block, where its reader does not see the prices of all. */
-  async learn(block: RecordBlock): Promise<void> {
+  /** The customers of the block or of rows of it, where its reader does not see all prices. */
+  async learn(block: RecordBlock, rows?: Int32Array): Promise<void> {
     const { width = 0 } = block.head.columns['customer_id'] ?? {}
     if (this.#reader.tenantId === null || (width > 0 && !block.bytes.has('customer_id'))) return
-    this.#numbers.show(block)
-    await this.#reader.learn(this.#numbers.of('customer_id').subarray(0, block.head.count))
+    this.#numbers.show(block, rows)
+    const customers = this.#numbers.of('customer_id')
+    await this.#reader.learn(
+      rows === undefined
+        ? customers.subarray(0, block.head.count)
+        : Float64Array.from(rows, (row) => customers[row] ?? NaN),
+    )
   }
 
   shown(block: RecordBlock, rows: Int32Array): BlockMatches {
-    this.#numbers.show(block)
-    this.#prices.show(block.head)
+    this.#numbers.show(block, rows)
+    this.#prices.show(block.head, rows)
     return { block, rows, numbers: this.#numbers, prices: this.#prices }
   }
 

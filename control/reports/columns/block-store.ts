@@ -1,6 +1,7 @@
 /** The blocks of call records as they are stored, and records that no block has. */
 import { sql } from 'kysely'
 import { all, first, rawRows } from '../../../schema/sql/query.ts'
+import type { Database } from '../../../schema/tables/database.ts'
 import { type CallSources, isInFile } from '../call-filters.ts'
 import { uuidOf, watermarkOf } from '../roll-up-state.ts'
 import {
@@ -240,18 +241,50 @@ export async function columnsOf(
   const names = [...new Set(blocks.flatMap(namesOf))]
   const found = new Map(blocks.map(({ first: id }) => [id, new Map<string, Buffer>()]))
   if (names.length === 0) return found
-  const query = sums.db
-    .selectFrom('record_column')
-    .select(['first_id', 'name', 'version', 'data'])
-    .where('first_id', 'in', [...found.keys()])
-    .where('name', 'in', names)
+  const ids = [...found.keys()]
+  const read = (await copiedColumns(sums, ids, names)) ?? (await selectedColumns(sums, ids, names))
   const versions = new Map(blocks.map(({ first: id, version }) => [id, version]))
-  for (const { first_id: id, name, version, data } of await all(sums, query))
+  for (const { first_id: id, name, version, data } of read)
     if (versions.get(id) === version) found.get(id)?.set(name, data)
   for (const block of blocks)
     if (namesOf(block).some((name) => found.get(block.first)?.has(name) !== true))
       found.delete(block.first)
   return found
+}
+
+type ColumnRow = Database['record_column']
+
+const selectedColumns = (
+  sums: CallSources['sums'],
+  ids: readonly number[],
+  names: readonly BlockColumn[],
+): Promise<readonly ColumnRow[]> =>
+  all(
+    sums,
+    sums.db
+      .selectFrom('record_column')
+      .select(['first_id', 'name', 'version', 'data'])
+      .where('first_id', 'in', ids)
+      .where('name', 'in', names),
+  )
+
+/** Undefined: SQLite has the bytes as they are. Their query has no parameters. */
+async function copiedColumns(
+  { statements }: CallSources['sums'],
+  ids: readonly number[],
+  names: readonly BlockColumn[],
+): Promise<readonly ColumnRow[] | undefined> {
+  const rows = await statements.copied?.(
+    `SELECT first_id::text, name, version::text, data FROM record_column
+      WHERE first_id IN (${ids.map(Number).join()})
+        AND name IN (${names.map((name) => `'${name}'`).join()})`,
+  )
+  return rows?.map(([id, name, version, data]) => ({
+    first_id: Number(id),
+    name: String(name),
+    version: Number(version),
+    data: data ?? Buffer.alloc(0),
+  }))
 }
 
 /** Records of one statement: they block the thread for some ten milliseconds. */

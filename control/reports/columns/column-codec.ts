@@ -83,24 +83,53 @@ const arrayOf = (width: Width, length: number) =>
 const bytesOf = ({ buffer, byteOffset, byteLength }: NodeJS.TypedArray): Buffer =>
   Buffer.from(buffer, byteOffset, byteLength)
 
-/** Writes `count` numbers into `into`. */
+interface WantedNumbers {
+  readonly count: number
+  /** Undefined: all of them. */
+  readonly rows?: Int32Array | undefined
+}
+
+/** Writes the numbers into `into`. */
 export function decodeColumn(
   { width, base, scale }: ColumnHead,
   bytes: Buffer | undefined,
-  count: number,
+  { count, rows }: WantedNumbers,
   into: Float64Array,
 ): void {
   if (width === 0 || bytes === undefined) return void into.fill(base, 0, count)
   const from = isAligned(bytes, width) ? bytes : Buffer.from(Uint8Array.from(bytes).buffer)
-  if (width === 8) into.set(new Float64Array(from.buffer, from.byteOffset, count))
-  else if (width === 1)
-    spread8(new Uint8Array(from.buffer, from.byteOffset, count), base, scale, into)
-  else if (width === 2)
-    spread16(new Uint16Array(from.buffer, from.byteOffset, count), base, scale, into)
-  else spread32(new Uint32Array(from.buffer, from.byteOffset, count), base, scale, into)
+  const stored = storedIn(width, from, count)
+  if (rows !== undefined) pick(stored, rows, { base, scale, none: nulls[width] }, into)
+  else if (stored instanceof Float64Array) into.set(stored)
+  else if (stored instanceof Uint8Array) spread8(stored, base, scale, into)
+  else if (stored instanceof Uint16Array) spread16(stored, base, scale, into)
+  else spread32(stored, base, scale, into)
+}
+
+function storedIn(width: Exclude<Width, 0>, { buffer, byteOffset }: Buffer, count: number) {
+  if (width === 1) return new Uint8Array(buffer, byteOffset, count)
+  if (width === 2) return new Uint16Array(buffer, byteOffset, count)
+  if (width === 4) return new Uint32Array(buffer, byteOffset, count)
+  return new Float64Array(buffer, byteOffset, count)
 }
 
 const isAligned = ({ byteOffset }: Buffer, width: Width): boolean => byteOffset % width === 0
+
+function pick(
+  from: Uint8Array | Uint16Array | Uint32Array | Float64Array,
+  rows: Int32Array,
+  {
+    base,
+    scale,
+    none,
+  }: { readonly base: number; readonly scale: number; readonly none: number | undefined },
+  into: Float64Array,
+): void {
+  for (const row of rows) {
+    const stored = from[row] ?? NaN
+    into[row] = stored === none ? NaN : (base + stored) / scale
+  }
+}
 
 /** One function for each kind of array: each is compiled for its own. */
 function spread8(from: Uint8Array, base: number, scale: number, into: Float64Array): void {

@@ -5,6 +5,7 @@
 import { type RawBuilder, sql } from 'kysely'
 import { all, first, inSlices, startsWith } from '../../../schema/sql/query.ts'
 import type { CallSources } from '../call-filters.ts'
+import { inParts, readAhead } from '../read-ahead.ts'
 import { BestRows, rowOrder } from './best-rows.ts'
 import {
   columnsOf,
@@ -66,12 +67,18 @@ export async function* findCalls(
     .filter(({ lastStart }) => lastStart >= oldest)
     .toSorted((one, other) => other.lastStart - one.lastStart)
   const work = new BlockSearch(search)
-  for (let from = 0; from < searched.length; from += TOGETHER) {
-    const some = searched.slice(from, from + TOGETHER)
-    if (sources.steadyNow() > until || found.isFullBefore(some[0]?.lastStart ?? 0)) break
-    for await (const rows of work.matches(sources, some, found)) found.add(rows)
-    yield
-  }
+  const parts = inParts(searched, TOGETHER)
+  const isOver = (at: number): boolean =>
+    sources.steadyNow() > until || found.isFullBefore(parts[at]?.[0]?.lastStart ?? -Infinity)
+  const read = (some: readonly StoredBlock[]) => work.read(sources, some, found)
+  let at = 0
+  if (!isOver(at))
+    for await (const some of readAhead(parts, read, sources.sums.statements.isShared)) {
+      for await (const rows of work.matches(sources, some)) found.add(rows)
+      yield
+      at += 1
+      if (isOver(at)) break
+    }
   yield* compareCallIds(sources, search, found)
   return found.result
 }
@@ -197,6 +204,14 @@ interface PlannedTests {
   readonly tests: readonly BlockTest[] | 'all'
 }
 
+interface ReadPlans {
+  readonly planned: readonly {
+    readonly block: StoredBlock
+    readonly plan: readonly PlannedTests[]
+  }[]
+  readonly bytes: Awaited<ReturnType<typeof columnsOf>>
+}
+
 /** Which records of blocks match. */
 class BlockSearch {
   readonly #numbers = new BlockNumbers()
@@ -224,14 +239,20 @@ class BlockSearch {
     this.#tenant = tenantId === null ? [] : [range('tenant_id', [tenantId, tenantId])]
   }
 
-  async *matches(
+  async read(
     sources: CallSources,
     blocks: readonly StoredBlock[],
     found: FoundCalls,
-  ): AsyncGenerator<readonly FoundRow[], void, undefined> {
+  ): Promise<ReadPlans> {
     const planned = blocks.map((block) => ({ block, plan: this.#planOf(block, found) }))
     const tested = planned.flatMap(({ plan }) => plan.flatMap(columnsIn))
-    const read = await columnsOf(sources, blocks, [...new Set(tested)])
+    return { planned, bytes: await columnsOf(sources, blocks, [...new Set(tested)]) }
+  }
+
+  async *matches(
+    sources: CallSources,
+    { planned, bytes: read }: ReadPlans,
+  ): AsyncGenerator<readonly FoundRow[], void, undefined> {
     const matching: { readonly block: StoredBlock; readonly marks: Uint8Array }[] = []
     for (const { block, plan } of planned) {
       const bytes = read.get(block.first)

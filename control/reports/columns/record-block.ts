@@ -156,14 +156,20 @@ class WordList {
   }
 }
 
+/** With less than one row of so many, its numbers are read one by one. */
+const FEW = 4
+
 /** The columns of one block at a time as numbers: the next block overwrites them. */
 export class BlockNumbers {
   readonly #arrays = new Map<string, Float64Array>()
   readonly #known = new Set<string>()
   #block: RecordBlock | undefined
+  #rows: Int32Array | undefined
 
-  show(block: RecordBlock): void {
+  /** @param rows no others are looked at. */
+  show(block: RecordBlock, rows?: Int32Array): void {
     this.#block = block
+    this.#rows = rows !== undefined && rows.length * FEW < block.head.count ? rows : undefined
     this.#known.clear()
   }
 
@@ -179,7 +185,7 @@ export class BlockNumbers {
     const column = head.columns[name]
     if (column !== undefined && !this.#known.has(name)) {
       this.#known.add(name)
-      decodeColumn(column, bytes.get(name), count, array)
+      decodeColumn(column, bytes.get(name), { count, rows: this.#rows }, array)
     }
     return array
   }

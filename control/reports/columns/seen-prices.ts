@@ -39,15 +39,17 @@ export class SeenPrices {
   readonly #known = new Set<string>()
   readonly #arrays = new Map<string, Float64Array>()
   #head: BlockHead | undefined
+  #rows: Int32Array | undefined
 
   constructor(reader: PriceReader, numbers: BlockNumbers) {
     this.#reader = reader
     this.#numbers = numbers
   }
 
-  /** `numbers` shows the block. */
-  show(head: BlockHead): void {
+  /** `numbers` shows the block, or these rows of it. */
+  show(head: BlockHead, rows?: Int32Array): void {
     this.#head = head
+    this.#rows = rows
     this.#known.clear()
   }
 
@@ -93,6 +95,7 @@ export class SeenPrices {
 
   /** As `marginMicros` says. */
   #fillMargins(array: Float64Array, count: number): void {
+    const rows = this.#rows
     const [sold, bought] = [this.of('cost'), this.of('carrier_cost')]
     const { currency = [], carrier_currency: boughtIn = [] } = this.#head?.words ?? {}
     const same = currency.map((word) => boughtIn.indexOf(word))
@@ -100,7 +103,8 @@ export class SeenPrices {
       this.#numbers.of('currency'),
       this.#numbers.of('carrier_currency'),
     ]
-    for (let row = 0; row < count; row += 1) {
+    for (let at = 0; at < (rows?.length ?? count); at += 1) {
+      const row = rows === undefined ? at : (rows[at] ?? 0)
       const other = same[currencies[row] ?? NaN]
       const isSame = other !== undefined && other === others[row]
       array[row] = isSame ? (sold[row] ?? NaN) - (bought[row] ?? NaN) : NaN

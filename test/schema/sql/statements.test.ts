@@ -233,6 +233,38 @@ describe.runIf(hasPostgres)('on PostgreSQL', () => {
     return row?.n ?? -1
   }
 
+  test('rows are copied with the bytes that are stored', async () => {
+    const bytes = [0, 1, 255, 256, 4_096, 70_000].map((length) =>
+      Buffer.from(Array.from({ length }, (_, at) => (at * 7) % 256)),
+    )
+    const insert = statements.prepare('INSERT INTO kinds (whole, text, bytes) VALUES ($1, $2, $3)')
+    for (const [whole, each] of bytes.entries()) await insert.run([whole, `é${whole}`, each])
+    await insert.run([bytes.length, null, null])
+    const query = 'SELECT text, bytes FROM kinds ORDER BY whole'
+    const wanted = [...bytes.map((each, whole) => [Buffer.from(`é${whole}`), each]), [null, null]]
+    expect(await server.copied(query)).toEqual(wanted)
+    expect(await server.copied(`${query} LIMIT 0`)).toEqual([])
+    // Numbers are read from them as they lie in memory.
+    const kept = await server.copied(query)
+    expect(kept.flat().every((each) => (each?.byteOffset ?? 0) % 8 === 0)).toBe(true)
+    expect(await Promise.all([query, query, query].map((each) => server.copied(each)))).toEqual([
+      wanted,
+      wanted,
+      wanted,
+    ])
+  })
+
+  test('a copy sees what its transaction has written, and one that fails leaves the connection usable', async () => {
+    const one = new PostgresStatements({ url, connections: 1 })
+    await one.lockedTransaction(async () => {
+      await one.prepare("INSERT INTO thing (name) VALUES ('a')").run([])
+      expect(await one.copied('SELECT name FROM thing')).toEqual([[Buffer.from('a')]])
+    })
+    await expect(one.copied('SELECT none_such FROM thing')).rejects.toThrow('none_such')
+    expect(await one.copied('SELECT name FROM thing')).toEqual([[Buffer.from('a')]])
+    await one.close()
+  })
+
   test('however many write what all of them read, none is refused', async () => {
     const more = new PostgresStatements({ url })
     const addOne = (on: PostgresStatements) => () =>

@@ -79,6 +79,24 @@ describe.each(eachDatabase)('searches on $database', ({ open }) => {
     expect(built).toBeGreaterThan(5)
   })
 
+  test('an answer is the same when it comes from many blocks', async () => {
+    const place = placeOf(await open())
+    await addCustomers(place)
+    const random = seededRandom(23)
+    const records = Array.from({ length: 400 }, () => searchedRecord(random))
+    await storeRecords(place, records)
+    for (let round = 0; round < 2; round += 1)
+      await resultOf(buildBlocks(place, { now: firstDay, retainedFrom: undefined, size: 10 }))
+    for (let question = 0; question < 120; question += 1) {
+      const asked = randomSearch(random)
+      const wanted = foundOneByOne(records, asked)
+      const { rows, totals } = await search(place, asked)
+      const ids = rows.map(({ id }) => id)
+      const first = wanted.ids.slice(0, asked.limit)
+      expect({ asked, ids, totals }).toEqual({ asked, ids: first, totals: wanted.totals })
+    }
+  })
+
   test('pages one after another have each record once, also when others come between them', async () => {
     const place = placeOf(await open())
     const random = seededRandom(11)
