@@ -23,6 +23,8 @@ export class Checkpoints {
   readonly #log: Log
   #worker: Worker | undefined
   #isMoving = false
+  /** The log has become long while it was moved. */
+  #isWanted = false
   #isClosed = false
   /** Since it has worked last, and requests that are left out because of it. */
   #failures = 0
@@ -39,7 +41,9 @@ export class Checkpoints {
    * requests are left out.
    */
   request(): void {
-    if (this.#isMoving || this.#isClosed) return
+    if (this.#isClosed) return
+    this.#isWanted = this.#isMoving
+    if (this.#isMoving) return
     if (this.#leftOut > 0) {
       this.#leftOut -= 1
       return
@@ -71,6 +75,7 @@ export class Checkpoints {
     worker.on('message', () => {
       this.#isMoving = false
       this.#failures = 0
+      if (this.#isWanted) this.request()
     })
     worker.on('error', (error) => this.#failed(error))
     worker.on('exit', () => {
