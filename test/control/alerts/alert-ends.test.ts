@@ -143,6 +143,7 @@ test('what has lasted too short to be told when its rule goes is told to nobody'
   await rig.pass(30)
   await rig.request('DELETE', `/alert-rules/${rig.ruleId}`)
   expect(await rig.pass(700)).toEqual([])
+  expect(JSON.parse((await rig.request('GET', '/alerts')).text)).toMatchObject({ data: [] })
 })
 
 test('a rule that has come to look at another node ends what it has told', async () => {
