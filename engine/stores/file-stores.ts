@@ -87,9 +87,6 @@ export async function openFile(deps: StoresDeps): Promise<Stores> {
 
 async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Promise<void> {
   const report = migrate(store.sqlite, now())
-  // Pages that a statement may have to take back are kept there: in a file they were six writes a
-  // call. Only now, because a migration sorts whole tables (D537).
-  store.sqlite.pragma('temp_store = MEMORY')
   if (report.applied.length > 0) log('info', 'database migrated', { ...report })
   for (const claim of await brokenClaims(store)) log('warn', `ownership: ${claim}`)
   await logNumberNotes(store, config.exitCodes, log)
@@ -100,6 +97,9 @@ async function prepare(store: LocalStore, { config, log, now }: StoresDeps): Pro
       key: store.secrets.keySource,
       copy: report.copy,
     })
+  // Pages that a statement may have to take back are kept there: in a file they were six writes a
+  // call. Only now, because a migration sorts whole tables, and `protect` copies them (D537).
+  store.sqlite.pragma('temp_store = MEMORY')
 }
 
 /** The file at `DATABASE_PATH` is not the one that has the records of this run. */

@@ -165,9 +165,9 @@ export class JournalFiles implements JournalFile {
 
   async close(rest: 'remove' | 'keep' | 'mark'): Promise<void> {
     this.#isClosed = true
-    this.#spare.drop()
     // The number of a closed file may be that of another one when the write begins.
     if (!this.#isWriting) this.#close()
+    await this.#spare.close()
     if (rest === 'remove' && !(await this.#isUnmarked())) return
     for (const file of this.#files())
       if (rest === 'remove') rmSync(file, { force: true })

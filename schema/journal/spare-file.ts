@@ -2,7 +2,7 @@
  * The next file of a journal, made before it is needed, off the main thread: its name and its room
  * are on the disk when the first line comes, and no caller waits for them.
  */
-import { close, constants, open, rmSync, write } from 'node:fs'
+import { close, constants, existsSync, open, rmSync, write } from 'node:fs'
 import { open as openFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
@@ -61,12 +61,18 @@ const writing = (file: number, bytes: Buffer, position: number): Promise<void> =
 export class SpareFile {
   #path: string | undefined
   #made: OpenedFile | undefined
+  #making: Promise<void> = Promise.resolve()
+  /** The disk has not taken it. */
+  #refused: string | undefined
 
-  /** Makes one that has room for so many bytes, unless there is one. A full disk has none. */
+  /**
+   * Makes one that has room for so many bytes, unless there is one. A full disk has none, and is
+   * not asked again for the same one: what it has left is for others.
+   */
   make(path: string, bytes: number, piece: Buffer): void {
-    if (this.#path !== undefined) return
+    if (this.#path !== undefined || path === this.#refused) return
     this.#path = path
-    void this.#make(path, bytes, piece).catch(() => this.#failed(path))
+    this.#making = this.#make(path, bytes, piece).catch(() => this.#failed(path))
   }
 
   /** The path may be that of the file in use as soon as it is not wanted any more. */
@@ -85,22 +91,30 @@ export class SpareFile {
     else await closing(file)
   }
 
-  /** A later one may have room. */
   #failed(path: string): void {
-    if (this.#path === path) this.#path = undefined
+    if (this.#path !== path) return
+    this.#path = undefined
+    this.#refused = path
   }
 
-  /** Undefined: it is not there, or not whole; then it will not be. */
+  /** Undefined: it is not there any more, or not whole; then it will not be. */
   take(path: string): OpenedFile | undefined {
-    const made = this.#path === path ? this.#made : undefined
-    if (made === undefined) this.drop()
+    const made = this.#path === path && existsSync(path) ? this.#made : undefined
+    if (made === undefined) this.#drop()
     this.#path = undefined
     this.#made = undefined
     return made
   }
 
-  /** Removes it. */
-  drop(): void {
+  /** Removes it, also one that is being made. */
+  async close(): Promise<void> {
+    const path = this.#path
+    this.#drop()
+    await this.#making
+    if (path !== undefined) rmSync(path, { force: true })
+  }
+
+  #drop(): void {
     if (this.#path !== undefined) rmSync(this.#path, { force: true })
     if (this.#made !== undefined) close(this.#made.file)
     this.#path = undefined

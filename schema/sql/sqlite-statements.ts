@@ -16,7 +16,9 @@ interface OpenTransaction extends DatabaseTransaction {
 export interface CommittedLog {
   /** Resolves when no power cut can lose what is committed now. */
   sync(): Promise<void>
-  /** Called after each commit. */
+  /** The disk may lack what is committed, and say that it has all. */
+  readonly isUnsure: boolean
+  /** Called after each commit, before another transaction begins. Throws nothing. */
   committed(): void
 }
 
@@ -119,11 +121,15 @@ export class SqliteStatements implements Statements {
     const outer = this.#scope.current
     if (outer !== undefined)
       return this.#scope.savepoint(outer, work, async (sql) => this.#sqlite.exec(sql))
-    while (this.#open !== undefined) await this.#open.ended
+    for (;;) {
+      if (this.#open !== undefined) await this.#open.ended
+      // Behind rows that the disk lacks its own would be lost with them.
+      else if (later === undefined && this.#log?.isUnsure === true) await this.#log.sync()
+      else break
+    }
     const transaction = newTransaction(later !== undefined)
     this.#begin(transaction)
     const result = await this.#commit(transaction, work)
-    this.#log?.committed()
     const follow = (): void => this.#scope.committed(transaction)
     // A disk that fails is the matter of those who wait for it.
     if (later !== undefined && transaction.afterCommit.length > 0) later.sync().then(follow, follow)
@@ -153,6 +159,7 @@ export class SqliteStatements implements Statements {
     try {
       const result = await this.#scope.run(transaction, work)
       this.#sqlite.exec('COMMIT')
+      this.#log?.committed()
       return result
     } catch (error) {
       if (this.#open === transaction) this.#rollback()

@@ -34,6 +34,10 @@ export class WriteAheadLog implements CommittedLog {
     this.#path = `${realpathSync(sqlite.name)}-wal`
   }
 
+  get isUnsure(): boolean {
+    return this.#isUnsure
+  }
+
   sync(): Promise<void> {
     return this.#syncs.request()
   }
@@ -72,8 +76,17 @@ export class WriteAheadLog implements CommittedLog {
   committed(): void {
     this.#commits += 1
     if (this.#onLong === undefined || this.#commits % COMMITS_PER_LOOK !== 0) return
-    const { log, checkpointed } = stateOf(this.#sqlite, 'NOOP')
-    if (log - checkpointed >= LONG_PAGES) this.#onLong()
+    if (this.#isLong()) this.#onLong()
+  }
+
+  /** A disk that cannot say it does not undo the commit. */
+  #isLong(): boolean {
+    try {
+      const { log, checkpointed } = stateOf(this.#sqlite, 'NOOP')
+      return log - checkpointed >= LONG_PAGES
+    } catch {
+      return false
+    }
   }
 }
 

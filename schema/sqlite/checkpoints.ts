@@ -1,7 +1,6 @@
 /**
  * Moves the write-ahead log into the file of the database, in the thread of `checkpoint-worker.ts`.
  */
-import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { Worker } from 'node:worker_threads'
 import type { Log } from '../contracts/log.ts'
@@ -16,6 +15,9 @@ const threadFile = new URL('./checkpoint-worker.js', import.meta.url)
  */
 const MOST_PAGES = 8_000
 
+/** Some minutes of requests under load. */
+const MOST_LEFT_OUT = 1_000
+
 export class Checkpoints {
   readonly #file: URL
   readonly #path: string
@@ -25,6 +27,9 @@ export class Checkpoints {
   /** The log has become long while it was moved. */
   #isWanted = false
   #isClosed = false
+  /** Since it has worked last, and requests that are left out because of it. */
+  #failures = 0
+  #leftOut = 0
 
   constructor(file: URL, path: string, log: Log) {
     this.#file = file
@@ -32,23 +37,31 @@ export class Checkpoints {
     this.#log = log
   }
 
-  /** Moves the log soon. The first time it starts the thread. */
+  /**
+   * Moves the log soon. The first time it starts the thread. While the disk fails, more and more
+   * requests are left out.
+   */
   request(): void {
     if (this.#isClosed) return
     this.#isWanted = this.#isMoving
     if (this.#isMoving) return
+    if (this.#leftOut > 0) {
+      this.#leftOut -= 1
+      return
+    }
     this.#isMoving = true
     this.#worker ??= this.#start()
     this.#worker.postMessage('move', [])
   }
 
+  /** The thread is at work. */
+  get isMoving(): boolean {
+    return this.#isMoving
+  }
+
   /** Ends the thread and closes its connection; the next request starts another. */
   async stop(): Promise<void> {
-    const worker = this.#worker
-    if (worker === undefined) return
-    const ended = once(worker, 'exit')
-    await worker.terminate()
-    await ended
+    await this.#worker?.terminate()
   }
 
   /** `stop`, for good. */
@@ -63,16 +76,22 @@ export class Checkpoints {
     worker.unref()
     worker.on('message', () => {
       this.#isMoving = false
+      this.#failures = 0
       if (this.#isWanted) this.request()
     })
-    worker.on('error', (error) =>
-      this.#log('error', 'the log of the database could not be moved', { error }),
-    )
+    worker.on('error', (error) => this.#failed(error))
     worker.on('exit', () => {
       this.#worker = undefined
       this.#isMoving = false
     })
     return worker
+  }
+
+  #failed(error: unknown): void {
+    if (this.#failures === 0)
+      this.#log('error', 'the log of the database could not be moved', { error })
+    this.#failures += 1
+    this.#leftOut = Math.min(2 ** this.#failures, MOST_LEFT_OUT)
   }
 }
 

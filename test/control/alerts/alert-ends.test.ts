@@ -110,25 +110,28 @@ test('an alert of a tenant ends when its set gets another owner, that of the pla
   expect(await rig.pass(30)).toEqual([`over: ${nodeText('10.0.0.2')}`])
 })
 
+const offText = 'The alert rule was switched off'
+const elsewhere = 'The alert rule looks at something else now'
+
 test.each([
-  ['switched off', 'PATCH', { is_enabled: false }, 'The alert rule was switched off'],
-  ['deleted', 'DELETE', undefined, 'The alert rule was deleted'],
-  [
-    'turned to something else',
-    'PATCH',
-    { on: 'carrier_down' },
-    'The alert rule looks at something else now',
-  ],
+  ['switched off', 'at once', 'PATCH', { is_enabled: false }, offText],
+  ['deleted', 'at once', 'DELETE', undefined, 'The alert rule was deleted'],
+  ['turned to something else', 'after them', 'PATCH', { on: 'carrier_down' }, elsewhere],
 ])(
-  'a rule that is %s ends its alerts with a text, also during quiet hours',
-  async (_, method, body, why) => {
+  'a rule that is %s during quiet hours ends its alerts with a text, %s',
+  async (_, when, method, body, why) => {
     const rig = await open({ on: 'node_down' })
+    const at = (minutes: number) =>
+      new Date(rig.now() + minutes * 60_000).toISOString().slice(11, 16)
+    const path = `/alert-rules/${rig.ruleId}`
+    const quiet_hours = { from: at(2), to: at(8), time_zone: 'UTC', holds_critical: true }
+    await rig.request('PATCH', path, { quiet_hours })
     await rig.write(nodeDown(1, '10.0.0.1'), nodeDown(1, '10.0.0.2'))
-    expect(await rig.pass(30)).toHaveLength(2)
-    await rig.request(method, `/alert-rules/${rig.ruleId}`, body)
-    expect(await rig.pass(70)).toEqual(
-      ['10.0.0.1', '10.0.0.2'].map((host) => `over: ${nodeText(host)}. ${why}`),
-    )
+    expect(await rig.pass(130)).toHaveLength(2)
+    await rig.request(method, path, body)
+    const ends = ['10.0.0.1', '10.0.0.2'].map((host) => `over: ${nodeText(host)}. ${why}`)
+    expect(await rig.pass(70)).toEqual(when === 'at once' ? ends : [])
+    expect(await rig.pass(400)).toEqual(when === 'at once' ? [] : ends)
     await rig.write({ ...nodeDown(1, '10.0.0.2'), type: 'dispatcher.node.up' })
     expect(await rig.pass(70)).toEqual([])
   },
@@ -140,6 +143,7 @@ test('what has lasted too short to be told when its rule goes is told to nobody'
   await rig.pass(30)
   await rig.request('DELETE', `/alert-rules/${rig.ruleId}`)
   expect(await rig.pass(700)).toEqual([])
+  expect(JSON.parse((await rig.request('GET', '/alerts')).text)).toMatchObject({ data: [] })
 })
 
 test('a rule that has come to look at another node ends what it has told', async () => {

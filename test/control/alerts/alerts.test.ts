@@ -283,6 +283,27 @@ describe('events', () => {
 })
 
 describe('thresholds', () => {
+  test('a disk that cannot be read keeps nothing else from being measured', async () => {
+    const disks = () => {
+      throw new Error('EIO')
+    }
+    const rig = alertRig(store, time, { disks })
+    await rig.channel()
+    await rig.rule({ on: 'disk_low', threshold: 10, group_seconds: 0 })
+    await rig.rule({ on: 'certificate_expiring', threshold: 14, group_seconds: 0 })
+    const notAfter = time.now() + 84 * hour
+    rig.alerts.watchCertificates(() => [{ use: 'api', file: '/tls/api.pem', notAfter }])
+    rig.alerts.start()
+    await pass(2 * minute)
+    expect(textsOf(rig.sent)).toEqual([
+      ['The certificate /tls/api.pem (api) at instance a expires in 3 days'],
+    ])
+    expect(rig.problems).toContainEqual([
+      'alert: an instance cannot be measured',
+      { rule: 'disk_low', error: new Error('EIO') },
+    ])
+  })
+
   test('a disk opens one alert while it trembles at its threshold', async () => {
     let freeBytes = 30
     const disks = () => [{ folder: '/data', freeBytes, totalBytes: 100 }]

@@ -61,6 +61,7 @@ test('what cannot be undone is told by what the API shows of it', () => {
 })
 
 test('no field and no noun has the name of a column', () => {
+  expect(fieldWords('is_of_platform')).toBe('of platform')
   for (const { noun, fields } of Object.values(nouns)) {
     expect(nounWords(noun)).toMatch(/^(?:[A-Z]{2}|[a-z])/)
     for (const name of Object.keys(fields.body.shape))

@@ -5,6 +5,7 @@ import { openDatabase } from '../../../schema/sqlite/open.ts'
 import type { LocalStore } from '../../../schema/storage/store.ts'
 import { ManualTime } from '../../support/manual-time.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
+import { turnOfEventLoop } from '../../support/waiting.ts'
 
 let [own, other]: LocalStore[] = []
 let time: ManualTime
@@ -36,6 +37,10 @@ test('a commit of another connection is told once within a second, an own one ne
   other?.sqlite.exec('INSERT INTO t VALUES (2)')
   time.advance(1_000)
   expect(reloads).toBe(1)
-  time.advance(5_000)
+  await turnOfEventLoop()
+  for (let second = 0; second < 5; second += 1) {
+    time.advance(1_000)
+    await turnOfEventLoop()
+  }
   expect(reloads).toBe(1)
 })

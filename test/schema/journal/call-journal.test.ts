@@ -5,6 +5,7 @@ import type { EndTerms } from '../../../schema/journal/journal-entries.ts'
 import { CallJournal } from '../../../schema/journal/call-journal.ts'
 import type { Boot } from '../../../schema/clock.ts'
 import type { JournalFile } from '../../../schema/journal/journal-file.ts'
+import { checked } from '../../../schema/journal/line-buffer.ts'
 import { JournalFiles } from '../../../schema/journal/journal-files.ts'
 import { MemoryFile } from '../../../schema/journal/memory-file.ts'
 import { recoveredRecord } from '../../../engine/charging/settlement/interrupted-calls.ts'
@@ -197,6 +198,12 @@ test('what has changed since the answer is left with the state of the answer, un
   journal.ended(endedCall('a', 20), terms)
   time.advance(10)
   expect(left()).toEqual([{ kind: 'ended', callUuid: 'a', record: endedCall('a', 20), terms }])
+})
+
+test('a change whose call is not in the files any more is no call', () => {
+  const file = new MemoryFile()
+  file.append(checked('{"saved":"a","isChange":true}\t{"turn":2}'), () => undefined)
+  expect(journalOn(file).left()).toEqual([])
 })
 
 test('a call that was dialled is left until it is answered or ends', () => {

@@ -110,7 +110,7 @@ test('a next file that is not whole is left alone: its path is that of a new one
   for (let number = 2; number < 12; number += 1) {
     file.prepareNew(4 * 1024 * 1024)
     // Each time it has come a little further.
-    for (let turn = 0; turn < number * number; turn += 1) await turnOfEventLoop()
+    for (let turn = 0; turn < (number - 2) ** 2; turn += 1) await turnOfEventLoop()
     file.startNew()
     expect(await append(file, String(number))).toBeUndefined()
   }
@@ -129,6 +129,56 @@ test('where no next file can be made, lines go to one that is made when it is ne
   file.startNew()
   expect(await append(file, '2')).toBeUndefined()
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2'])
+})
+
+test('a next file that cannot be made is not tried again and again: the one after it is', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  writeFileSync(`${database}.calls-2`, '')
+  file.prepareNew(1)
+  await append(file, '2')
+  await append(file, '3')
+  rmSync(`${database}.calls-2`)
+  file.prepareNew(1)
+  await append(file, '4')
+  await append(file, '5')
+  expect(filesOf(database)).toEqual(['.calls-1'])
+  file.startNew()
+  await append(file, '6')
+  file.prepareNew(1)
+  await expect.poll(() => filesOf(database)).toEqual(['.calls-1', '.calls-2', '.calls-3'])
+  await file.close('keep')
+})
+
+test('a next file that somebody has removed is not written to', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  file.prepareNew(1)
+  await expect
+    .poll(() => statSync(`${database}.calls-2`, { throwIfNoEntry: false })?.size)
+    .toBe(256 * 1024)
+  await append(file, '2')
+  rmSync(`${database}.calls-2`)
+  file.startNew()
+  await append(file, '3')
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2', '3'])
+})
+
+test('a journal that is closed while its next file is made leaves none', async () => {
+  for (let turns = 0; turns < 6; turns += 1) {
+    const database = path()
+    const file = new JournalFiles(database, 'id')
+    await append(file, '1')
+    file.prepareNew(4 * 1024 * 1024)
+    for (let turn = 0; turn < turns; turn += 1) await turnOfEventLoop()
+    await file.close('remove')
+    // What has begun in another thread ends before this.
+    await append(new JournalFiles(path(), 'id'), '1')
+    await append(new JournalFiles(path(), 'id'), '1')
+    expect(filesOf(database)).toEqual([])
+  }
 })
 
 test('files of a process that has stopped say so by their name, and are followed by a line that does', async () => {

@@ -1,6 +1,15 @@
 /** Groups of writes that the event loop does not wait for: what is promised of them. */
-import { copyFileSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
 import Sqlite from 'better-sqlite3'
 import { expect, onTestFinished, test } from 'vitest'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
@@ -43,6 +52,7 @@ function onSlowDisk() {
   const statements = new SqliteStatements(store.sqlite, {
     sync: () => new Promise((resolve, reject) => syncs.push({ resolve, reject })),
     committed: () => undefined,
+    isUnsure: false,
   })
   const add = (name: string) => statements.prepare('INSERT INTO thing VALUES (?)').run([name])
   const synced = () => eventually(() => expect(syncs).not.toEqual([]))
@@ -183,6 +193,19 @@ test('after a failure all of the log is written to the file of the database befo
   expect(namesIn(alone)).toEqual(['a', 'b', 'c'])
 })
 
+test('after a failure what others commit does not stand behind rows that the disk lacks', async () => {
+  const { path, store, add } = opened()
+  await store.statements.transaction(() => add('a'))
+  renameSync(`${path}-wal`, `${path}-moved`)
+  mkdirSync(`${path}-wal`)
+  await store.statements.groupTransaction(() => add('b'))
+  await expect(store.statements.onDisk()).rejects.toThrow('EISDIR')
+  await store.statements.transaction(() => add('c'))
+  const alone = join(folder, 'before.db')
+  copyFileSync(path, alone)
+  expect(namesIn(alone)).toEqual(['a', 'b'])
+})
+
 test('a log that a reader keeps from being emptied after a failure fails the group, until it ends', async () => {
   const { path, store, add } = opened()
   store.sqlite.pragma('busy_timeout = 0')
@@ -233,6 +256,21 @@ test('a long log is moved into the file of the database by a thread, while commi
   expect(store.sqlite.pragma('wal_autocheckpoint', { simple: true })).toBe(8_000)
 })
 
+test('transactions that wait for each other are all told of their commits while the length of the log is looked at', async () => {
+  const { path, store, add } = opened()
+  const checkpoints = openCheckpoints(store, () => undefined, file)
+  onTestFinished(() => checkpoints?.close())
+  const names = Array.from({ length: 40 }, (_, index) => String(index).padStart(2, '0'))
+  const { statements } = store
+  const told = names.map((name, index) =>
+    index % 2 === 0
+      ? statements.transaction(() => add(name))
+      : statements.groupTransaction(() => add(name)),
+  )
+  const failed = (await Promise.allSettled(told)).filter(({ status }) => status === 'rejected')
+  expect([failed, namesIn(path)]).toEqual([[], names])
+})
+
 test('without its thread a log stays bounded', async () => {
   const here = opened()
   const checkpoints = openCheckpoints(here.store, () => undefined, file)
@@ -259,4 +297,41 @@ test('a thread that is stopped has closed the database, and the next request sta
     store.sqlite.pragma('journal_mode = DELETE')
     store.sqlite.pragma('journal_mode = WAL')
   }
+})
+
+test('a thread that fails is started again less and less often, and the failure is told once, until it works', async () => {
+  const folderOf = join(folder, `${++count}.thread`)
+  mkdirSync(folderOf)
+  const failing = join(folderOf, 'failing.mjs')
+  const starts = join(folderOf, 'starts')
+  writeFileSync(
+    failing,
+    `import { appendFileSync, existsSync } from 'node:fs'
+     import { parentPort } from 'node:worker_threads'
+     appendFileSync(${JSON.stringify(starts)}, 'x')
+     parentPort.on('message', () => {
+       if (!existsSync(${JSON.stringify(`${starts}.works`)})) throw new Error('EIO')
+       parentPort.postMessage('done')
+     })`,
+  )
+  const errors: string[] = []
+  const checkpoints = new Checkpoints(pathToFileURL(failing), 'x.db', (_level, message) =>
+    errors.push(message),
+  )
+  onTestFinished(() => checkpoints.close())
+  /** Resolves with the requests until a thread has started once more. */
+  const requestsUntilStart = async (times: number): Promise<number> => {
+    let requests = 0
+    for (; requests < 20 && !checkpoints.isMoving; requests += 1) checkpoints.request()
+    await eventually(() => expect(readFileSync(starts, 'utf8')).toHaveLength(times))
+    await eventually(() => expect(checkpoints.isMoving).toBe(false))
+    return requests
+  }
+  expect([await requestsUntilStart(1), await requestsUntilStart(2)]).toEqual([1, 3])
+  expect([await requestsUntilStart(3), errors.length]).toEqual([5, 1])
+  writeFileSync(`${starts}.works`, '')
+  expect(await requestsUntilStart(4)).toBe(9)
+  rmSync(`${starts}.works`)
+  checkpoints.request()
+  await eventually(() => expect(errors).toHaveLength(2))
 })
