@@ -1,6 +1,6 @@
 /**
- * What the page asks the API for first, by the screen that it opens with: a browser with a session
- * is told with the page, and asks while the script is on its way.
+ * Names what a page asks the API for first, by the screen that it opens with: a browser with a
+ * session is told with the page, and asks while the script is on its way.
  */
 
 const session = '/api/v1/auth/session'

@@ -1,11 +1,11 @@
-/** What the page has asked for before its script runs is what the screen shows: nothing comes twice. */
+/** A page asks for the data of its screen before its script runs, and not once more. */
 import { expect, test } from 'vitest'
 import { firstRequests } from '../../control/console/first-requests.ts'
 import { shareConsole } from '../support/console-rig.ts'
 
 const { signedIn } = shareConsole()
 
-/** What has begun each of these requests. */
+/** Each of these requests says what has begun it. */
 const begun = (paths: readonly string[]): string => `performance.getEntriesByType('resource')
   .map(({ name, initiatorType }) => name.slice(location.origin.length) + ' by ' + initiatorType)
   .filter((each) => ${JSON.stringify(paths)}.some((path) => each.startsWith(path + ' ')))
