@@ -57,7 +57,7 @@ const readmePictures: Readonly<
   call: {
     path: '/console/history',
     prepare: async (page) => {
-      const answered = page.getByRole('row').filter({ hasText: 'answered' })
+      const answered = page.getByRole('row').filter({ hasText: '✓ answered' })
       await answered.getByRole('link').first().click()
       await page
         .getByText(/INVITE/)
