@@ -283,7 +283,7 @@ async function buildConsole(folder) {
   const guide = guidePage(readFileSync('GUIDE.md', 'utf8'), page(named(/^guide.*\.js$/)))
   files.push(...compressed(`${folder}/guide.html`, Buffer.from(guide)))
   const frame = named(/^console.*\.js$/)
-  const screens = scriptsOf(([, { entryPoint }]) => entryPoint?.endsWith('/all-screens.ts'))
+  const screens = scriptsOf(([, { entryPoint }]) => entryPoint?.endsWith('/all-screens.tsx'))
   const pageFile = (name, scripts) => [
     `${folder}/${name}.html`,
     Buffer.from(page(scripts)(consoleContent)),

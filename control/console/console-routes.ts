@@ -7,6 +7,7 @@ import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
+import { firstRequests } from './first-requests.ts'
 import { either, type Operation, text } from '../http/operation.ts'
 
 /** Allows nothing inline, nothing of other origins, and no frames. */
@@ -29,6 +30,9 @@ const pageHeaders = {
   'Cache-Control': 'no-cache',
 }
 
+/** The request of a script takes its answer if both have the same mode. */
+const preload = (path: string): string => `<${path}>; rel=preload; as=fetch; crossorigin`
+
 const fileParam = z.strictObject({ file: z.string().max(80) })
 
 /** `files`: undefined while the console has not been built; `frontPage` is shown at `/` then. */
@@ -38,8 +42,12 @@ export function consoleRoutes(
 ) {
   const page = (c: Context<ControlEnv>) => {
     if (files === undefined) throw notFound('Console')
-    const html = hasSessionCookie(c) ? files.signedInPage : files.page
-    return c.html(html, 200, { ...pageHeaders, Vary: 'Cookie' })
+    const headers = { ...pageHeaders, Vary: 'Cookie' }
+    if (!hasSessionCookie(c)) return c.html(files.page, 200, headers)
+    // The page of one thing asks for other things.
+    const screen = c.req.param('item') === undefined ? c.req.param('screen') : ''
+    const requests = firstRequests(screen)
+    return c.html(files.signedInPage, 200, { ...headers, Link: requests.map(preload).join(', ') })
   }
   return new Hono<ControlEnv>()
     .get(

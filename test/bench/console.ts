@@ -112,6 +112,7 @@ async function signIn(rig: Rig, context: BrowserContext, user: typeof admin): Pr
 /** These are opened first, the others with the session of somebody. */
 const opened = [
   ['sign-in page', false, 'calls'],
+  ['now', true, 'now'],
   ['live calls', true, 'calls'],
   ['customers', true, 'customers'],
   ['charts', true, 'charts'],

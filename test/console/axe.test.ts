@@ -10,7 +10,7 @@ import { admin, placeCall, shareConsole } from '../support/console-rig.ts'
 
 const { rig, open } = shareConsole()
 
-const source = readFileSync('control/console/web/app/screens.tsx', 'utf8')
+const source = readFileSync('control/console/web/app/screens.ts', 'utf8')
 /** How many screens the console has, and how many of them show one thing, such as one call. */
 const known = {
   screens: source.match(/\btitle: '/g)?.length,

@@ -1,6 +1,7 @@
 /**
  * Every question, form and box of the console as axe sees it (WCAG 2.2 AA), in both colours, on a
- * desk and on a phone: none is wider than its window, and none has a text that is cut.
+ * desk and on a phone: none is wider than its window, has a text that is cut or lies under another, or
+ * stands beside the middle.
  */
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
@@ -27,12 +28,32 @@ const cutTexts = (part: string): string => `[...document.querySelectorAll(${JSON
   .filter((each) => each.clientWidth > 0 && each.scrollWidth > each.clientWidth + 1)
   .map((each) => each.textContent)`
 
+/** Finds parts of a field that lie over each other: its name, its hint, the button below. */
+const covered = (part: string): string => `[...document.querySelectorAll(${JSON.stringify(part)})]
+  .flatMap((box) => [...box.querySelectorAll('.fields > div')])
+  .flatMap((field) => {
+    const parts = [...field.children].filter((each) => each.getClientRects().length > 0)
+    const isOver = (one, other) => {
+      const [a, b] = [one.getBoundingClientRect(), other.getBoundingClientRect()]
+      return a.bottom > b.top + 1 && b.bottom > a.top + 1 && a.right > b.left && b.right > a.left
+    }
+    return parts.flatMap((one, at) =>
+      parts.slice(at + 1).filter((other) => isOver(one, other)).map((other) => other.textContent))
+  })`
+
+/** Says how far a question stands from the middle of the window, above or below it. */
+const offMiddle = `Math.max(0, ...[...document.querySelectorAll('dialog[open]:not(.palette)')]
+  .map((box) => box.getBoundingClientRect())
+  .map(({ top, bottom }) => Math.round(Math.abs(top - (innerHeight - bottom)) / 2)))`
+
 async function judge(opened: ConsolePage, name: string, part = openDialogs): Promise<void> {
   const { page, inaccessible, tooPale } = opened
   expect.soft([name, await inaccessible(part)]).toEqual([name, []])
   expect.soft([name, await tooPale(part)]).toEqual([name, []])
   expect.soft([name, 'wide', await page.evaluate(overflow(part))]).toEqual([name, 'wide', false])
   expect.soft([name, await page.evaluate(cutTexts(part))]).toEqual([name, []])
+  expect.soft([name, await page.evaluate(covered(part))]).toEqual([name, []])
+  expect.soft([name, await page.evaluate(offMiddle)]).toEqual([name, 0])
 }
 
 /** The data of the screen is there. */

@@ -57,13 +57,15 @@ const readmePictures: Readonly<
   call: {
     path: '/console/history',
     prepare: async (page) => {
-      const answered = page.getByRole('row').filter({ hasText: 'answered' })
+      const answered = page.getByRole('row').filter({ hasText: '✓ answered' })
       await answered.getByRole('link').first().click()
       await page
         .getByText(/INVITE/)
         .first()
         .waitFor()
-      await page.evaluate(`document.querySelector('.ladder')?.scrollIntoView()`)
+      await page
+        .getByRole('heading', { name: 'What happened' })
+        .evaluate('(it) => it.scrollIntoView()')
     },
   },
   nodes: { path: '/console/nodes' },
@@ -172,8 +174,7 @@ async function takeScreens(page: Page, place: string, paths: readonly string[]):
 
 /** A picture of the screen, and of each thing that its buttons open. */
 async function takeAll(page: Page, place: string, name: string): Promise<void> {
-  await settle(page)
-  if (parts.has('screens')) await picture(page, place, name)
+  await (parts.has('screens') ? picture(page, place, name) : settle(page))
   if (!parts.has('dialogs')) return
   await eachDialog(page, async (dialog) => {
     await sleep(OPENED_MS)

@@ -54,6 +54,22 @@ test.each(['tollgate_session', '__Host-tollgate_session'])(
 )
 
 test.each([
+  ['/', ['metrics/telemetry', 'metrics/history', 'anomalies?limit=50']],
+  ['/console/calls', ['pbx/calls/active']],
+  ['/console/calls/0b4c1c1e', []],
+  ['/console/constructor', []],
+])('the page %s names what it asks for first to a browser with a session', async (path, first) => {
+  const Cookie = 'tollgate_session=x.y.z'
+  const { headers } = await built.request(path, { headers: { Cookie } })
+  expect(headers.get('link')?.split(', ')).toEqual(
+    ['auth/session', ...first].map(
+      (each) => `</api/v1/${each}>; rel=preload; as=fetch; crossorigin`,
+    ),
+  )
+  expect((await built.request(path)).headers.get('link')).toBe(null)
+})
+
+test.each([
   ['gzip, deflate, br', 'br', 'script.br'],
   ['gzip', 'gzip', 'script.gz'],
   ['br;q=0, gzip', 'gzip', 'script.gz'],

@@ -4,7 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { pathOf } from '../parts/address.ts'
 import { after } from '../api/browser.ts'
 import { go } from '../parts/router.ts'
-import type { Screen } from './screens.tsx'
+import type { Screen } from './screens.ts'
 
 /** After `g`. */
 const letters: Readonly<Record<string, string>> = {

@@ -4,7 +4,7 @@
  */
 import { useEffect, useRef } from 'preact/hooks'
 import { pathOf } from '../parts/address.ts'
-import { groups, type Screen } from './screens.tsx'
+import { groups, type Screen } from './screens.ts'
 
 /** Pages of their own, which need no session. */
 const pages = [

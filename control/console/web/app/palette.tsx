@@ -16,7 +16,7 @@ import { Moment, Problem, Text } from '../parts/text.tsx'
 import { paletteActions } from './palette-actions.ts'
 import { type PaletteEntry, type PaletteGroup, groupsFor, searchedText } from './palette-entries.ts'
 import { keepRecent, recentOf } from './recent.ts'
-import type { Screen } from './screens.tsx'
+import type { Screen } from './screens.ts'
 
 interface PaletteProps {
   readonly user: User

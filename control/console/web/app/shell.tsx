@@ -9,14 +9,17 @@ import { pathOf } from '../parts/address.ts'
 import { Head, ShownPage } from '../parts/page-head.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { findSetup, isIncomplete } from '../screens/setup.ts'
+import { later } from '../parts/later.tsx'
 import { address, go } from '../parts/router.ts'
-import { type Screen, visibleScreens } from './screens.tsx'
+import { type Screen, visibleScreens } from './screens.ts'
 import { keepSession, may, session, sessionEnded } from '../api/session.ts'
 import { Account } from './account.tsx'
 import { KeysHelp, useKeys } from './keys.tsx'
 import { Menu } from './menu.tsx'
 import { Palette } from './palette.tsx'
 import { SignIn } from './sign-in.tsx'
+
+const ShownScreen = later(async () => (await import('./all-screens.tsx')).ShownScreen)
 
 export function App() {
   switch (session.value.kind) {
@@ -74,10 +77,8 @@ function Shell({ user }: { user: User }) {
       >
         {screen === undefined ? (
           <p>There is no such screen, or you may not see it.</p>
-        ) : item !== undefined && screen.one !== undefined ? (
-          screen.one(item)
         ) : (
-          screen.all()
+          <ShownScreen name={name} item={item} />
         )}
       </Content>
       <Toasts />

@@ -62,7 +62,9 @@ export function Chart(props: ChartProps) {
   const plot = useRef<uPlot | undefined>(undefined)
   const pointed = useSignal<number | null>(null)
   const known = useRef<uPlot.AlignedData>([[], []])
-  known.current = [[...times], [...values]]
+  const isBars = hours !== undefined && highest === undefined
+  // An hour without any has no bar: one without height would be a dash.
+  known.current = [[...times], values.map((value) => (isBars && value === 0 ? null : value))]
   useEffect(() => {
     const { current } = box
     if (current === null) return undefined

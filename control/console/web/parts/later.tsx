@@ -1,7 +1,7 @@
 /** Parts of the console that are loaded when they are drawn for the first time. */
 import { signal } from '@preact/signals'
 import type { ComponentChildren, ComponentType } from 'preact'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { Problem } from './text.tsx'
 
 const failure = 'A part of the console could not be loaded: load the page again.'
@@ -24,7 +24,8 @@ export function later<Props extends object>(
     }
   }
   return function Later(props: Props) {
-    useEffect(() => void ask(), [])
+    // Not after the next frame: nothing is to be seen before it is there.
+    useLayoutEffect(() => void ask(), [])
     if (loaded.value === undefined)
       return problem.value === undefined ? <>{waiting}</> : <Problem message={problem.value} />
     const { Part } = loaded.value

@@ -1,6 +1,6 @@
 /** Data of the API on a screen: loaded when the screen opens, and again when asked. */
 import { useSignal, type ReadonlySignal } from '@preact/signals'
-import { useEffect, useRef } from 'preact/hooks'
+import { useLayoutEffect, useRef } from 'preact/hooks'
 import { get, type ConsoleAnswer } from '../api/api.ts'
 import { onEvent, type LiveEvent } from '../api/live.ts'
 import { sessionEnded } from '../api/session.ts'
@@ -51,7 +51,8 @@ export function useResource<T>(
     if (answer.kind === 'ok') data.value = answer.data
   }
 
-  useEffect(() => {
+  // Not after the next frame: the request is on its way while that is drawn.
+  useLayoutEffect(() => {
     data.value = undefined
     void reload()
     const isMeant = (event: LiveEvent) =>

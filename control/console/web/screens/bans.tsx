@@ -29,7 +29,7 @@ const columns: readonly ShownColumn<Ban>[] = [
   }),
   momentColumn('since', 'Since', ({ since }) => since),
   momentColumn('until', 'Until', ({ until }) => until),
-  figureColumn('dropped', 'Dropped packets', (ban) => ban.dropped_packets, { isMinor: true }),
+  figureColumn('dropped', 'Dropped', (ban) => ban.dropped_packets, { isMinor: true }),
 ]
 
 export const BansScreen = () => (

@@ -7,5 +7,9 @@ declare const GENERAL_SCREENS: readonly GeneralScreen[] | undefined
 export const generalScreens: readonly GeneralScreen[] =
   typeof GENERAL_SCREENS === 'undefined' ? [] : GENERAL_SCREENS
 
+/** Its name in addresses. */
+export const generalName = ({ many }: GeneralScreen): string =>
+  many.replaceAll(' ', '-').toLowerCase()
+
 /** `contacts`: Contacts. */
 export const titleOf = (many: string): string => `${many.charAt(0).toUpperCase()}${many.slice(1)}`

@@ -1,6 +1,6 @@
 /** Names for ids and addresses of the API: those of customers, and those of PBX nodes. */
 import { signal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
+import { useLayoutEffect } from 'preact/hooks'
 import { get, getAll } from '../api/api.ts'
 import { now } from '../api/browser.ts'
 import { may, session } from '../api/session.ts'
@@ -32,7 +32,7 @@ function namesBy<Key, Name>(
     if (loaded !== undefined && id === userId) names.value = loaded
   }
   return (): ReadonlyMap<Key, Name> => {
-    useEffect(() => void reload(), [])
+    useLayoutEffect(() => void reload(), [])
     return names.value
   }
 }
