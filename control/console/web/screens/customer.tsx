@@ -16,7 +16,7 @@ import { may } from '../api/session.ts'
 import { freshId } from '../api/browser.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Field } from '../parts/form.tsx'
-import { figureText, moneyText, unitText } from '../parts/format.ts'
+import { figureText, moneyText } from '../parts/format.ts'
 import { useView } from '../parts/resource.ts'
 import { Facts, Problem, Text } from '../parts/text.tsx'
 import { CallsOf } from './calls-of.tsx'
@@ -165,7 +165,7 @@ function WalletFacts({ path, moves }: { path: string; moves: number }) {
           Balance: money(wallet?.balance),
           'Reserved for live calls': money(wallet?.reserved),
           Available: money(wallet?.available),
-          'Credit limit': unitText(wallet?.credit_limit, wallet?.currency ?? '', 6),
+          'Credit limit': money(wallet?.credit_limit?.toString()),
           'Open calls': figureText(wallet?.open_calls),
         }}
       />
