@@ -79,6 +79,8 @@ export class Alerts {
   /** The next look for ended alerts begins after this one. */
   #lookedUpTo = 0
   #isStopped = true
+  /** The last stop: whoever asks for one waits for it. */
+  #ending: Promise<void> = Promise.resolve()
   #cancelTurn: (() => void) | undefined
   #cancelMinute: (() => void) | undefined
   /** When the next turn is; Infinity: none is planned. */
@@ -174,9 +176,15 @@ export class Alerts {
   }
 
   /** Starts no further delivery. What takes long may be repeated after the next start. */
-  async stop(): Promise<void> {
-    if (this.#isStopped) return
-    this.#isStopped = true
+  stop(): Promise<void> {
+    if (!this.#isStopped) {
+      this.#isStopped = true
+      this.#ending = this.#stop()
+    }
+    return this.#ending
+  }
+
+  async #stop(): Promise<void> {
     this.#cancelTurn?.()
     this.#cancelMinute?.()
     await this.#messenger.stop()

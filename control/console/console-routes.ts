@@ -7,7 +7,6 @@ import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
-import { firstRequests } from './first-requests.ts'
 import { either, type Operation, text } from '../http/operation.ts'
 
 /** Allows nothing inline, nothing of other origins, and no frames. */
@@ -30,8 +29,11 @@ const pageHeaders = {
   'Cache-Control': 'no-cache',
 }
 
-/** The request of a script takes its answer if both have the same mode. */
-const preload = (path: string): string => `<${path}>; rel=preload; as=fetch; crossorigin`
+/**
+ * The first request of the script takes the answer to this one. What a screen asks for is not
+ * named: where the session is over, its refusals would wait for whoever signs in again.
+ */
+const sessionPreload = '</api/v1/auth/session>; rel=preload; as=fetch; crossorigin'
 
 const fileParam = z.strictObject({ file: z.string().max(80) })
 
@@ -44,10 +46,7 @@ export function consoleRoutes(
     if (files === undefined) throw notFound('Console')
     const headers = { ...pageHeaders, Vary: 'Cookie' }
     if (!hasSessionCookie(c)) return c.html(files.page, 200, headers)
-    // The page of one thing asks for other things.
-    const screen = c.req.param('item') === undefined ? c.req.param('screen') : ''
-    const requests = firstRequests(screen)
-    return c.html(files.signedInPage, 200, { ...headers, Link: requests.map(preload).join(', ') })
+    return c.html(files.signedInPage, 200, { ...headers, Link: sessionPreload })
   }
   return new Hono<ControlEnv>()
     .get(
