@@ -71,6 +71,8 @@ export class Webhooks {
   #complete: Complete = async (_, body) => body
   #pruned = 0
   #isStopped = false
+  /** The last stop: whoever asks for one waits for it. */
+  #ending: Promise<void> = Promise.resolve()
   #cancelSweep: (() => void) | undefined
   #cancelMaintenance: (() => void) | undefined
 
@@ -137,8 +139,15 @@ export class Webhooks {
   }
 
   /** Starts no further delivery. Those in flight may be repeated after the next start. */
-  async stop(): Promise<void> {
-    this.#isStopped = true
+  stop(): Promise<void> {
+    if (!this.#isStopped) {
+      this.#isStopped = true
+      this.#ending = this.#stop()
+    }
+    return this.#ending
+  }
+
+  async #stop(): Promise<void> {
     this.#cancelMaintenance?.()
     this.#cancelSweep?.()
     this.#deliverer.stop()

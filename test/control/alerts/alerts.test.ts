@@ -214,6 +214,28 @@ describe('events', () => {
     expect(second.sent).toEqual([])
   })
 
+  test('whoever asks for a stop that has begun waits for it', async () => {
+    let arrive = (): void => undefined
+    const rig = alertRig(store, time, {
+      answer: () => new Promise((resolve) => (arrive = () => resolve({ kind: 'sent' }))),
+    })
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await passUntil(() => rig.sent.length === 1)
+    const ended: string[] = []
+    const stops = ['first', 'second'].map(async (name) => {
+      await rig.alerts.stop()
+      ended.push(name)
+    })
+    await store.settled()
+    expect(ended).toEqual([])
+    arrive()
+    await Promise.all(stops)
+    expect(ended).toEqual(['first', 'second'])
+  })
+
   test('a stop does not wait for a receiver that says nothing', async () => {
     const rig = alertRig(store, time, { answer: () => new Promise(() => undefined) })
     await rig.channel()
