@@ -6,8 +6,8 @@
  * one; GET /stats tells how many calls were charged. Arguments: the port, and a file that does not
  * exist yet.
  */
-import { createServer } from 'node:http'
 import Database from 'better-sqlite3'
+import { answer, serveCharging } from './charging-http.mjs'
 
 const [port = '0', file = 'charging.db'] = process.argv.slice(2)
 const FIRST_BALANCE = 1e9
@@ -66,13 +66,6 @@ function commit() {
   works.forEach(({ done }, at) => done(results[at]))
 }
 
-function answer(response, status, value) {
-  const body = JSON.stringify(value)
-  const headers = { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(body) }
-  response.writeHead(status, headers)
-  response.end(body)
-}
-
 function authorize(query, response) {
   const caller = new URLSearchParams(query).get('caller')
   inNextCommit(
@@ -110,15 +103,4 @@ function debit(text, response) {
   )
 }
 
-const server = createServer((request, response) => {
-  const [path, query = ''] = request.url.split('?')
-  if (path === '/api/ocs/authorize') return authorize(query, response)
-  if (path === '/stats') return answer(response, 200, { charged })
-  let text = ''
-  request.setEncoding('utf8')
-  request.on('data', (chunk) => (text += chunk))
-  request.on('end', () => debit(text, response))
-})
-server.keepAliveTimeout = 60_000
-server.on('connection', (socket) => socket.setNoDelay(true))
-server.listen(Number(port), '127.0.0.1', 4_096, () => process.stdout.write('ready\n'))
+serveCharging(port, { authorize, debit, charged: () => charged })
