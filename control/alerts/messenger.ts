@@ -69,8 +69,12 @@ export class Messenger {
     return count
   }
 
-  /** Takes what is due, as much as there is room for. */
+  /**
+   * Takes what is due, as much as there is room for; nothing before the start: what is taken and not
+   * sent waits until the claim ends.
+   */
   async step(channels: ReadonlyMap<number, ChannelInForce>): Promise<void> {
+    if (this.#isStopped) return
     const { messages, steadyNow, instance } = this.#deps
     for (const id of await messages.dueChannels(steadyNow())) {
       const channel = channels.get(id)

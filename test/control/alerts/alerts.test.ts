@@ -41,6 +41,23 @@ async function passUntil(holds: () => boolean): Promise<void> {
   expect(holds()).toBe(true)
 }
 
+/** The store, whose groups of writes are told of late: after `told`. */
+function withGroupsTold(told: Promise<void>): TestStore {
+  const statements = new Proxy(store.statements, {
+    get(target, name) {
+      if (name === 'groupTransaction')
+        return async (work: () => Promise<unknown>) => {
+          const result = await target.groupTransaction(work)
+          await told
+          return result
+        }
+      const found: unknown = Reflect.get(target, name, target)
+      return typeof found === 'function' ? (found.bind(target) as unknown) : found
+    },
+  })
+  return { ...store, statements }
+}
+
 const downOf = (node: number) =>
   `Node ${destinationOf(node)} of dispatcher set 1 is out of service: no answer`
 const down = downOf(1)
@@ -192,6 +209,21 @@ describe('events', () => {
     third.alerts.start()
     await pass(minute)
     expect(third.sent).toEqual([])
+  })
+
+  test('what is due before the claims of the last run are released is told right after', async () => {
+    let release = (): void => undefined
+    const released = new Promise<void>((resolve) => (release = resolve))
+    const rig = alertRig(withGroupsTold(released), time)
+    await rig.channel()
+    await rig.rule({ on: 'node_down', group_seconds: 0 })
+    rig.alerts.start()
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(5_000)
+    expect(rig.sent).toEqual([])
+    release()
+    await pass(5_000)
+    expect(textsOf(rig.sent)).toEqual([[down]])
   })
 
   test('a message that arrives while the instance stops is noted, and not sent again', async () => {
