@@ -142,8 +142,13 @@ export function authorizationOf(c: Context<ControlEnv>): string | undefined {
   return `Bearer ${token}`
 }
 
-/** Whether the browser has a session, which may be over. */
-export const hasSessionCookie = (c: Context<ControlEnv>): boolean => sessionCookie(c) !== undefined
+/** Whether a user's browser has asked, with the cookie of a session that is not over. */
+export function isOfUserSession(c: Context<ControlEnv>): boolean {
+  const presented = c.get('presented')
+  return (
+    presented.kind === 'accepted' && presented.principal.kind === 'user' && isBySessionCookie(c)
+  )
+}
 
 function sessionCookie(c: Context<ControlEnv>): string | undefined {
   const cookies = requestHeader(c, 'cookie')

@@ -1,12 +1,13 @@
 /** Serves the console: one page for all its addresses, assets that browsers keep, and the guide. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
-import { hasSessionCookie } from '../auth/authenticate.ts'
+import { isOfUserSession } from '../auth/authenticate.ts'
 import { openToAll } from '../auth/requires.ts'
 import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
 import { validate, describeRoute } from '../http/validate.ts'
 import type { Asset, ConsoleFiles } from './console-files.ts'
+import { firstRequests } from './first-requests.ts'
 import { either, type Operation, text } from '../http/operation.ts'
 
 /** Allows nothing inline, nothing of other origins, and no frames. */
@@ -29,11 +30,8 @@ const pageHeaders = {
   'Cache-Control': 'no-cache',
 }
 
-/**
- * The first request of the script takes the answer to this one. What a screen asks for is not
- * named: where the session is over, its refusals would wait for whoever signs in again.
- */
-const sessionPreload = '</api/v1/auth/session>; rel=preload; as=fetch; crossorigin'
+/** The request of a script takes its answer if both have the same mode. */
+const preload = (path: string): string => `<${path}>; rel=preload; as=fetch; crossorigin`
 
 const fileParam = z.strictObject({ file: z.string().max(80) })
 
@@ -45,8 +43,11 @@ export function consoleRoutes(
   const page = (c: Context<ControlEnv>) => {
     if (files === undefined) throw notFound('Console')
     const headers = { ...pageHeaders, Vary: 'Cookie' }
-    if (!hasSessionCookie(c)) return c.html(files.page, 200, headers)
-    return c.html(files.signedInPage, 200, { ...headers, Link: sessionPreload })
+    if (!isOfUserSession(c)) return c.html(files.page, 200, headers)
+    // The page of one thing asks for other things.
+    const screen = c.req.param('item') === undefined ? c.req.param('screen') : ''
+    const requests = firstRequests(screen)
+    return c.html(files.signedInPage, 200, { ...headers, Link: requests.map(preload).join(', ') })
   }
   return new Hono<ControlEnv>()
     .get(

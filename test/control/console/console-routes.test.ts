@@ -14,8 +14,21 @@ for (const ending of ['', '.br', '.gz']) {
   writeFileSync(join(folder, `guide.html${ending}`), `guide${ending}`)
 }
 const files = readConsoleOf(folder)
-const { deps } = await openControl()
+const control = await openControl()
+const { deps } = control
 const built = apiWith({ ...deps, console: files })
+await control.user('ada', 'admin')
+
+const ownPage = { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost' }
+
+/** The cookie of a new session, as a browser sends it back. */
+async function signedIn(): Promise<string> {
+  const body = { username: 'ada', password: 'correct horse' }
+  const { headers } = await control.request('/auth/session', { headers: ownPage, body })
+  return headers.get('set-cookie')?.split(';')[0] ?? ''
+}
+
+const session = await signedIn()
 
 test.each(['/', '/console', '/console/calls', '/console/calls/0b4c1c1e', '/console/calls?q=49'])(
   '%s is the page, which loads nothing from elsewhere and runs nothing inline',
@@ -37,27 +50,43 @@ test.each(['/', '/console', '/console/calls', '/console/calls/0b4c1c1e', '/conso
   },
 )
 
-test.each(['tollgate_session', '__Host-tollgate_session'])(
-  'the page for a browser with the cookie %s loads the screens, too, and no cache mixes the two',
-  async (name) => {
-    const answers = [
-      await built.request('/console/calls', { headers: { Cookie: `a=b; ${name}=x.y.z` } }),
-      await built.request('/console/calls', { headers: { Cookie: 'a=b' } }),
-    ]
-    expect(await Promise.all(answers.map((each) => each.text()))).toEqual([
-      files.signedInPage,
-      files.page,
-    ])
-    for (const { headers } of answers)
-      expect([headers.get('vary'), headers.get('cache-control')]).toEqual(['Cookie', 'no-cache'])
-  },
-)
+const withCookie = (path: string, Cookie: string) => built.request(path, { headers: { Cookie } })
 
-test('the page names the session to a browser that has one, and nothing that only a session may read', async () => {
-  const Cookie = 'tollgate_session=x.y.z'
-  const { headers } = await built.request('/console/calls', { headers: { Cookie } })
-  expect(headers.get('link')).toBe('</api/v1/auth/session>; rel=preload; as=fetch; crossorigin')
-  expect((await built.request('/console/calls')).headers.get('link')).toBe(null)
+test('the page for a browser with a session loads the screens, too, and no cache mixes the two', async () => {
+  const answers = await Promise.all(
+    [session, 'a=b'].map((cookie) => withCookie('/console/calls', cookie)),
+  )
+  expect(await Promise.all(answers.map((each) => each.text()))).toEqual([
+    files.signedInPage,
+    files.page,
+  ])
+  for (const { headers } of answers)
+    expect([headers.get('vary'), headers.get('cache-control')]).toEqual(['Cookie', 'no-cache'])
+})
+
+test.each([
+  ['/', ['metrics/telemetry', 'metrics/history', 'anomalies?limit=50']],
+  ['/console/calls', ['pbx/calls/active']],
+  ['/console/calls/0b4c1c1e', []],
+  ['/console/constructor', []],
+])('the page %s names what it asks for first to a browser with a session', async (path, first) => {
+  const { headers } = await withCookie(path, session)
+  expect(headers.get('link')?.split(', ')).toEqual(
+    ['auth/session', ...first].map(
+      (each) => `</api/v1/${each}>; rel=preload; as=fetch; crossorigin`,
+    ),
+  )
+  expect((await built.request(path)).headers.get('link')).toBe(null)
+})
+
+test('a browser whose session is over, or never was, gets the page of everybody', async () => {
+  const over = await signedIn()
+  const close = { method: 'DELETE', headers: { ...ownPage, Cookie: over } }
+  expect((await control.request('/auth/session', close)).status).toBe(200)
+  for (const cookie of [over, 'tollgate_session=x.y.z', '__Host-tollgate_session=x.y.z']) {
+    const page = await withCookie('/console/calls', cookie)
+    expect([await page.text(), page.headers.get('link')]).toEqual([files.page, null])
+  }
 })
 
 test.each([

@@ -1,0 +1,19 @@
+/**
+ * Names what a page asks the API for first, by the screen that it opens with: a browser with a
+ * session is told with the page, and asks while the script is on its way.
+ */
+
+const session = '/api/v1/auth/session'
+
+/** Written as the screens of `web/` write them: another address would be another request. */
+const ofScreens: ReadonlyMap<string, readonly string[]> = new Map([
+  ['now', ['/api/v1/metrics/telemetry', '/api/v1/metrics/history', '/api/v1/anomalies?limit=50']],
+  ['calls', ['/api/v1/pbx/calls/active']],
+  ['customers', ['/api/v1/customers?limit=200']],
+])
+
+/** `screen`: of the address; a page without one opens with the first. */
+export const firstRequests = (screen = 'now'): readonly string[] => [
+  session,
+  ...(ofScreens.get(screen) ?? []),
+]
