@@ -584,6 +584,7 @@ const noticesFor = ({ notices, changes }: Stores) =>
   notices && {
     on: notices.on.bind(notices),
     notify: notices.notify.bind(notices),
+    listening: notices.listening.bind(notices),
     onGap: (handler: () => void) =>
       changes.follow({ topics: [], reload: () => Promise.resolve(handler()) }),
   }

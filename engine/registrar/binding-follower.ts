@@ -10,6 +10,8 @@ export interface BindingNotices {
   on(channel: string, handler: (payload: string) => void): Cancel
   /** Something may have been missed. */
   onGap(handler: () => void): Cancel
+  /** Resolves when the channels so far are listened to, or a gap follows. */
+  listening(): Promise<void>
 }
 
 interface BindingFollowerDeps {
@@ -55,11 +57,13 @@ export class BindingFollower {
     this.#deps = deps
   }
 
-  listen(notices: BindingNotices): void {
+  /** Resolves when nothing that is written from then on is missed. */
+  listen(notices: BindingNotices): Promise<void> {
     this.#cancelNotices = [
       notices.on(BINDING_CHANNEL, (payload) => this.#onNotice(payload)),
       notices.onGap(() => this.#readAllSoon()),
     ]
+    return notices.listening()
   }
 
   /** The stored bindings of this extension may differ from those in memory. */

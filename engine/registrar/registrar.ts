@@ -128,7 +128,7 @@ export class Registrar {
 
   /** Reads extensions and bindings. Until then there are none. */
   async load(): Promise<void> {
-    this.#registrations.follow()
+    await this.#registrations.follow()
     await this.#directory.load()
     await this.#takeStored(true)
   }

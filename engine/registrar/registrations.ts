@@ -79,9 +79,9 @@ export class Registrations {
     })
   }
 
-  /** Follows other instances from now on. */
-  follow(): void {
-    if (this.#deps.notices) this.#follower.listen(this.#deps.notices)
+  /** Follows other instances, from when it resolves on. */
+  async follow(): Promise<void> {
+    if (this.#deps.notices) await this.#follower.listen(this.#deps.notices)
   }
 
   /**

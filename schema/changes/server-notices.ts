@@ -68,9 +68,17 @@ export class ServerNotices {
     const handlers = this.#handlers.get(channel)
     if (handlers === undefined) {
       this.#handlers.set(channel, new Set([handler]))
-      if (this.#client !== undefined) this.#send(this.#client, `LISTEN ${channel}`).catch(ignored)
+      if (this.#client !== undefined) this.#listen(this.#client, channel)
     } else handlers.add(handler)
     return () => void this.#handlers.get(channel)?.delete(handler)
+  }
+
+  /**
+   * Resolves when the channels so far are listened to: what is read from then on has all of which
+   * nothing was told. Also when the connection has broken: then a gap follows.
+   */
+  async listening(): Promise<void> {
+    await this.#last
   }
 
   /** Calls `handler` each time the connection is back and notices may have been lost. */
@@ -105,6 +113,11 @@ export class ServerNotices {
       this.#lost(client, error)
       return undefined
     }
+  }
+
+  /** A channel that is not listened to would be silent for ever. */
+  #listen(client: pg.Client, channel: string): void {
+    this.#send(client, `LISTEN ${channel}`).catch((error: unknown) => this.#lost(client, error))
   }
 
   /** Sends after the last one is answered: a client takes one statement at a time. */

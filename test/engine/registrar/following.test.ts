@@ -15,6 +15,7 @@ async function follow() {
       return () => undefined
     },
     onGap: () => () => undefined,
+    listening: () => Promise.resolve(),
   }
   const one = await startRegistrar({ notices })
   const two = await startRegistrar({ store: one.store, node: 'two', time: one.time })
@@ -59,4 +60,18 @@ test('what cannot be read is read half a second later', async () => {
   expect(isKnown('101')).toBe(false)
   await pass(1)
   expect(isKnown('101')).toBe(true)
+})
+
+test('a phone that registers before an instance that starts is told of any is read by it', async () => {
+  const one = await startRegistrar()
+  let listens = (): void => undefined
+  const listening = new Promise<void>((resolve) => (listens = resolve))
+  const deaf = () => () => undefined
+  const notices = { on: deaf, onGap: deaf, listening: () => listening }
+  const starting = startRegistrar({ store: one.store, node: 'two', time: one.time, notices })
+  for (let turn = 0; turn < 20; turn += 1) await turnOfEventLoop()
+  await new Phone(one).register()
+  listens()
+  const two = await starting
+  expect(two.registrar.contactsOf('acme.example', '101')).toHaveLength(1)
 })

@@ -133,7 +133,9 @@ test('what was bought changes records and margins alone, and an undo brings all 
   await rig.rollUp()
   expect(await rig.marginsNow()).toEqual(corrected)
 
-  expect((await rig.undo(job.id)).data()).toMatchObject({ state: 'undoing' })
+  // So few calls may be done before the answer is written.
+  const { state } = (await rig.undo(job.id)).data<{ readonly state: string }>()
+  expect(['undoing', 'undone']).toContain(state)
   expect(await rig.ended(job.id)).toMatchObject({ state: 'undone', restored: 2, kept: 0 })
   expect(await rig.records()).toEqual(records)
   expect(await rig.marginsNow()).toEqual(told)
