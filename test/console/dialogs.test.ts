@@ -48,6 +48,8 @@ const offMiddle = `Math.max(0, ...[...document.querySelectorAll('dialog[open]:no
 
 async function judge(opened: ConsolePage, name: string, part = openDialogs): Promise<void> {
   const { page, inaccessible, tooPale } = opened
+  // Its code may be on the way.
+  await page.locator(part).first().waitFor()
   expect.soft([name, await inaccessible(part)]).toEqual([name, []])
   expect.soft([name, await tooPale(part)]).toEqual([name, []])
   expect.soft([name, 'wide', await page.evaluate(overflow(part))]).toEqual([name, 'wide', false])
