@@ -62,6 +62,8 @@ const patience = {
   testTimeout: 60_000,
   hookTimeout: 60_000,
   expect: { poll: { timeout: 20_000 } },
+  /** Real time on a shared machine: a second failure counts. Each first one is named (D540). */
+  retry: process.env['CI'] === 'true' ? 1 : 0,
 }
 
 /** As `hasPostgres` of `test/support/postgres.ts`. */

@@ -3,7 +3,7 @@
  * how long.
  */
 import { relative } from 'node:path'
-import type { Reporter, TestModule, TestSpecification } from 'vitest/node'
+import type { Reporter, TestCase, TestModule, TestSpecification } from 'vitest/node'
 
 interface ProjectTotals {
   readonly files: number
@@ -15,6 +15,8 @@ export class RunSummary implements Reporter {
   passed = 0
   readonly failed: string[] = []
   readonly skipped: string[] = []
+  /** Tests that failed before they passed, with the reason. */
+  readonly unstable: string[] = []
   #files = 0
   #filesDone = 0
   readonly #projects = new Map<string, ProjectTotals>()
@@ -40,6 +42,7 @@ export class RunSummary implements Reporter {
     for (const test of testModule.children.allTests()) {
       const { state } = test.result()
       const name = `${file}: ${test.fullName}`
+      if (test.diagnostic()?.flaky === true) this.unstable.push(`${name}: ${reasonOf(test)}`)
       if (state === 'passed') passed++
       else if (state === 'failed') failed = this.failed.push(name)
       else this.skipped.push(name)
@@ -82,5 +85,9 @@ export class RunSummary implements Reporter {
     return inSeconds(Date.now() - this.#beganMs)
   }
 }
+
+/** The first line of what its first attempt complained of. */
+const reasonOf = (test: TestCase): string =>
+  test.result().errors?.[0]?.message.split('\n', 1)[0] ?? 'no error is known'
 
 const inSeconds = (durationMs: number): string => `${Math.round(durationMs / 1000)} s`
