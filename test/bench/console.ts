@@ -49,7 +49,7 @@ const MOST_CORE_PERCENT = 2
 const FRAME_MS = 1_000 / 60
 const SCROLL_MS = 5_000
 const SLICE_MS = 4_000
-const BETWEEN_MS = 300
+const BETWEEN_MS = 1_500
 const admin = { username: 'admin', password: 'correct horse battery' }
 
 type Cookies = Parameters<BrowserContext['addCookies']>[0][number][]
