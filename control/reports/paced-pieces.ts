@@ -15,7 +15,7 @@ export interface LoopTime {
 /** Bytes of one turn: a write of them takes less than a tenth of a millisecond. */
 export const BYTES_OF_TURN = 65_536
 /** A rest is so many times as long as the turn before it. */
-const RESTS = 4
+const RESTS = 10
 /** The reader gets a megabyte a second, however busy the loop is. */
 const LONGEST_REST_MS = 50
 

@@ -1,7 +1,7 @@
 /**
  * How long calls take to be set up while the program does something else with all its might: exports,
  * the import of a deck, the making of blocks. SIPp, its nodes and Tollgate share the processors. The
- * reader of an export, which would be on another machine, runs at nice 19.
+ * reader of an export, which would be on another machine, runs when nothing else does (SCHED_IDLE).
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -167,7 +167,6 @@ async function probed(port: number, seconds: number): Promise<readonly number[]>
 
 /** Days of one export: a tenth of the records. */
 const EXPORTED_DAYS = 9
-const NICEST = '19'
 
 const reading =
   (type: string): Work =>
@@ -178,8 +177,8 @@ const reading =
       `http://127.0.0.1:${tollgate.apiPort}/api/v1/reports/cdrs?` +
       `start_date=${at(from)}&end_date=${at(from + EXPORTED_DAYS)}`
     const file = join(import.meta.dirname, 'load', 'export-reader.mjs')
-    const words = ['-n', NICEST, process.execPath, file, url, token, type]
-    const reader = spawn('nice', words, { stdio: ['pipe', 'pipe', 'inherit'] })
+    const words = ['--idle', '0', process.execPath, file, url, token, type]
+    const reader = spawn('chrt', words, { stdio: ['pipe', 'pipe', 'inherit'] })
     await once(reader, 'spawn')
     return async () => {
       const closed = once(reader, 'close')

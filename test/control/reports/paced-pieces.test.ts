@@ -63,11 +63,11 @@ test('a short one waits for nothing, however late the loop is', async () => {
   expect(time.asked).toEqual(['40000 bytes', '20000 bytes'])
 })
 
-test('it rests four times as long as a turn has taken, and 50 ms at most', async () => {
+test('it rests ten times as long as a turn has taken, and 50 ms at most', async () => {
   const lengths = [2 * BYTES_OF_TURN]
   const [late, later] = [loop(3), loop(200)]
   await read(lengths, late)
-  expect(late.asked).toEqual(['65536 bytes', 'turn', 'pause 12', '65536 bytes'])
+  expect(late.asked).toEqual(['65536 bytes', 'turn', 'pause 30', '65536 bytes'])
   await read(lengths, later)
   expect(later.asked).toContain('pause 50')
 })
