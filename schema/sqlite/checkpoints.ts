@@ -50,7 +50,13 @@ export class Checkpoints {
       return
     }
     this.#isMoving = true
-    this.#worker ??= this.#start()
+    try {
+      this.#worker ??= this.#start()
+    } catch (error) {
+      // The system has no room for a thread: the commit that has asked for it is done.
+      this.#isMoving = false
+      return this.#failed(error)
+    }
     this.#worker.postMessage('move', [])
   }
 

@@ -299,6 +299,20 @@ test('a thread that is stopped has closed the database, and the next request sta
   }
 })
 
+test('a thread that the system has no room for undoes no commit, and is asked for less and less often', async () => {
+  const here = opened()
+  const { path, store } = here
+  const errors: string[] = []
+  // As beyond the limit of threads, it is refused when it is to be made.
+  const refused = new URL('http://localhost/thread.js')
+  const checkpoints = new Checkpoints(refused, path, (_level, message) => errors.push(message))
+  store.sqlite.pragma('wal_autocheckpoint = 8000')
+  store.writeAhead?.watch(() => checkpoints.request())
+  for (let round = 0; round < 3; round += 1) await commitMuch(here, round)
+  expect(namesIn(path)).toHaveLength(3 * 16 * 50)
+  expect([errors.length, checkpoints.isMoving]).toEqual([1, false])
+})
+
 test('a thread that fails is started again less and less often, and the failure is told once, until it works', async () => {
   const folderOf = join(folder, `${++count}.thread`)
   mkdirSync(folderOf)
