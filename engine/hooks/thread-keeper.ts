@@ -124,9 +124,16 @@ export class ThreadKeeper {
   async #load(): Promise<ThrownProblem | undefined> {
     await this.#changes.mark([this.#deps.file])
     if (this.#isStopped) return undefined
-    const { problem, files } = await this.#try()
+    const { problem, files } = await this.#try().catch((error: unknown) => this.#refused(error))
     if (!this.#isStopped) await this.#changes.watch(files)
     return problem
+  }
+
+  /** The system has no room for a thread. */
+  #refused(error: unknown): { problem: ThrownProblem; files: readonly string[] } {
+    const { file } = this.#deps
+    const why = `its thread cannot be started: ${error instanceof Error ? error.message : error}`
+    return { problem: { ...placeless(why), file }, files: [file] }
   }
 
   /** Starts a thread, and waits until it has loaded the file and is in charge, or cannot. */
