@@ -166,6 +166,23 @@ test('a next file that somebody has removed is not written to', async () => {
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2', '3'])
 })
 
+test('a next file that cannot be removed is not written to, and stops nothing', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  // A folder is not removed as a file.
+  const folders = [2, 4].map((number) => `${database}.calls-${number}`)
+  for (const name of folders) mkdirSync(name)
+  file.prepareNew(1)
+  file.startNew()
+  expect(await append(file, '2')).toBeUndefined()
+  file.prepareNew(1)
+  await file.close('keep')
+  for (const name of folders) rmSync(name, { recursive: true })
+  expect(filesOf(database)).toEqual(['.calls-1', '.calls-3'])
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2'])
+})
+
 test('a journal that is closed while its next file is made leaves none', async () => {
   for (let turns = 0; turns < 6; turns += 1) {
     const database = path()
