@@ -146,6 +146,11 @@ export class JournalFiles implements JournalFile {
     if (!this.#isClosed) this.#spare.make(this.#pathOf(this.#number + 1), bytes, zeros)
   }
 
+  /** The next file is there with its room. */
+  get isPrepared(): boolean {
+    return this.#spare.isMade
+  }
+
   startNew(): void {
     this.#close()
     this.#number += 1

@@ -100,6 +100,11 @@ export class SpareFile {
     else await closing(file)
   }
 
+  /** It is there with its room. */
+  get isMade(): boolean {
+    return this.#made !== undefined
+  }
+
   #failed(path: string): void {
     if (this.#path !== path) return
     this.#path = undefined

@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { checked } from '../../../schema/journal/line-buffer.ts'
 import { JournalFiles } from '../../../schema/journal/journal-files.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { turnOfEventLoop } from '../../support/waiting.ts'
+import { eventually, turnOfEventLoop } from '../../support/waiting.ts'
 
 const folder = temporaryFolder()
 let count = 0
@@ -81,7 +81,8 @@ test('the next file is there with its room before it is needed, and is none that
   const next = `${database}.calls-2`
   file.prepareNew(600_000)
   file.prepareNew(600_000)
-  await expect.poll(() => statSync(next, { throwIfNoEntry: false })?.size).toBe(3 * 256 * 1024)
+  await eventually(() => expect(file.isPrepared).toBe(true))
+  expect(statSync(next).size).toBe(3 * 256 * 1024)
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1'])
   const { ino } = statSync(next)
   await append(file, '2')
@@ -156,9 +157,7 @@ test('a next file that somebody has removed is not written to', async () => {
   const file = new JournalFiles(database, 'id')
   await append(file, '1')
   file.prepareNew(1)
-  await expect
-    .poll(() => statSync(`${database}.calls-2`, { throwIfNoEntry: false })?.size)
-    .toBe(256 * 1024)
+  await eventually(() => expect(file.isPrepared).toBe(true))
   await append(file, '2')
   rmSync(`${database}.calls-2`)
   file.startNew()
