@@ -22,6 +22,7 @@ export class Checkpoints {
   readonly #file: URL
   readonly #path: string
   readonly #log: Log
+  readonly #onFailure: (error: unknown) => void
   #worker: Worker | undefined
   #isMoving = false
   /** The log has become long while it was moved. */
@@ -31,10 +32,11 @@ export class Checkpoints {
   #failures = 0
   #leftOut = 0
 
-  constructor(file: URL, path: string, log: Log) {
+  constructor(file: URL, path: string, log: Log, onFailure: (error: unknown) => void) {
     this.#file = file
     this.#path = path
     this.#log = log
+    this.#onFailure = onFailure
   }
 
   /**
@@ -94,6 +96,7 @@ export class Checkpoints {
   }
 
   #failed(error: unknown): void {
+    this.#onFailure(error)
     if (this.#failures === 0)
       this.#log('error', 'the log of the database could not be moved', { error })
     this.#failures += 1
@@ -108,7 +111,7 @@ export function openCheckpoints(
   file = threadFile,
 ): Checkpoints | undefined {
   if (writeAhead === undefined || !existsSync(file)) return undefined
-  const checkpoints = new Checkpoints(file, sqlite.name, log)
+  const checkpoints = new Checkpoints(file, sqlite.name, log, (error) => writeAhead.failed(error))
   sqlite.pragma(`wal_autocheckpoint = ${MOST_PAGES}`)
   writeAhead.watch(() => checkpoints.request())
   return checkpoints
