@@ -132,8 +132,9 @@ export class ThreadKeeper {
   /** The system has no room for a thread. */
   #refused(error: unknown): { problem: ThrownProblem; files: readonly string[] } {
     const { file } = this.#deps
-    const why = `its thread cannot be started: ${error instanceof Error ? error.message : error}`
-    return { problem: { ...placeless(why), file }, files: [file] }
+    const why = error instanceof Error ? error.message : String(error)
+    const problem = { ...placeless(`its thread cannot be started: ${why}`), file }
+    return { problem, files: [file] }
   }
 
   /** Starts a thread, and waits until it has loaded the file and is in charge, or cannot. */

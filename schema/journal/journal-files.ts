@@ -155,12 +155,16 @@ export class JournalFiles implements JournalFile {
     this.#close()
     this.#number += 1
     const spare = this.#spare.take(this.#path)
-    // Zeros may be on their way to a file that was given up and could not be removed.
-    while (spare === undefined && existsSync(this.#path)) this.#number += 1
+    if (spare === undefined) this.#passOver()
     this.#file = spare?.file
     this.#size = 0
     this.#room = spare?.room ?? 0
     this.#isTorn = false
+  }
+
+  /** Zeros may be on their way to a file that was given up and could not be removed. */
+  #passOver(): void {
+    while (existsSync(this.#path)) this.#number += 1
   }
 
   async removeOlder(): Promise<void> {

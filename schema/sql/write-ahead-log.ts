@@ -83,8 +83,8 @@ export class WriteAheadLog implements CommittedLog {
   }
 
   /**
-   * A write that has failed is told once, to whoever waits for the disk first: to another commit, or
-   * to the thread that moves the log.
+   * A write that has failed is told once, to whoever waits for the disk first: to another commit,
+   * or to the thread that moves the log.
    */
   failed(error: unknown): void {
     if (isDiskFailure(error)) this.#isUnsure = true
