@@ -124,9 +124,17 @@ export class ThreadKeeper {
   async #load(): Promise<ThrownProblem | undefined> {
     await this.#changes.mark([this.#deps.file])
     if (this.#isStopped) return undefined
-    const { problem, files } = await this.#try()
+    const { problem, files } = await this.#try().catch((error: unknown) => this.#refused(error))
     if (!this.#isStopped) await this.#changes.watch(files)
     return problem
+  }
+
+  /** The system has no room for a thread. */
+  #refused(error: unknown): { problem: ThrownProblem; files: readonly string[] } {
+    const { file } = this.#deps
+    const why = error instanceof Error ? error.message : String(error)
+    const problem = { ...placeless(`its thread cannot be started: ${why}`), file }
+    return { problem, files: [file] }
   }
 
   /** Starts a thread, and waits until it has loaded the file and is in charge, or cannot. */

@@ -146,14 +146,25 @@ export class JournalFiles implements JournalFile {
     if (!this.#isClosed) this.#spare.make(this.#pathOf(this.#number + 1), bytes, zeros)
   }
 
+  /** The next file is there with its room. */
+  get isPrepared(): boolean {
+    return this.#spare.isMade
+  }
+
   startNew(): void {
     this.#close()
     this.#number += 1
     const spare = this.#spare.take(this.#path)
+    if (spare === undefined) this.#passOver()
     this.#file = spare?.file
     this.#size = 0
     this.#room = spare?.room ?? 0
     this.#isTorn = false
+  }
+
+  /** Zeros may be on their way to a file that was given up and could not be removed. */
+  #passOver(): void {
+    while (existsSync(this.#path)) this.#number += 1
   }
 
   async removeOlder(): Promise<void> {

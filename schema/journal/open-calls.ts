@@ -59,8 +59,11 @@ export class OpenCalls {
   restore(text: string): void {
     if (isStateLine(text)) {
       const { saved: callUuid, isChange } = readStateLine(text).head
-      if (isChange === true) this.noteChange(callUuid, checked(text), true)
-      else if (this.takesState(callUuid)) this.note(callUuid, 'state', checked(text), true)
+      const line = checked(text)
+      if (isChange === true) this.noteChange(callUuid, line, true)
+      // A move to another file writes it again; a crash may have cut off its change there.
+      else if (this.takesState(callUuid) && !this.#hasState(callUuid, line))
+        this.note(callUuid, 'state', line, true)
       return
     }
     const line = JSON.parse(text) as Line
@@ -106,6 +109,11 @@ export class OpenCalls {
   noteChange(callUuid: string, line: Buffer, isOld = false): void {
     const { state = noLine } = this.#calls.get(callUuid) ?? {}
     if (isThere(state)) this.note(callUuid, 'change', line, isOld)
+  }
+
+  #hasState(callUuid: string, line: Buffer): boolean {
+    const { slot, length } = this.#calls.get(callUuid)?.state ?? noLine
+    return slot.subarray(0, length).equals(line)
   }
 
   /** The call is not restored from a state that it had before. */

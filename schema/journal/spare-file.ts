@@ -58,6 +58,15 @@ const writing = (file: number, bytes: Buffer, position: number): Promise<void> =
     }),
   )
 
+/** One that stays has no lines; whoever no longer wants it must not fail with it. */
+function remove(path: string): void {
+  try {
+    rmSync(path, { force: true })
+  } catch {
+    // Its folder may be out of reach: the next line that is written says so.
+  }
+}
+
 export class SpareFile {
   #path: string | undefined
   #made: OpenedFile | undefined
@@ -84,11 +93,16 @@ export class SpareFile {
         await writing(file, piece, room)
     } catch (error) {
       await closing(file)
-      if (this.#path === path) rmSync(path, { force: true })
+      if (this.#path === path) remove(path)
       throw error
     }
     if (this.#path === path) this.#made = { file, room }
     else await closing(file)
+  }
+
+  /** It is there with its room. */
+  get isMade(): boolean {
+    return this.#made !== undefined
   }
 
   #failed(path: string): void {
@@ -111,11 +125,11 @@ export class SpareFile {
     const path = this.#path
     this.#drop()
     await this.#making
-    if (path !== undefined) rmSync(path, { force: true })
+    if (path !== undefined) remove(path)
   }
 
   #drop(): void {
-    if (this.#path !== undefined) rmSync(this.#path, { force: true })
+    if (this.#path !== undefined) remove(this.#path)
     if (this.#made !== undefined) close(this.#made.file)
     this.#path = undefined
     this.#made = undefined

@@ -53,6 +53,9 @@ export function failureOf(error: unknown): Failure | undefined {
 /** The server ended the statement: it took longer than a statement may. */
 export const isTimedOut = (error: unknown): boolean => codeOf(error) === '57014'
 
+/** The disk has failed under an SQLite file; a full one has not. */
+export const isDiskFailure = (error: unknown): boolean => codeOf(error).startsWith('SQLITE_IOERR')
+
 /**
  * The name of an SQLite error, such as `SQLITE_FULL`, or the five characters of PostgreSQL; empty
  * for other errors.

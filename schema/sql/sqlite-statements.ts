@@ -20,6 +20,8 @@ export interface CommittedLog {
   readonly isUnsure: boolean
   /** Called after each commit, before another transaction begins. Throws nothing. */
   committed(): void
+  /** Called with whatever has kept a transaction from its commit. */
+  failed(error: unknown): void
 }
 
 /**
@@ -162,6 +164,7 @@ export class SqliteStatements implements Statements {
       this.#log?.committed()
       return result
     } catch (error) {
+      this.#log?.failed(error)
       if (this.#open === transaction) this.#rollback()
       throw error
     } finally {

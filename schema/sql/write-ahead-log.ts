@@ -6,6 +6,7 @@ import { open } from 'node:fs/promises'
 import { realpathSync } from 'node:fs'
 import type Sqlite from 'better-sqlite3'
 import { OneAtATime } from '../one-at-a-time.ts'
+import { isDiskFailure } from './failure.ts'
 import type { CommittedLog } from './sqlite-statements.ts'
 
 /** Pages that are worth it: what is written again and again moves once. */
@@ -55,6 +56,8 @@ export class WriteAheadLog implements CommittedLog {
       this.#isUnsure = true
       throw error
     }
+    // Another may have been told of a failure meanwhile.
+    if (this.#isUnsure) this.#moveAll()
   }
 
   /**
@@ -77,6 +80,14 @@ export class WriteAheadLog implements CommittedLog {
     this.#commits += 1
     if (this.#onLong === undefined || this.#commits % COMMITS_PER_LOOK !== 0) return
     if (this.#isLong()) this.#onLong()
+  }
+
+  /**
+   * A write that has failed is told once, to whoever waits for the disk first: to another commit,
+   * or to the thread that moves the log.
+   */
+  failed(error: unknown): void {
+    if (isDiskFailure(error)) this.#isUnsure = true
   }
 
   /** A disk that cannot say it does not undo the commit. */

@@ -22,6 +22,7 @@ export class Checkpoints {
   readonly #file: URL
   readonly #path: string
   readonly #log: Log
+  readonly #onFailure: (error: unknown) => void
   #worker: Worker | undefined
   #isMoving = false
   /** The log has become long while it was moved. */
@@ -31,10 +32,11 @@ export class Checkpoints {
   #failures = 0
   #leftOut = 0
 
-  constructor(file: URL, path: string, log: Log) {
+  constructor(file: URL, path: string, log: Log, onFailure: (error: unknown) => void) {
     this.#file = file
     this.#path = path
     this.#log = log
+    this.#onFailure = onFailure
   }
 
   /**
@@ -50,7 +52,13 @@ export class Checkpoints {
       return
     }
     this.#isMoving = true
-    this.#worker ??= this.#start()
+    try {
+      this.#worker ??= this.#start()
+    } catch (error) {
+      // The system has no room for a thread: the commit that has asked for it is done.
+      this.#isMoving = false
+      return this.#failed(error)
+    }
     this.#worker.postMessage('move', [])
   }
 
@@ -88,6 +96,7 @@ export class Checkpoints {
   }
 
   #failed(error: unknown): void {
+    this.#onFailure(error)
     if (this.#failures === 0)
       this.#log('error', 'the log of the database could not be moved', { error })
     this.#failures += 1
@@ -102,7 +111,7 @@ export function openCheckpoints(
   file = threadFile,
 ): Checkpoints | undefined {
   if (writeAhead === undefined || !existsSync(file)) return undefined
-  const checkpoints = new Checkpoints(file, sqlite.name, log)
+  const checkpoints = new Checkpoints(file, sqlite.name, log, (error) => writeAhead.failed(error))
   sqlite.pragma(`wal_autocheckpoint = ${MOST_PAGES}`)
   writeAhead.watch(() => checkpoints.request())
   return checkpoints

@@ -39,10 +39,9 @@ export class MixerThread implements Mixers {
   }
 
   open(id: string, relay: string, lost: () => void): Promise<MediaEndpoint | undefined> {
-    if (this.#known.size >= MAX_MIXERS) return Promise.resolve(undefined)
+    if (this.#known.size >= MAX_MIXERS || !this.#isStarted()) return Promise.resolve(undefined)
     return new Promise((resolve) => {
       this.#known.set(id, { resolve, lost })
-      this.#worker ??= this.#start()
       this.#order({ type: 'open', id, relay })
     })
   }
@@ -74,6 +73,17 @@ export class MixerThread implements Mixers {
 
   #order(order: MixerOrder): void {
     this.#worker?.postMessage(order, [])
+  }
+
+  /** False: the system has no room for a thread. */
+  #isStarted(): boolean {
+    try {
+      this.#worker ??= this.#start()
+      return true
+    } catch (error) {
+      this.#log('error', 'the mixer thread cannot be started', { error })
+      return false
+    }
   }
 
   #start(): Worker {

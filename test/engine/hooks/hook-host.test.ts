@@ -78,6 +78,8 @@ function startRig({ fallback = 'continue' }: { readonly fallback?: HookFallback 
   const threads: PlayedThread[] = []
   const lines: string[] = []
   const states = new Map<string, string>()
+  /** Whether the system has no room for a thread. */
+  const room = { isFull: false }
   const host = new HookHost({
     file,
     timeoutMs: 50,
@@ -91,6 +93,7 @@ function startRig({ fallback = 'continue' }: { readonly fallback?: HookFallback 
       if (!message.includes(' is loaded: ')) lines.push(`${level} ${message}`)
     },
     startThread: (listener) => {
+      if (room.isFull) throw new Error('EAGAIN')
       const thread = new PlayedThread(listener)
       threads.push(thread)
       return thread
@@ -110,7 +113,7 @@ function startRig({ fallback = 'continue' }: { readonly fallback?: HookFallback 
       await settled()
     }
   }
-  return { time, host, thread, threads, lines, states, pass }
+  return { time, host, thread, threads, room, lines, states, pass }
 }
 
 async function startLoaded(options: Parameters<typeof startRig>[0] = {}) {
@@ -294,6 +297,24 @@ test('a thread that ends fails its questions, and is replaced after 1 s, 2 s …
   expect(waits).toEqual([1, 2, 4, 8, 16, 30, 30])
   expect(host.telemetry()).toMatchObject({ hooks_restarts_total: 7, hooks_loaded: 0 })
   expect(host.troubles()).toMatchObject([{ hook: 'onInvite' }, { hook: null, count: 1 }])
+})
+
+test('a thread that the system has no room for is tried again, at a change too, and ends nothing else', async () => {
+  const { host, thread, threads, room, lines, states, pass } = await startLoaded()
+  room.isFull = true
+  states.set(file, 'second')
+  await pass(1_010)
+  const why = 'its thread cannot be started: EAGAIN'
+  expect(lines.join('\n')).toContain(why)
+  expect([host.has('onInvite'), host.telemetry()['hooks_loaded']]).toEqual([true, 1])
+  thread(0).end('exit')
+  await pass(1_010)
+  expect([host.telemetry()['hooks_loaded'], threads.length]).toEqual([0, 1])
+  room.isFull = false
+  await pass(2_010)
+  thread(1).load()
+  await settled()
+  expect(host.telemetry()).toMatchObject({ hooks_loaded: 1, hooks_restarts_total: 2 })
 })
 
 test('no further thread is started beside three that cannot be ended', async () => {

@@ -1,9 +1,9 @@
 /**
  * Files that a crash cut off, or whose bits have changed: what is whole counts, the rest is named.
  */
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, onTestFinished, test } from 'vitest'
 import type { JournalEntry } from '../../../schema/journal/journal-entries.ts'
 import { checked } from '../../../schema/journal/line-buffer.ts'
 import type { JournalFile } from '../../../schema/journal/journal-file.ts'
@@ -149,5 +149,22 @@ test('a file that is cut off anywhere has all that was written before', () => {
     const lastBreak = isBetween ? end : whole.lastIndexOf(10, end) + 1
     writeFileSync(file, whole.subarray(0, lastBreak))
     expect(cut.left, `round ${round}`).toEqual(open().left)
+  }
+})
+
+test('a crash that tears the move of a call to the next file costs nothing of its state', () => {
+  const whole = wholeFile()
+  const lines = whole.toString().split('\n')
+  const parts = ['"database"', '"answered":{"callUuid":"call-2"', '"3 call-2 ', '"4 call-2"']
+  const moved = parts.map((part) => lines.find((line) => line.includes(part)))
+  writeFileSync(file, whole)
+  const next = `${database}.calls-2`
+  onTestFinished(() => rmSync(next))
+  const bytes = Buffer.from(`${moved.join('\n')}\n`)
+  for (let end = 0; end <= bytes.length; end += 5) {
+    writeFileSync(next, bytes.subarray(0, end))
+    expect(stateOf(byUuid(open().left).get('call-2')), `cut off at ${end}`).toBe(
+      '"3 call-2 ☎" "4 call-2"',
+    )
   }
 })

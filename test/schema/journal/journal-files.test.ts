@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { checked } from '../../../schema/journal/line-buffer.ts'
 import { JournalFiles } from '../../../schema/journal/journal-files.ts'
 import { temporaryFolder } from '../../support/temporary-folder.ts'
-import { turnOfEventLoop } from '../../support/waiting.ts'
+import { eventually, turnOfEventLoop } from '../../support/waiting.ts'
 
 const folder = temporaryFolder()
 let count = 0
@@ -81,7 +81,8 @@ test('the next file is there with its room before it is needed, and is none that
   const next = `${database}.calls-2`
   file.prepareNew(600_000)
   file.prepareNew(600_000)
-  await expect.poll(() => statSync(next, { throwIfNoEntry: false })?.size).toBe(3 * 256 * 1024)
+  await eventually(() => expect(file.isPrepared).toBe(true))
+  expect(statSync(next).size).toBe(3 * 256 * 1024)
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1'])
   const { ino } = statSync(next)
   await append(file, '2')
@@ -156,14 +157,29 @@ test('a next file that somebody has removed is not written to', async () => {
   const file = new JournalFiles(database, 'id')
   await append(file, '1')
   file.prepareNew(1)
-  await expect
-    .poll(() => statSync(`${database}.calls-2`, { throwIfNoEntry: false })?.size)
-    .toBe(256 * 1024)
+  await eventually(() => expect(file.isPrepared).toBe(true))
   await append(file, '2')
   rmSync(`${database}.calls-2`)
   file.startNew()
   await append(file, '3')
   expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2', '3'])
+})
+
+test('a next file that cannot be removed is not written to, and stops nothing', async () => {
+  const database = path()
+  const file = new JournalFiles(database, 'id')
+  await append(file, '1')
+  // A folder is not removed as a file.
+  const folders = [2, 4].map((number) => `${database}.calls-${number}`)
+  for (const name of folders) mkdirSync(name)
+  file.prepareNew(1)
+  file.startNew()
+  expect(await append(file, '2')).toBeUndefined()
+  file.prepareNew(1)
+  await file.close('keep')
+  for (const name of folders) rmSync(name, { recursive: true })
+  expect(filesOf(database)).toEqual(['.calls-1', '.calls-3'])
+  expect(new JournalFiles(database, 'id').read().lines).toEqual(['1', '2'])
 })
 
 test('a journal that is closed while its next file is made leaves none', async () => {

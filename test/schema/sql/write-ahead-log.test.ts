@@ -11,7 +11,8 @@ import {
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import Sqlite from 'better-sqlite3'
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import type { Log } from '../../../schema/contracts/log.ts'
 import { SqliteStatements } from '../../../schema/sql/sqlite-statements.ts'
 import { Checkpoints, openCheckpoints } from '../../../schema/sqlite/checkpoints.ts'
 import { openDatabase } from '../../../schema/sqlite/open.ts'
@@ -52,6 +53,7 @@ function onSlowDisk() {
   const statements = new SqliteStatements(store.sqlite, {
     sync: () => new Promise((resolve, reject) => syncs.push({ resolve, reject })),
     committed: () => undefined,
+    failed: () => undefined,
     isUnsure: false,
   })
   const add = (name: string) => statements.prepare('INSERT INTO thing VALUES (?)').run([name])
@@ -206,6 +208,36 @@ test('after a failure what others commit does not stand behind rows that the dis
   expect(namesIn(alone)).toEqual(['a', 'b'])
 })
 
+test.each(['before a group waits for it', 'while a group waits for it'])(
+  'a failure of the disk that another commit was told of, %s, counts for the group, too',
+  async (when) => {
+    const { path, store, add } = opened()
+    const { sqlite, statements } = store
+    await statements.groupTransaction(() => add('a'))
+    const exec = sqlite.exec.bind(sqlite)
+    const failing = vi.spyOn(sqlite, 'exec').mockImplementation((sql) => {
+      if (sql !== 'COMMIT') return exec(sql)
+      throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC' })
+    })
+    let onDisk = when.startsWith('while') ? statements.onDisk() : undefined
+    // All of it in one turn of the event loop: no file is opened meanwhile.
+    await expect(statements.transaction(() => add('b'))).rejects.toThrow('I/O')
+    failing.mockRestore()
+    onDisk ??= statements.onDisk()
+    await onDisk
+    const alone = join(folder, `${++count}.db`)
+    copyFileSync(path, alone)
+    expect(namesIn(alone)).toEqual(['a'])
+  },
+)
+
+test('a commit that is refused for another reason says nothing of the disk', async () => {
+  const { store, add } = opened()
+  await store.statements.transaction(() => add('a'))
+  await expect(store.statements.transaction(() => add('a'))).rejects.toThrow('UNIQUE')
+  expect(store.writeAhead?.isUnsure).toBe(false)
+})
+
 test('a log that a reader keeps from being emptied after a failure fails the group, until it ends', async () => {
   const { path, store, add } = opened()
   store.sqlite.pragma('busy_timeout = 0')
@@ -281,7 +313,12 @@ test('without its thread a log stays bounded', async () => {
 
 test('a thread that is stopped has closed the database, and the next request starts another', async () => {
   const { path, store, add } = opened()
-  const checkpoints = new Checkpoints(file, path, () => undefined)
+  const checkpoints = new Checkpoints(
+    file,
+    path,
+    () => undefined,
+    () => undefined,
+  )
   onTestFinished(() => checkpoints.close())
   const isMoved = () => {
     const { log, checkpointed } = stateOf(store.sqlite, 'NOOP')
@@ -297,6 +334,40 @@ test('a thread that is stopped has closed the database, and the next request sta
     store.sqlite.pragma('journal_mode = DELETE')
     store.sqlite.pragma('journal_mode = WAL')
   }
+})
+
+test('a thread that the system has no room for undoes no commit, and is asked for less and less often', async () => {
+  const here = opened()
+  const { path, store } = here
+  const errors: string[] = []
+  // As beyond the limit of threads, it is refused when it is to be made.
+  const refused = new URL('http://localhost/thread.js')
+  const log: Log = (_level, message) => void errors.push(message)
+  const checkpoints = new Checkpoints(refused, path, log, () => undefined)
+  store.sqlite.pragma('wal_autocheckpoint = 8000')
+  store.writeAhead?.watch(() => checkpoints.request())
+  for (let round = 0; round < 3; round += 1) await commitMuch(here, round)
+  expect(namesIn(path)).toHaveLength(3 * 16 * 50)
+  expect([errors.length, checkpoints.isMoving]).toEqual([1, false])
+})
+
+test('a failure of the disk that the thread was told of counts for groups, too', async () => {
+  const here = opened()
+  const { path, store } = here
+  const failing = `${path}.mjs`
+  writeFileSync(
+    failing,
+    `import { parentPort } from 'node:worker_threads'
+     parentPort.on('message', () => {
+       throw Object.assign(new Error('disk I/O error'), { code: 'SQLITE_IOERR_FSYNC' })
+     })`,
+  )
+  const checkpoints = openCheckpoints(store, () => undefined, pathToFileURL(failing))
+  onTestFinished(() => checkpoints?.close())
+  await commitMuch(here, 0)
+  await eventually(() => expect(store.writeAhead?.isUnsure).toBe(true))
+  await store.statements.onDisk()
+  expect(stateOf(store.sqlite, 'NOOP').log).toBe(0)
 })
 
 test('a thread that fails is started again less and less often, and the failure is told once, until it works', async () => {
@@ -315,9 +386,8 @@ test('a thread that fails is started again less and less often, and the failure 
      })`,
   )
   const errors: string[] = []
-  const checkpoints = new Checkpoints(pathToFileURL(failing), 'x.db', (_level, message) =>
-    errors.push(message),
-  )
+  const log: Log = (_level, message) => void errors.push(message)
+  const checkpoints = new Checkpoints(pathToFileURL(failing), 'x.db', log, () => undefined)
   onTestFinished(() => checkpoints.close())
   /** Resolves with the requests until a thread has started once more. */
   const requestsUntilStart = async (times: number): Promise<number> => {
