@@ -92,8 +92,8 @@ async function oldestStart({ store }: CallSources): Promise<number> {
 interface FoundRow {
   readonly id: number
   readonly start: number
-  /** `maybe`: its Call-ID is to be compared. */
-  readonly match: 'whole' | 'beginning' | 'maybe'
+  /** `maybe`: its Call-ID is to be compared. `likely`: that, before those of any others. */
+  readonly match: 'whole' | 'beginning' | 'likely' | 'maybe'
 }
 
 const newestFirst = rowOrder(true)
@@ -115,7 +115,7 @@ class FoundCalls {
     for (const { id, start, match } of rows) {
       const list =
         match === 'whole' ? this.#whole : match === 'beginning' ? this.#beginning : this.#maybe
-      list.add({ key: start, start, id })
+      list.add({ key: match === 'likely' ? Infinity : start, start, id })
     }
   }
 
@@ -221,6 +221,7 @@ class BlockSearch {
   readonly #beginning: TestGroup
   readonly #callIdStart: TestGroup
   readonly #callId: TestGroup
+  readonly #hash: number
   readonly #tenant: TestGroup
 
   constructor(search: TextSearch) {
@@ -228,6 +229,7 @@ class BlockSearch {
     const hash = textHash(text)
     const start = callIdStart(text)
     this.#search = search
+    this.#hash = hash
     this.#whole = numbers.flatMap((number) =>
       phoneColumns.map((column) => wholePhone(column, number)),
     )
@@ -253,27 +255,29 @@ class BlockSearch {
     sources: CallSources,
     { planned, bytes: read }: ReadPlans,
   ): AsyncGenerator<readonly FoundRow[], void, undefined> {
-    const matching: { readonly block: StoredBlock; readonly marks: Uint8Array }[] = []
+    const matching: MarkedBlock[] = []
     for (const { block, plan } of planned) {
       const bytes = read.get(block.first)
       if (bytes === undefined) yield await inRange(sources, this.#search, block)
       else {
         this.#numbers.show({ head: block.head, bytes })
-        if (this.#mark(block, plan))
-          matching.push({ block, marks: this.#marks.slice(0, block.head.count) })
+        const found = this.#mark(block, plan)
+        if (found > 0)
+          matching.push({ block, found, marks: this.#marks.slice(0, block.head.count) })
       }
     }
-    const shown = await columnsOf(
-      sources,
-      matching.map(({ block }) => block),
-      shownColumns,
-    )
-    for (const { block, marks } of matching) {
+    const shown = await columnsOf(sources, matching.map(blockOf), shownColumns)
+    const compared = matching.filter(({ found }) => (found & MAYBE) > 0)
+    const hashes = await columnsOf(sources, compared.map(blockOf), ['call_id'])
+    for (const each of matching) {
+      const { block } = each
       const bytes = shown.get(block.first)
-      if (bytes === undefined) yield await inRange(sources, this.#search, block)
+      const more = compared.includes(each) ? hashes.get(block.first) : noBytes
+      if (bytes === undefined || more === undefined)
+        yield await inRange(sources, this.#search, block)
       else {
-        this.#numbers.show({ head: block.head, bytes })
-        yield this.#shown(block, marks)
+        this.#numbers.show({ head: block.head, bytes: new Map([...bytes, ...more]) })
+        yield this.#shown(each)
       }
     }
   }
@@ -297,15 +301,15 @@ class BlockSearch {
     return this.#tenant.length > 0 && testsOfBlock(this.#tenant, head).length === 0
   }
 
-  /** Returns whether some row matches. */
-  #mark({ head: { count } }: StoredBlock, plan: readonly PlannedTests[]): boolean {
+  /** Returns the marks of all rows together. */
+  #mark({ head: { count } }: StoredBlock, plan: readonly PlannedTests[]): number {
     const marks = this.#marks
     marks.fill(0, 0, count)
-    let isMarked = false
+    let found = 0
     for (const { match, tests } of plan) {
       if (tests === 'all') {
         for (let row = 0; row < count; row += 1) marks[row] = (marks[row] ?? 0) | match
-        isMarked = count > 0
+        if (count > 0) found |= match
         continue
       }
       for (const { columns, isPassed } of tests) {
@@ -314,17 +318,19 @@ class BlockSearch {
         for (let row = 0; row < count; row += 1)
           if (isPassed(values, row)) {
             marks[row] = (marks[row] ?? 0) | match
-            isMarked = true
+            found |= match
           }
       }
     }
-    return isMarked
+    return found
   }
 
-  #shown({ head: { count } }: StoredBlock, marks: Uint8Array): readonly FoundRow[] {
+  #shown({ block: { head }, found: all, marks }: MarkedBlock): readonly FoundRow[] {
+    const { count } = head
     const { tenantId } = this.#search
     const [ids, starts] = [this.#numbers.of('id'), this.#numbers.of('start_stamp')]
     const tenants = this.#numbers.of('tenant_id')
+    const hashes = (all & MAYBE) > 0 ? this.#numbers.of('call_id') : noHashes
     const rows: FoundRow[] = []
     for (let row = 0; row < count; row += 1) {
       const mark = marks[row] ?? 0
@@ -333,12 +339,26 @@ class BlockSearch {
       if ((mark & WHOLE) > 0) rows.push({ ...found, match: 'whole' })
       else {
         if ((mark & BEGINNING) > 0) rows.push({ ...found, match: 'beginning' })
-        if ((mark & MAYBE) > 0) rows.push({ ...found, match: 'maybe' })
+        if ((mark & MAYBE) > 0)
+          rows.push({ ...found, match: hashes[row] === this.#hash ? 'likely' : 'maybe' })
       }
     }
     return rows
   }
 }
+
+interface MarkedBlock {
+  readonly block: StoredBlock
+  /** Of each row. */
+  readonly marks: Uint8Array
+  /** Of all rows together. */
+  readonly found: number
+}
+
+const blockOf = ({ block }: MarkedBlock): StoredBlock => block
+
+const noBytes: ReadonlyMap<string, Buffer> = new Map()
+const noHashes = new Float64Array(0)
 
 const phoneColumns = ['caller_id_number', 'destination_number'] as const
 const shownColumns = ['id', 'start_stamp', 'tenant_id'] as const

@@ -109,6 +109,21 @@ describe.each(eachDatabase)('calls on $database', ({ open }) => {
     }
   })
 
+  test('an old call is found by its whole Call-ID, however many newer ones begin so', async () => {
+    const place = placeOf(await open())
+    for (let stored = 0; stored < 3_100; stored += 500)
+      await storeRecords(
+        place,
+        Array.from({ length: 500 }, (_, n) =>
+          aRecord({ call_id: `1-4711@pbx-${stored + n}`, start_stamp: firstDay + stored + n }),
+        ),
+      )
+    const large = { now: firstDay, retainedFrom: undefined, size: 1_000 }
+    expect(await resultOf(buildBlocks(place, large))).toBe(3)
+    for (const number of [0, 7, 1_234, 2_999, 3_400])
+      expect((await find(place, `1-4711@pbx-${number}`)).whole).toEqual([number + 1])
+  })
+
   test('blocks of an earlier version are searched, and made again with what they lack', async () => {
     const place = placeOf(await open())
     await storeRecords(
