@@ -24,6 +24,7 @@ import {
   testsOfBlock,
   wholePhone,
 } from './record-tests.ts'
+import { SearchTime } from './search-time.ts'
 import { textHash } from './text-hash.ts'
 
 /** Plain data: it is sent to the thread of reports. */
@@ -43,8 +44,9 @@ export interface CallsByText {
   readonly beginning: readonly number[]
 }
 
-/** A search ends then with what it has. */
+/** A search ends then with what it has: after so much work of its own, and in all. */
 const MAX_MS = 1_000
+const MAX_WHOLE_MS = 5_000
 /** Call-IDs that may begin so are compared: of the newest records. */
 const MAX_COMPARED = 2_000
 
@@ -55,12 +57,12 @@ export async function* findCalls(
 ): AsyncGenerator<void, CallsByText, undefined> {
   const found = new FoundCalls(search)
   if (search.numbers.length === 0 && search.text.length < MIN_CALL_ID) return found.result
-  const until = sources.steadyNow() + MAX_MS
+  const time = new SearchTime(sources.steadyNow, MAX_MS, MAX_WHOLE_MS)
   const { blocks, ranges } = await searchedParts(sources)
   for (const each of ranges) {
-    if (sources.steadyNow() > until) break
+    if (time.isUp) break
     found.add(await inRange(sources, search, each))
-    yield
+    yield* time.pause()
   }
   const oldest = await oldestStart(sources)
   const searched = blocks
@@ -69,13 +71,13 @@ export async function* findCalls(
   const work = new BlockSearch(search)
   const parts = inParts(searched, TOGETHER)
   const isOver = (at: number): boolean =>
-    sources.steadyNow() > until || found.isFullBefore(parts[at]?.[0]?.lastStart ?? -Infinity)
+    time.isUp || found.isFullBefore(parts[at]?.[0]?.lastStart ?? -Infinity)
   const read = (some: readonly StoredBlock[]) => work.read(sources, some, found)
   let at = 0
   if (!isOver(at))
     for await (const some of readAhead(parts, read, sources.sums.statements.isShared)) {
       for await (const rows of work.matches(sources, some)) found.add(rows)
-      yield
+      yield* time.pause()
       at += 1
       if (isOver(at)) break
     }

@@ -124,6 +124,29 @@ describe.each(eachDatabase)('calls on $database', ({ open }) => {
       expect((await find(place, `1-4711@pbx-${number}`)).whole).toEqual([number + 1])
   })
 
+  test('an old call is found while others keep the thread busy, within five seconds', async () => {
+    const place = placeOf(await open())
+    const number = (n: number) => aRecord({ caller_id_number: `493010${100 + n}` })
+    await storeRecords(
+      place,
+      Array.from({ length: 500 }, (_, n) => ({ ...number(n), start_stamp: firstDay + n })),
+    )
+    const small = { now: firstDay, retainedFrom: undefined, size: 5 }
+    for (let round = 0; round < 5; round += 1)
+      expect(await resultOf(buildBlocks(place, small))).toBe(20)
+    const search = { text: '493010100', numbers: ['493010100'], tenantId: null, limit: 5 }
+    for (const [busyMs, whole] of [
+      [900, [1]],
+      [6_000, []],
+    ] as const) {
+      let now = 0
+      const work = findCalls({ ...place, steadyNow: () => now }, search)
+      let step = await work.next()
+      for (; step.done !== true; step = await work.next()) now += busyMs
+      expect(step.value.whole).toEqual(whole)
+    }
+  })
+
   test('blocks of an earlier version are searched, and made again with what they lack', async () => {
     const place = placeOf(await open())
     await storeRecords(
