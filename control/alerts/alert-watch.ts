@@ -72,7 +72,7 @@ export class AlertWatch {
       )
   }
 
-  /** What cannot be read, such as a disk, keeps nothing else from being measured. */
+  /** A rule that cannot be measured keeps no other from that. */
   async #settleBy(
     rule: MeasuringRule,
     problem: string,

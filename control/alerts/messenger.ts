@@ -70,8 +70,8 @@ export class Messenger {
   }
 
   /**
-   * Takes what is due, as much as there is room for; nothing before the start: what is taken and not
-   * sent waits until the claim ends.
+   * Takes what is due, as much as there is room for; nothing before the start: what is taken and
+   * not sent waits until the claim ends.
    */
   async step(channels: ReadonlyMap<number, ChannelInForce>): Promise<void> {
     if (this.#isStopped) return

@@ -48,7 +48,8 @@ export function viewEffect(
 
 /** An address may hold a secret of its receiver, and whoever reads the log reads this. */
 function addressChange(from: Json | undefined, to: Json | undefined): string {
-  const [was, is] = [hostOr(String(from)), hostOr(String(to))]
+  const hostIn = (url: Json | undefined) => (typeof url === 'string' ? hostOr(url) : 'none')
+  const [was, is] = [hostIn(from), hostIn(to)]
   return was === is
     ? `address (another one at ${quoted(is)})`
     : `address ${quoted(is)}, was ${quoted(was)}`

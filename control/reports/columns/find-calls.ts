@@ -351,9 +351,9 @@ class BlockSearch {
 
 interface MarkedBlock {
   readonly block: StoredBlock
-  /** Of each row. */
+  /** A mark for each row. */
   readonly marks: Uint8Array
-  /** Of all rows together. */
+  /** The marks of all rows together. */
   readonly found: number
 }
 
