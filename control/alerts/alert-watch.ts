@@ -58,24 +58,31 @@ export class AlertWatch {
     const measuring = rules.filter(isMeasuring)
     if (measuring.length === 0) return
     const own = measuring.filter(({ kind }) => kindFacts[kind].measured?.isOfInstance === true)
-    for (const rule of own) await this.#settleOwn(rule)
+    for (const rule of own)
+      await this.#settleBy(rule, 'alert: an instance cannot be measured', () =>
+        this.#ownSamples(rule),
+      )
     const shared = measuring.filter((rule) => !own.includes(rule))
     if (shared.length === 0 || !(await this.#isItsTurn())) return
-    for (const rule of shared) {
-      const samples = await readApart(this.#deps.store, 'alerts', () =>
-        samplers[rule.kind as SharedKind](this.#deps.store, rule, this.#deps.now()),
+    for (const rule of shared)
+      await this.#settleBy(rule, 'alert: a rule cannot be measured', () =>
+        readApart(this.#deps.store, 'alerts', () =>
+          samplers[rule.kind as SharedKind](this.#deps.store, rule, this.#deps.now()),
+        ),
       )
-      await this.#settle(rule, samples)
-    }
   }
 
-  /** A disk that cannot be read keeps nothing else from being measured. */
-  async #settleOwn(rule: MeasuringRule): Promise<void> {
+  /** A rule that cannot be measured keeps no other from that. */
+  async #settleBy(
+    rule: MeasuringRule,
+    problem: string,
+    measure: () => Promise<readonly AlertSample[]>,
+  ): Promise<void> {
     try {
-      await this.#settle(rule, await this.#ownSamples(rule))
+      await this.#settle(rule, await measure())
     } catch (error) {
       if (isUnstored(error)) throw error
-      this.#deps.log('error', 'alert: an instance cannot be measured', { rule: rule.name, error })
+      this.#deps.log('error', problem, { rule: rule.name, error })
     }
   }
 

@@ -4,6 +4,7 @@
 import { sql } from 'kysely'
 import { all, type Tables } from '../../schema/sql/query.ts'
 import type { Database } from '../../schema/tables/database.ts'
+import { hostOr } from './field-words.ts'
 
 interface NamedTable {
   readonly table: keyof Database
@@ -59,6 +60,7 @@ export async function targetNames(
   const names = new Map<string, string>()
   for (const [path, ofPath] of wanted)
     for (const { id, name } of await rowsOf(store, tables[path], [...ofPath.keys()], tenantId))
+      // An address may hold a secret of its receiver: its host says enough.
       for (const target of ofPath.get(String(id)) ?? []) names.set(target, hostOr(name))
   return names
 }
@@ -86,7 +88,3 @@ async function rowsOf(
 }
 
 const isId = (text: string): boolean => /^[1-9]\d{0,14}$/.test(text)
-
-/** An address may hold a secret of its receiver: its host says enough. */
-const hostOr = (name: string): string =>
-  /^https?:/.test(name) && URL.canParse(name) ? new URL(name).host : name

@@ -38,11 +38,26 @@ export function viewEffect(
   const parts = Object.keys(differing(from, to).after)
     .filter((name) => name !== 'updated_at')
     .map((name) =>
-      fieldChange(name, { state: from, meaning: noMeaning }, { state: to, meaning: noMeaning }),
+      name === 'url'
+        ? addressChange(from[name], to[name])
+        : fieldChange(name, { state: from, meaning: noMeaning }, { state: to, meaning: noMeaning }),
     )
   const told = [...hidden, ...parts]
   return told.length === 0 ? undefined : `${subject} is changed: ${told.join('; ')}.`
 }
+
+/** An address may hold a secret of its receiver, and whoever reads the log reads this. */
+function addressChange(from: Json | undefined, to: Json | undefined): string {
+  const hostIn = (url: Json | undefined) => (typeof url === 'string' ? hostOr(url) : 'none')
+  const [was, is] = [hostIn(from), hostIn(to)]
+  return was === is
+    ? `address (another one at ${quoted(is)})`
+    : `address ${quoted(is)}, was ${quoted(was)}`
+}
+
+/** The host of an address; any other text itself. */
+export const hostOr = (text: string): string =>
+  /^https?:/.test(text) && URL.canParse(text) ? new URL(text).host : text
 
 /** A view is JSON. */
 const shownState = (view: object): FieldState =>

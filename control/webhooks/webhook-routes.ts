@@ -7,7 +7,7 @@ import { type BeyondScope, refuseBeyondScope, requires } from '../auth/requires.
 import { repeatable } from '../auth/idempotency.ts'
 import type { Principal } from '../auth/principal.ts'
 import { mayGrant, type Scope } from '../auth/scopes.ts'
-import { viewEffect } from '../changes/field-words.ts'
+import { hostOr, viewEffect } from '../changes/field-words.ts'
 import { ApiError, conflict, notFound } from '../http/api-error.ts'
 import { quoted } from '../http/clean-text.ts'
 import type { ControlEnv } from '../http/control-env.ts'
@@ -333,7 +333,7 @@ function noteEndpoint(
   after: EndpointView | null,
   secrets: readonly string[] = [],
 ): void {
-  const subject = `The webhook ${quoted((before ?? after)?.url ?? '')}`
+  const subject = `The webhook ${quoted(hostOr((before ?? after)?.url ?? ''))}`
   const effect = viewEffect(subject, before, after, secrets)
   c.set('change', { before, after, ...(effect !== undefined && { effect }) })
 }

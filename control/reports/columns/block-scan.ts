@@ -187,15 +187,18 @@ async function* scanRead(
   }
 }
 
-/** The block was made again meanwhile: its records are read as they are. */
+/**
+ * The block was made again meanwhile: its records are read as they are. Late ones that it has now
+ * are those of its gaps.
+ */
 async function* readAgain(
   sources: CallSources,
   scope: RecordScope,
-  { first, last }: StoredBlock,
+  block: StoredBlock,
   groups: readonly TestGroup[],
   work: BlockWork,
 ): AsyncGenerator<BlockMatches | undefined, void, undefined> {
-  const reading = readBlock(sources, { first, last }, scope)
+  const reading = readBlock(sources, block, scope)
   let step = await reading.next()
   for (; step.done !== true; step = await reading.next()) yield undefined
   yield* work.matches(step.value, groups)

@@ -32,6 +32,8 @@ export interface StoredBlock extends RecordTimes {
   readonly last: number
   readonly version: number
   readonly head: BlockHead
+  /** Ids within it that ranges of their own have. */
+  readonly gaps: readonly IdRange[]
 }
 
 /** All records: those of the blocks, and those of ranges of ids that are read as they are. */
@@ -47,9 +49,10 @@ const MAX_CHANGES = 10_000
 export async function recordParts(sources: CallSources): Promise<RecordParts> {
   const newest = await newestId(sources)
   if (newest === 0) return { blocks: [], ranges: [] }
+  // Those that are taken into the sums meanwhile are marked at the blocks then.
+  const changed = await changedIds(sources)
   const rows = await blockRows(sources)
   const lastId = rows.at(-1)?.last_id ?? 0
-  const changed = rows.length === 0 ? [] : await changedIds(sources)
   const isChanged = (first: number, last: number) =>
     changed.some((range) => range.first <= last && range.last >= first)
   const fresh = rows.filter(
@@ -81,7 +84,8 @@ async function storedBlocks(
     const head = known.get(row.first_id)
     if (head === undefined) return []
     const { first_id, last_id, version, first_start: firstStart, last_start: lastStart } = row
-    return [{ first: first_id, last: last_id, version, firstStart, lastStart, head }]
+    const gaps = gapsOf(row.gaps)
+    return [{ first: first_id, last: last_id, version, firstStart, lastStart, head, gaps }]
   })
 }
 
@@ -94,7 +98,7 @@ const rangeOf = ({ first_id, last_id }: BlockListRow): IdRange => ({
   last: last_id,
 })
 
-/** Only the builder writes them. */
+/** Only the builder writes them, in their order. */
 export const gapsOf = (json: string): readonly IdRange[] =>
   json === '[]'
     ? []
@@ -290,10 +294,13 @@ async function copiedColumns(
 /** Records of one statement: they block the thread for some ten milliseconds. */
 const READ = 2_048
 
-/** The records of a range that started in the period. Yields between statements. */
+/**
+ * The records of a range that started in the period, without those of the gaps. Yields between
+ * statements.
+ */
 export async function* readBlock(
   { store }: Pick<CallSources, 'store'>,
-  { first, last }: IdRange,
+  { first, last, gaps = [] }: IdRange & Partial<Pick<StoredBlock, 'gaps'>>,
   period?: { readonly from: number; readonly before: number },
 ): AsyncGenerator<void, RecordBlock, undefined> {
   const rows: BlockRow[] = []
@@ -309,12 +316,22 @@ export async function* readBlock(
         .where(sql<number>`+start_stamp`, '>=', period.from)
         .where(sql<number>`+start_stamp`, '<', period.before)
     const some = await rawRows<BlockRow>(store, query)
-    rows.push(...some)
+    rows.push(...outside(gaps, some))
     if (some.length < READ) break
     from = Number(some.at(-1)?.[0]) + 1
     yield
   }
   return blockOf(rows)
+}
+
+/** Both are in the order of ids. */
+function outside(gaps: readonly IdRange[], rows: readonly BlockRow[]): readonly BlockRow[] {
+  let at = 0
+  return rows.filter(([value = null]) => {
+    const id = Number(value)
+    while ((gaps[at]?.last ?? Infinity) < id) at += 1
+    return (gaps[at]?.first ?? Infinity) > id
+  })
 }
 
 /** A range of ids that is read as it is, with the starts of its records. */

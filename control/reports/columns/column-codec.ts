@@ -91,12 +91,13 @@ interface WantedNumbers {
 
 /** Writes the numbers into `into`. */
 export function decodeColumn(
-  { width, base, scale }: ColumnHead,
+  { width, base, scale, min }: ColumnHead,
   bytes: Buffer | undefined,
   { count, rows }: WantedNumbers,
   into: Float64Array,
 ): void {
-  if (width === 0 || bytes === undefined) return void into.fill(base, 0, count)
+  // A stored head is JSON, which has no NaN: its base says nothing then.
+  if (width === 0 || bytes === undefined) return void into.fill(min === null ? NaN : base, 0, count)
   const from = isAligned(bytes, width) ? bytes : Buffer.from(Uint8Array.from(bytes).buffer)
   const stored = storedIn(width, from, count)
   if (rows !== undefined) pick(stored, rows, { base, scale, none: nulls[width] }, into)

@@ -24,6 +24,7 @@ import {
   testsOfBlock,
   wholePhone,
 } from './record-tests.ts'
+import { SearchTime } from './search-time.ts'
 import { textHash } from './text-hash.ts'
 
 /** Plain data: it is sent to the thread of reports. */
@@ -43,8 +44,9 @@ export interface CallsByText {
   readonly beginning: readonly number[]
 }
 
-/** A search ends then with what it has. */
+/** A search ends then with what it has: after so much work of its own, and in all. */
 const MAX_MS = 1_000
+const MAX_WHOLE_MS = 5_000
 /** Call-IDs that may begin so are compared: of the newest records. */
 const MAX_COMPARED = 2_000
 
@@ -55,12 +57,12 @@ export async function* findCalls(
 ): AsyncGenerator<void, CallsByText, undefined> {
   const found = new FoundCalls(search)
   if (search.numbers.length === 0 && search.text.length < MIN_CALL_ID) return found.result
-  const until = sources.steadyNow() + MAX_MS
+  const time = new SearchTime(sources.steadyNow, MAX_MS, MAX_WHOLE_MS)
   const { blocks, ranges } = await searchedParts(sources)
   for (const each of ranges) {
-    if (sources.steadyNow() > until) break
+    if (time.isUp) break
     found.add(await inRange(sources, search, each))
-    yield
+    yield* time.pause()
   }
   const oldest = await oldestStart(sources)
   const searched = blocks
@@ -69,13 +71,13 @@ export async function* findCalls(
   const work = new BlockSearch(search)
   const parts = inParts(searched, TOGETHER)
   const isOver = (at: number): boolean =>
-    sources.steadyNow() > until || found.isFullBefore(parts[at]?.[0]?.lastStart ?? -Infinity)
+    time.isUp || found.isFullBefore(parts[at]?.[0]?.lastStart ?? -Infinity)
   const read = (some: readonly StoredBlock[]) => work.read(sources, some, found)
   let at = 0
   if (!isOver(at))
     for await (const some of readAhead(parts, read, sources.sums.statements.isShared)) {
       for await (const rows of work.matches(sources, some)) found.add(rows)
-      yield
+      yield* time.pause()
       at += 1
       if (isOver(at)) break
     }
@@ -92,8 +94,8 @@ async function oldestStart({ store }: CallSources): Promise<number> {
 interface FoundRow {
   readonly id: number
   readonly start: number
-  /** `maybe`: its Call-ID is to be compared. */
-  readonly match: 'whole' | 'beginning' | 'maybe'
+  /** `maybe`: its Call-ID is to be compared. `likely`: that, before those of any others. */
+  readonly match: 'whole' | 'beginning' | 'likely' | 'maybe'
 }
 
 const newestFirst = rowOrder(true)
@@ -115,7 +117,7 @@ class FoundCalls {
     for (const { id, start, match } of rows) {
       const list =
         match === 'whole' ? this.#whole : match === 'beginning' ? this.#beginning : this.#maybe
-      list.add({ key: start, start, id })
+      list.add({ key: match === 'likely' ? Infinity : start, start, id })
     }
   }
 
@@ -221,6 +223,7 @@ class BlockSearch {
   readonly #beginning: TestGroup
   readonly #callIdStart: TestGroup
   readonly #callId: TestGroup
+  readonly #hash: number
   readonly #tenant: TestGroup
 
   constructor(search: TextSearch) {
@@ -228,6 +231,7 @@ class BlockSearch {
     const hash = textHash(text)
     const start = callIdStart(text)
     this.#search = search
+    this.#hash = hash
     this.#whole = numbers.flatMap((number) =>
       phoneColumns.map((column) => wholePhone(column, number)),
     )
@@ -253,27 +257,29 @@ class BlockSearch {
     sources: CallSources,
     { planned, bytes: read }: ReadPlans,
   ): AsyncGenerator<readonly FoundRow[], void, undefined> {
-    const matching: { readonly block: StoredBlock; readonly marks: Uint8Array }[] = []
+    const matching: MarkedBlock[] = []
     for (const { block, plan } of planned) {
       const bytes = read.get(block.first)
       if (bytes === undefined) yield await inRange(sources, this.#search, block)
       else {
         this.#numbers.show({ head: block.head, bytes })
-        if (this.#mark(block, plan))
-          matching.push({ block, marks: this.#marks.slice(0, block.head.count) })
+        const found = this.#mark(block, plan)
+        if (found > 0)
+          matching.push({ block, found, marks: this.#marks.slice(0, block.head.count) })
       }
     }
-    const shown = await columnsOf(
-      sources,
-      matching.map(({ block }) => block),
-      shownColumns,
-    )
-    for (const { block, marks } of matching) {
+    const shown = await columnsOf(sources, matching.map(blockOf), shownColumns)
+    const compared = matching.filter(({ found }) => (found & MAYBE) > 0)
+    const hashes = await columnsOf(sources, compared.map(blockOf), ['call_id'])
+    for (const each of matching) {
+      const { block } = each
       const bytes = shown.get(block.first)
-      if (bytes === undefined) yield await inRange(sources, this.#search, block)
+      const more = compared.includes(each) ? hashes.get(block.first) : noBytes
+      if (bytes === undefined || more === undefined)
+        yield await inRange(sources, this.#search, block)
       else {
-        this.#numbers.show({ head: block.head, bytes })
-        yield this.#shown(block, marks)
+        this.#numbers.show({ head: block.head, bytes: new Map([...bytes, ...more]) })
+        yield this.#shown(each)
       }
     }
   }
@@ -297,15 +303,15 @@ class BlockSearch {
     return this.#tenant.length > 0 && testsOfBlock(this.#tenant, head).length === 0
   }
 
-  /** Returns whether some row matches. */
-  #mark({ head: { count } }: StoredBlock, plan: readonly PlannedTests[]): boolean {
+  /** Returns the marks of all rows together. */
+  #mark({ head: { count } }: StoredBlock, plan: readonly PlannedTests[]): number {
     const marks = this.#marks
     marks.fill(0, 0, count)
-    let isMarked = false
+    let found = 0
     for (const { match, tests } of plan) {
       if (tests === 'all') {
         for (let row = 0; row < count; row += 1) marks[row] = (marks[row] ?? 0) | match
-        isMarked = count > 0
+        if (count > 0) found |= match
         continue
       }
       for (const { columns, isPassed } of tests) {
@@ -314,17 +320,19 @@ class BlockSearch {
         for (let row = 0; row < count; row += 1)
           if (isPassed(values, row)) {
             marks[row] = (marks[row] ?? 0) | match
-            isMarked = true
+            found |= match
           }
       }
     }
-    return isMarked
+    return found
   }
 
-  #shown({ head: { count } }: StoredBlock, marks: Uint8Array): readonly FoundRow[] {
+  #shown({ block: { head }, found: all, marks }: MarkedBlock): readonly FoundRow[] {
+    const { count } = head
     const { tenantId } = this.#search
     const [ids, starts] = [this.#numbers.of('id'), this.#numbers.of('start_stamp')]
     const tenants = this.#numbers.of('tenant_id')
+    const hashes = (all & MAYBE) > 0 ? this.#numbers.of('call_id') : noHashes
     const rows: FoundRow[] = []
     for (let row = 0; row < count; row += 1) {
       const mark = marks[row] ?? 0
@@ -333,12 +341,26 @@ class BlockSearch {
       if ((mark & WHOLE) > 0) rows.push({ ...found, match: 'whole' })
       else {
         if ((mark & BEGINNING) > 0) rows.push({ ...found, match: 'beginning' })
-        if ((mark & MAYBE) > 0) rows.push({ ...found, match: 'maybe' })
+        if ((mark & MAYBE) > 0)
+          rows.push({ ...found, match: hashes[row] === this.#hash ? 'likely' : 'maybe' })
       }
     }
     return rows
   }
 }
+
+interface MarkedBlock {
+  readonly block: StoredBlock
+  /** A mark for each row. */
+  readonly marks: Uint8Array
+  /** The marks of all rows together. */
+  readonly found: number
+}
+
+const blockOf = ({ block }: MarkedBlock): StoredBlock => block
+
+const noBytes: ReadonlyMap<string, Buffer> = new Map()
+const noHashes = new Float64Array(0)
 
 const phoneColumns = ['caller_id_number', 'destination_number'] as const
 const shownColumns = ['id', 'start_stamp', 'tenant_id'] as const

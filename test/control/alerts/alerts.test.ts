@@ -358,6 +358,38 @@ describe('thresholds', () => {
     ])
   })
 
+  test('a rule that cannot be measured keeps no other from that, and nothing from ending', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    const carrier = "(id, name, created_at, updated_at) VALUES (3, 'north', 0, 0)"
+    await runSql(store, `INSERT INTO carrier ${carrier}`)
+    await rig.rule({ on: 'carrier_down', group_seconds: 0 })
+    await rig.rule({ on: 'balance_below', threshold: 5, group_seconds: 0 })
+    await rig.rule({ on: 'webhook_failing', threshold: 3, group_seconds: 0 })
+    await runSql(
+      store,
+      `INSERT INTO webhook_endpoint (id, url, secret, events, created_at, updated_at, is_active,
+        disabled_reason) VALUES (1, 'https://a.example', '', '[]', 0, 0, 0, 'gone')`,
+    )
+    const data = { carrier_id: 3, carrier: 'north', reason: 'no answer' }
+    await rig.write({ type: 'carrier.down', tenantId: null, data })
+    // As a server ends a statement that takes too long.
+    await runSql(store, 'ALTER TABLE wallet RENAME COLUMN balance_micros TO balance')
+    rig.alerts.start()
+    await pass(minute / 2)
+    await runSql(store, 'DELETE FROM alert_witness')
+    await pass(5 * minute)
+    expect(textsOf(rig.sent).flat()).toEqual([
+      'Carrier north is out of service: no answer',
+      'Webhook https://a.example was switched off: gone',
+      'over: Carrier north is out of service: no answer. No instance sees it so any more',
+    ])
+    expect(rig.problems).toContainEqual([
+      'alert: a rule cannot be measured',
+      { rule: 'balance_below', error: expect.any(Error) },
+    ])
+  })
+
   test('a disk opens one alert while it trembles at its threshold', async () => {
     let freeBytes = 30
     const disks = () => [{ folder: '/data', freeBytes, totalBytes: 100 }]

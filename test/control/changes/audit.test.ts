@@ -20,6 +20,7 @@ interface Entry {
   readonly code: string | null
   readonly before_digest: string | null
   readonly after_digest: string | null
+  readonly effect: string | null
 }
 
 async function opened() {
@@ -95,6 +96,22 @@ test('an entry names its object as it is called now, to those who may see it', a
   expect(await named(ours)).toEqual([null])
   expect(await named(token)).toEqual(['build', 'build'])
   expect(await trail('action=POST')).toMatchObject([{ target: KEYS, target_name: null }])
+})
+
+test('what a webhook became is told without its address, which may hold a secret', async () => {
+  const { trail, request, token } = await opened()
+  const path = '/api/v1/webhooks'
+  const body = { url: 'https://hooks.example/T0/secret-1', events: ['call.ended'] }
+  const { id } = (await request(path, { token, body })).data<{ id: number }>()
+  for (const url of ['https://hooks.example/T0/secret-2', 'https://other.example/?key=secret-3'])
+    await request(`${path}/${id}`, { token, method: 'PATCH', body: { url } })
+  await request(`${path}/${id}`, { token, method: 'DELETE' })
+  expect((await trail()).map(({ effect }) => effect)).toEqual([
+    'The webhook "other.example" is removed.',
+    'The webhook "hooks.example" is changed: address "other.example", was "hooks.example".',
+    'The webhook "hooks.example" is changed: address (another one at "hooks.example").',
+    'The webhook "hooks.example" is created.',
+  ])
 })
 
 test('refused and failed requests are traced with their code', async () => {

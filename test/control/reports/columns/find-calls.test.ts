@@ -109,6 +109,44 @@ describe.each(eachDatabase)('calls on $database', ({ open }) => {
     }
   })
 
+  test('an old call is found by its whole Call-ID, however many newer ones begin so', async () => {
+    const place = placeOf(await open())
+    for (let stored = 0; stored < 3_100; stored += 500)
+      await storeRecords(
+        place,
+        Array.from({ length: 500 }, (_, n) =>
+          aRecord({ call_id: `1-4711@pbx-${stored + n}`, start_stamp: firstDay + stored + n }),
+        ),
+      )
+    const large = { now: firstDay, retainedFrom: undefined, size: 1_000 }
+    expect(await resultOf(buildBlocks(place, large))).toBe(3)
+    for (const number of [0, 7, 1_234, 2_999, 3_400])
+      expect((await find(place, `1-4711@pbx-${number}`)).whole).toEqual([number + 1])
+  })
+
+  test('an old call is found while others keep the thread busy, within five seconds', async () => {
+    const place = placeOf(await open())
+    const number = (n: number) => aRecord({ caller_id_number: `493010${100 + n}` })
+    await storeRecords(
+      place,
+      Array.from({ length: 500 }, (_, n) => ({ ...number(n), start_stamp: firstDay + n })),
+    )
+    const small = { now: firstDay, retainedFrom: undefined, size: 5 }
+    for (let round = 0; round < 5; round += 1)
+      expect(await resultOf(buildBlocks(place, small))).toBe(20)
+    const search = { text: '493010100', numbers: ['493010100'], tenantId: null, limit: 5 }
+    for (const [busyMs, whole] of [
+      [900, [1]],
+      [6_000, []],
+    ] as const) {
+      let now = 0
+      const work = findCalls({ ...place, steadyNow: () => now }, search)
+      let step = await work.next()
+      for (; step.done !== true; step = await work.next()) now += busyMs
+      expect(step.value.whole).toEqual(whole)
+    }
+  })
+
   test('blocks of an earlier version are searched, and made again with what they lack', async () => {
     const place = placeOf(await open())
     await storeRecords(

@@ -8,7 +8,9 @@ import {
   type FoundRecords,
 } from '../../../../control/reports/columns/find-records.ts'
 import { matchingIds } from '../../../../control/reports/columns/record-stream.ts'
+import { rollUp } from '../../../../control/reports/roll-up.ts'
 import { execute } from '../../../../schema/sql/query.ts'
+import { meanwhile } from '../../../support/meanwhile.ts'
 import {
   addCustomers,
   foundOneByOne,
@@ -97,6 +99,26 @@ describe.each(eachDatabase)('searches on $database', ({ open }) => {
     }
   })
 
+  test('what no record of a block has is no value: such records come last, by whatever they are ordered', async () => {
+    const place = placeOf(await open())
+    const some = { mos_score: 3.5, post_dial_delay_ms: 120 }
+    const prices = { cost_micros: 90, currency: 'USD', carrier_currency: 'USD' }
+    const records = Array.from({ length: 120 }, (_, n) =>
+      n >= 40 && n < 80
+        ? aRecord({ ...some, ...prices, carrier_cost_micros: n, duration: n })
+        : aRecord({ start_stamp: firstDay + n }),
+    )
+    await storeRecords(place, records)
+    expect(await build(place)).toBe(3)
+    for (const by of ['mos', 'pdd', 'margin', 'cost'] as const)
+      for (const isDescending of [true, false]) {
+        const asked = { ...all, sort: { by, isDescending } }
+        const { rows, totals } = await search(place, asked)
+        const wanted = foundOneByOne(records, asked)
+        expect({ asked, ids: rows.map(({ id }) => id), totals }).toEqual({ asked, ...wanted })
+      }
+  })
+
   test('pages one after another have each record once, also when others come between them', async () => {
     const place = placeOf(await open())
     const random = seededRandom(11)
@@ -145,6 +167,27 @@ describe.each(eachDatabase)('searches on $database', ({ open }) => {
     expect(await search(place, asked)).toMatchObject(found)
   })
 
+  test('a cost that is taken into the sums during a search is the new one', async () => {
+    const place = placeOf(await open())
+    const costs = { cost_micros: 5, currency: 'USD' }
+    await storeRecords(
+      place,
+      Array.from({ length: 120 }, () => aRecord(costs)),
+    )
+    await rollUpAt(place)
+    await build(place)
+    const { db } = place.store
+    await execute(place.store, db.updateTable('cdr').set({ cost_micros: 905 }).where('id', '=', 50))
+    const change = { cdr_id: 50, cost_micros: 900, currency: 'USD' }
+    await execute(place.store, db.insertInto('cdr_cost_change').values(change))
+    const stale = place.sums.statements.prepare('SELECT 1 FROM record_block WHERE is_stale = 1')
+    const during = meanwhile(place, 'call_sum_state', async () => {
+      const work = rollUp(place, { now: firstDay, retainedFrom: undefined })
+      while ((await stale.get([])) === undefined) await work.next()
+    })
+    expect((await search(during, all)).totals?.cost).toEqual({ USD: '0.0015' })
+  })
+
   test('deleted records are counted until their block is looked through', async () => {
     const place = placeOf(await open())
     const records = Array.from({ length: 100 }, (_, n) => aRecord({ start_stamp: firstDay + n }))
@@ -184,6 +227,27 @@ describe.each(eachDatabase.filter(({ database }) => database !== 'SQLite'))(
       expect((await search(place, all)).totals?.calls).toBe(90)
       expect(await build(place, firstDay + 1_000)).toBe(1)
       expect((await search(place, all)).totals?.calls).toBe(90)
+    })
+
+    test('a record whose id comes late is found once by a search and an export during which its block is made again', async () => {
+      for (const isExport of [false, true]) {
+        const place = placeOf(await open())
+        const records = Array.from({ length: 90 }, (_, n) => ({ ...aRecord(), id: n + 1 }))
+        const late = records.filter(({ id }) => id === 2 || id === 33 || id === 34)
+        const early = records.filter((each) => !late.includes(each))
+        await storeRecords(place, early)
+        expect(await build(place)).toBe(2)
+        await storeRecords(place, late)
+        let built = 0
+        const during = meanwhile(place, 'record_column', async () => {
+          built += await build(place, firstDay + 1_000)
+        })
+        const ids = isExport
+          ? await streamed(during, all)
+          : (await search(during, all)).rows.map(({ id }) => id)
+        expect(ids).toEqual(records.map(({ id }) => id))
+        expect(built).toBe(1)
+      }
     })
   },
 )

@@ -65,6 +65,30 @@ describe.each(eachDatabase)('groups on $database', ({ open }) => {
       }
     }
   })
+
+  test('calls of a block without a customer, a tenant or a delay have none', async () => {
+    const place = placeOf(await open())
+    const records = Array.from({ length: 80 }, (_, n) =>
+      n < 40 ? aRecord() : aRecord({ customer_id: 1, tenant_id: 1, post_dial_delay_ms: 200 }),
+    )
+    await storeRecords(place, records)
+    expect(await resultOf(buildBlocks(place, { ...built, size: 40 }))).toBe(2)
+    const code = [503]
+    for (const groupBy of ['customer', 'tenant', 'carrier'] as const) {
+      const { groups } = await summarizeAt(place, { groupBy, match: { code } })
+      const found = groups.map(({ group, calls, mean_pdd_ms: pdd }) => [group ?? '', calls, pdd])
+      expect({ groupBy, found }).toEqual({
+        groupBy,
+        found:
+          groupBy === 'carrier'
+            ? [['', 80, 200]]
+            : expect.arrayContaining([
+                ['', 40, null],
+                ['1', 40, 200],
+              ]),
+      })
+    }
+  })
 })
 
 describe('a summary of many records', () => {
