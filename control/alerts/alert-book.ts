@@ -31,6 +31,9 @@ export interface AlertEnd {
 /** The part of a rule that decides when people are told. */
 type NoticeTerms = Pick<RuleInForce, 'groupMs' | 'quietHours' | 'severity'>
 
+/** The terms of a rule that is gone. */
+const unheld: NoticeTerms = { groupMs: 0, quietHours: undefined, severity: 'info' }
+
 export class AlertBook {
   readonly #deps: AlertBookDeps
 
@@ -91,8 +94,7 @@ export class AlertBook {
       .select('channel_id as id')
       .where('alert_id', '=', alert.id)
       .where('kind', '=', 'opened')
-    const terms = rule ?? { groupMs: 0, quietHours: undefined, severity: alert.severity }
-    await this.#tell(terms, alert, await all(store, told), { kind: 'recovered', at })
+    await this.#tell(rule ?? unheld, alert, await all(store, told), { kind: 'recovered', at })
   }
 
   /** Opens what has lasted long enough, at most `limit`. */
@@ -117,6 +119,26 @@ export class AlertBook {
       await this.#tell(rule, alert, rule.channels, { kind: 'opened', at: alert.began_at })
     }
     return due.length
+  }
+
+  /** Whoever shortens the quiet hours of a rule, or ends them, is told of what they have held. */
+  async hasten(rules: readonly RuleInForce[]): Promise<void> {
+    const { store, steadyNow } = this.#deps
+    const { db } = store
+    const held = db.selectFrom('alert_notice').select('rule_id').distinct()
+    const waiting = held.where('message_id', 'is', null).where('due_at', '>', steadyNow())
+    for (const { rule_id: ruleId } of await all(store, waiting)) {
+      const rule = rules.find(({ id }) => id === ruleId)
+      const latest = this.#latestDue(rule ?? unheld)
+      const sooner = db.updateTable('alert_notice').set({ due_at: latest })
+      await execute(
+        store,
+        sooner
+          .where('rule_id', '=', ruleId)
+          .where('message_id', 'is', null)
+          .where('due_at', '>', latest),
+      )
+    }
   }
 
   /** Alerts that are not over, at most `limit` after this id. */
@@ -232,12 +254,8 @@ export class AlertBook {
   }
 
   /** With the group that is gathering, else when a new one is complete, after quiet hours. */
-  async #dueAt(
-    { groupMs, quietHours, severity }: NoticeTerms,
-    ruleId: number,
-    channelId: number,
-  ): Promise<number> {
-    const { store, now, steadyNow } = this.#deps
+  async #dueAt(terms: NoticeTerms, ruleId: number, channelId: number): Promise<number> {
+    const { store } = this.#deps
     const gathering = store.db
       .selectFrom('alert_notice')
       .select((row) => row.fn.min('due_at').as('at'))
@@ -245,7 +263,14 @@ export class AlertBook {
       .where('rule_id', '=', ruleId)
       .where('message_id', 'is', null)
     const known = (await first(store, gathering))?.at
-    if (typeof known === 'number') return known
+    const latest = this.#latestDue(terms)
+    // A group that was held by earlier terms of its rule holds nothing back.
+    return typeof known === 'number' ? Math.min(known, latest) : latest
+  }
+
+  /** When a group is complete that begins now. */
+  #latestDue({ groupMs, quietHours, severity }: NoticeTerms): number {
+    const { now, steadyNow } = this.#deps
     const at = now() + groupMs
     const isHeld =
       quietHours !== undefined && (severity !== 'critical' || quietHours.holds_critical)

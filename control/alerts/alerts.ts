@@ -287,6 +287,7 @@ export class Alerts {
         'alerts',
         async () => {
           await this.#end(await this.#witnesses.unseen())
+          await this.#book.hasten(this.#inForce.rules)
           await this.#messages.giveUp(before - waitsMs)
           await this.#messages.prune(before - retentionMs, pruneLimit)
         },

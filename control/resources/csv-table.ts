@@ -43,7 +43,8 @@ export async function readLines<Line extends object>(
   }
   try {
     for await (const records of csvRecords(table, pause))
-      for (const record of records) {
+      for (const { line: number, cells } of records) {
+        const record = { line: number, cells: cells.map(unmarked) }
         if (read === undefined) {
           header = headerOf(record, columns)
           read = readerOf(header)
@@ -156,9 +157,25 @@ export async function triedOut<Report>(
   }
 }
 
-/** One line, without its line end. */
+/**
+ * One line, without its line end. A text that a spreadsheet would run as a formula is marked,
+ * because tenants choose names; `readLines` takes the marks off.
+ */
 export const csvLine = (cells: readonly (string | number | null)[]): string =>
   cells.map((cell) => csvCell(cell === null ? '' : String(cell))).join(',')
 
-const csvCell = (text: string): string =>
-  /[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+function csvCell(given: string): string {
+  const text = given.replace(formulas, "$1'")
+  return /[",;\t\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text
+}
+
+/**
+ * The beginning of a formula, also behind what some spreadsheets take as the end of a cell; a
+ * signed number is none. With marks in front it is one, too: so each text is read as it was.
+ */
+const formula = String.raw`(?:[^\S\t\r\n]|')*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?!\d*$)|[\t\r])`
+const formulas = new RegExp(String.raw`(^|[;\t\r\n])(?=${formula})`, 'g')
+const markedFormulas = new RegExp(String.raw`(^|[;\t\r\n])'(?=${formula})`, 'g')
+
+const unmarked = (cell: string): string =>
+  cell.includes("'") ? cell.replace(markedFormulas, '$1') : cell

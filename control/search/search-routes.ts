@@ -50,13 +50,9 @@ const hit = z
 
 export type SearchHit = z.output<typeof hit>
 
-const groups = z.array(
-  z
-    .strictObject({ kind: z.string(), hits: z.array(hit).describe('The best first.') })
-    .meta({ id: 'SearchGroup' }),
-)
-
-export type SearchGroups = z.output<typeof groups>
+const hits = z
+  .array(hit)
+  .describe('Those of a kind stand together, the kind with the best hit first.')
 
 const exampleHit = {
   kind: 'customer',
@@ -76,7 +72,7 @@ export const searchRoutes = (deps: SearchDeps) =>
       id: 'search',
       tag: 'System',
       summary: 'Find calls, customers, numbers and all else that the credential may read',
-      answer: data(groups, [{ kind: 'customer', hits: [exampleHit] }]),
+      answer: data(hits, [exampleHit]),
       instances: 'all',
     }),
     requiresCredential(),
@@ -88,7 +84,7 @@ export const searchRoutes = (deps: SearchDeps) =>
       const live = mayRead(principal, 'calls:read')
         ? liveCalls(deps.engine.calls, ({ tenantId }) => isVisible(tenantId, principal), search)
         : []
-      const calls = [{ kind: 'call', hits: live.map(callHit) }]
+      const calls = live.map(callHit)
       const peers = deps.others?.of(c)
       // Another instance asks: all of them have the same tables, and each its own live calls.
       if (deps.others !== undefined && peers === undefined) return ok(c, calls)
@@ -96,7 +92,7 @@ export const searchRoutes = (deps: SearchDeps) =>
         readApart(deps.store, principal.tenantId, () => inTables(deps, principal, search)),
         peers?.all({ method: 'GET', target: c.env.incoming.url ?? '' }) ?? [],
       ])
-      const ofPeers = answers.flatMap((answer) => dataOf(answer, groups) ?? [])
+      const ofPeers = answers.flatMap((answer) => dataOf(answer, hits) ?? [])
       return ok(c, merged([...calls, ...ofPeers, ...stored], q, limit))
     },
   )
@@ -123,16 +119,15 @@ async function inTables(
   { store, ocs, reports }: SearchDeps,
   principal: Principal,
   search: Search,
-): Promise<SearchGroups> {
+): Promise<readonly SearchHit[]> {
   const isSearched = ({ scope, isOfPlatform, isOfBilling }: SearchedKind): boolean =>
     mayRead(principal, `${scope}:read`) &&
     (isOfPlatform !== true || principal.tenantId === null) &&
     (isOfBilling !== true || ocs !== undefined)
   const kinds = searchedKinds().filter(isSearched)
   const ended = mayRead(principal, 'cdrs:read') ? endedCalls({ store, reports }, search) : []
-  const rows = kinds.map(async (kind) => ({
-    kind: kind.kind,
-    hits: (await foundRows(store, kind, search)).map(({ id, title, beside, page }): SearchHit => ({
+  const rows = kinds.map(async (kind) =>
+    (await foundRows(store, kind, search)).map(({ id, title, beside, page }): SearchHit => ({
       kind: kind.kind,
       id: kind.page === undefined ? id : (page ?? id),
       title,
@@ -140,8 +135,8 @@ async function inTables(
       at: null,
       path: pathOf(kind, title, page),
     })),
-  }))
-  return [{ kind: 'call', hits: (await ended).map(callHit) }, ...(await Promise.all(rows))]
+  )
+  return [...(await ended).map(callHit), ...(await Promise.all(rows)).flat()]
 }
 
 const pathOf = ({ screen }: SearchedKind, title: string, page: string | undefined): string =>
@@ -149,26 +144,25 @@ const pathOf = ({ screen }: SearchedKind, title: string, page: string | undefine
     ? `/console/${screen}?q=${encodeURIComponent(title)}`
     : `/console/${screen}/${encodeURIComponent(page)}`
 
-/** Calls of all instances in one group; the group with the best hit first. */
-function merged(all: SearchGroups, wanted: string, limit: number): SearchGroups {
+/** Calls of all instances together; the kind with the best hit first. */
+function merged(all: readonly SearchHit[], wanted: string, limit: number): readonly SearchHit[] {
   const byKind = new Map<string, Map<string, SearchHit>>()
-  for (const { kind, hits } of all) {
-    const known = byKind.get(kind) ?? new Map<string, SearchHit>()
+  for (const each of all) {
+    const known = byKind.get(each.kind) ?? new Map<string, SearchHit>()
     // A call that has just ended may be live in one answer and stored in another.
-    for (const each of hits) if (!known.has(each.id)) known.set(each.id, each)
-    byKind.set(kind, known)
+    if (!known.has(each.id)) known.set(each.id, each)
+    byKind.set(each.kind, known)
   }
-  return [...byKind]
-    .map(([kind, known]) => ({ kind, hits: [...known.values()].slice(0, limit) }))
-    .filter(({ hits }) => hits.length > 0)
-    .map((group) => ({ group, best: bestOf(group.hits, wanted) }))
+  return [...byKind.values()]
+    .map((known) => [...known.values()].slice(0, limit))
+    .map((ofKind) => ({ ofKind, best: bestOf(ofKind, wanted) }))
     .toSorted((one, other) => one.best - other.best)
-    .map(({ group }) => group)
+    .flatMap(({ ofKind }) => ofKind)
 }
 
-const bestOf = (hits: readonly SearchHit[], wanted: string): number =>
+const bestOf = (ofKind: readonly SearchHit[], wanted: string): number =>
   Math.min(
-    ...hits.map(({ kind, id, title, detail }) =>
+    ...ofKind.map(({ kind, id, title, detail }) =>
       kind !== 'call'
         ? rankOf({ title, beside: detail.split(', ') }, wanted)
         : callRank(id, title, wanted),

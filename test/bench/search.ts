@@ -158,8 +158,8 @@ const texts = [
 
 /** `call 5, customer 1` */
 function summed(body: string): string {
-  const { data = [] } = JSON.parse(body) as {
-    data?: readonly { kind: string; hits: readonly unknown[] }[]
-  }
-  return data.map(({ kind, hits }) => `${kind} ${hits.length}`).join(', ') || body.slice(0, 200)
+  const { data = [] } = JSON.parse(body) as { data?: readonly { kind: string }[] }
+  const counts = new Map<string, number>()
+  for (const { kind } of data) counts.set(kind, (counts.get(kind) ?? 0) + 1)
+  return [...counts].map(([kind, hits]) => `${kind} ${hits}`).join(', ') || body.slice(0, 200)
 }

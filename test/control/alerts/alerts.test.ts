@@ -129,6 +129,54 @@ describe('events', () => {
     expect(rig.sent.map(({ message }) => message.rule)).toEqual(['critical', 'warning'])
   })
 
+  test('whoever ends the quiet hours of a rule is told of what they have held', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    const at = (ms: number) => new Date(start + ms).toISOString().slice(11, 16)
+    const quiet_hours = { from: at(0), to: at(8 * hour), time_zone: 'UTC' }
+    const [held, urgent] = [
+      await rig.rule({ on: 'node_down', group_seconds: 0, quiet_hours }),
+      await rig.rule({ on: 'node_down', group_seconds: 0, quiet_hours, name: 'urgent' }),
+    ]
+    rig.alerts.start()
+    await pass(minute)
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(hour)
+    expect(rig.sent).toEqual([])
+    await runSql(store, `UPDATE alert_rule SET quiet_hours = NULL WHERE id = ${held}`)
+    await runSql(store, `UPDATE alert_rule SET severity = 'critical' WHERE id = ${urgent}`)
+    await rig.alerts.reload()
+    // What happens now is told now, with all that has waited for the end.
+    await rig.write(nodeEvent(2, 'down'))
+    await pass(10_000)
+    expect(textsOf(rig.sent)).toEqual([
+      [downOf(1), downOf(2)],
+      [downOf(1), downOf(2)],
+    ])
+    expect(new Set(rig.sent.map(({ message }) => message.rule))).toEqual(
+      new Set(['node_down', 'urgent']),
+    )
+  })
+
+  test('what quiet hours have held is told soon after their end, though nothing happens', async () => {
+    const rig = alertRig(store, time)
+    await rig.channel()
+    const at = (ms: number) => new Date(start + ms).toISOString().slice(11, 16)
+    const quiet_hours = { from: at(0), to: at(8 * hour), time_zone: 'UTC' }
+    const id = await rig.rule({ on: 'node_down', group_seconds: 0, quiet_hours })
+    await rig.rule({ on: 'node_down', group_seconds: 0, quiet_hours, name: 'unchanged' })
+    rig.alerts.start()
+    await pass(minute)
+    await rig.write(nodeEvent(1, 'down'))
+    await pass(hour)
+    await runSql(store, `UPDATE alert_rule SET quiet_hours = NULL WHERE id = ${id}`)
+    await rig.alerts.reload()
+    await pass(2 * minute)
+    expect(textsOf(rig.sent)).toEqual([[down]])
+    await pass(8 * hour)
+    expect(rig.sent.map(({ message }) => message.rule)).toEqual(['node_down', 'unchanged'])
+  })
+
   test('a dead mail server delays what is told, and loses and doubles nothing', async () => {
     let isDead = true
     const rig = alertRig(store, time, {

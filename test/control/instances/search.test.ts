@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SearchGroups } from '../../../control/search/search-routes.ts'
+import type { SearchHit } from '../../../control/search/search-routes.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { joinInstances, type JoinedInstance } from '../../support/joined-nodes.ts'
 
@@ -17,7 +17,7 @@ async function two() {
     const target = `/api/v1/search?q=${encodeURIComponent(text)}`
     const { answer } = await joined.after(instance.request(target, { token: as }))
     expect(answer.status).toBe(200)
-    const found = answer.data<SearchGroups>().flatMap(({ hits }) => hits)
+    const found = answer.data<SearchHit[]>()
     return {
       ids: found.filter(({ kind }) => kind === 'call').map(({ id }) => id),
       unreachable: answer.headers.get('x-unreachable-nodes'),

@@ -331,6 +331,29 @@ test('a cell is read back as it was written, whatever it holds', async () => {
   ])
 })
 
+test('an export runs no formula in a spreadsheet, and is read back as it was', async () => {
+  const { send, call } = await withTables()
+  const texts = [
+    ...['=1+1', '@x', '+SUM(A1)', '-x', "'=1+1", "''  =x", 'a;=b', "a;'=b", '＝x', "it's", '- "q"'],
+    ...["' ; '=a;@b", '; =a;', '+49'],
+  ]
+  const quoted = (text: string): string => `"${text.replaceAll('"', '""')}"`
+  for (const [index, description] of texts.entries())
+    await call('POST', '/rates', {
+      ...{ rate_plan: 'default', prefix: `${100 + index}`, rate_per_minute: '1', description },
+    })
+  const before = (await call('GET', '/rates')).data<{ description: string }[]>()
+  expect(before.map(({ description }) => description).toSorted()).toEqual(texts.toSorted())
+  const { text } = await call('GET', '/rates/export?rate_plan=default')
+  const cells = text.split('\n').map((line) => line.slice('100,'.length))
+  expect(cells[1]).toMatch(/^'=1\+1,/)
+  expect(cells[7]?.startsWith(quoted("a;'=b"))).toBe(true)
+  // Neither a cell, nor what begins behind a semicolon, is a formula.
+  expect(text).not.toMatch(/(?:^|[,";\t])[^\S\r\n]*(?:[=@＝]|[+-](?!\d+(?:[",;]|$)))/m)
+  expect((await send(text)).data()).toMatchObject({ created: 0, updated: texts.length })
+  expect((await call('GET', '/rates')).data()).toEqual(before)
+})
+
 test('a prefix is read with spaces or without, and two spellings of one are a repetition', async () => {
   const { send, prefixes } = await withTables()
   await send('prefix,rate_per_minute\n1 900,6\n+1 976,6\n')

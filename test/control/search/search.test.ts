@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { SearchGroups } from '../../../control/search/search-routes.ts'
+import type { SearchHit } from '../../../control/search/search-routes.ts'
 import { activeCall } from '../../support/engine-views.ts'
 import { fillOwned } from '../../support/owned-world.ts'
 import { CALL, CANARY } from '../../support/ownership-rules.ts'
@@ -30,7 +30,7 @@ async function record({ store }: TestResources, ...calls: readonly Stored[]): Pr
     )
 }
 
-type Ask = (text: string, more?: string) => Promise<SearchGroups>
+type Ask = (text: string, more?: string) => Promise<readonly SearchHit[]>
 
 const asking =
   (control: TestResources, tenant?: string): Ask =>
@@ -40,21 +40,25 @@ const asking =
       ? control.call('GET', path)
       : control.callAs(tenant, 'GET', path))
     expect(answer.status).toBe(200)
-    return answer.data<SearchGroups>()
+    return answer.data<SearchHit[]>()
   }
 
 /** `customer: own customer` */
-const inWords = (groups: SearchGroups): readonly string[] =>
-  groups.flatMap(({ kind, hits }) => hits.map(({ title }) => `${kind}: ${title}`))
+const inWords = (hits: readonly SearchHit[]): readonly string[] =>
+  hits.map(({ kind, title }) => `${kind}: ${title}`)
 
-const callsIn = (groups: SearchGroups): readonly string[] =>
-  groups.flatMap(({ hits }) => hits.filter(({ kind }) => kind === 'call').map(({ id }) => id))
+const callsIn = (hits: readonly SearchHit[]): readonly string[] =>
+  hits.filter(({ kind }) => kind === 'call').map(({ id }) => id)
 
 test('one text finds each kind of thing, with the page on which the console shows it', async () => {
   const control = await openResources()
   await fillOwned(control)
   const ask = asking(control)
-  const found = new Map((await ask('own')).map(({ kind, hits }) => [kind, hits[0]]))
+  const hits = await ask('own')
+  const found = new Map(hits.map((each) => [each.kind, each]))
+  // Those of a kind stand together.
+  const kinds = hits.map(({ kind }) => kind)
+  expect(kinds.filter((kind, index) => kind !== kinds[index - 1])).toHaveLength(found.size)
   expect([...found.keys()].toSorted()).toEqual([
     'agent',
     'carrier',
@@ -118,8 +122,8 @@ test('a call is found by either number, with or without plus, by its uuid and by
   expect(callsIn(await ask(uuidOf(3).slice(0, 20).toUpperCase()))).toHaveLength(3)
   expect(callsIn(await ask('a84b4c76e66710@gateway'))).toEqual([uuidOf(2)])
   expect(callsIn(await ask('a84b4c'))).toEqual([uuidOf(2)])
-  const [group] = await ask('4940200')
-  expect(group?.hits[0]).toEqual({
+  const [call] = await ask('4940200')
+  expect(call).toEqual({
     kind: 'call',
     id: uuidOf(1),
     title: '4930100 → +4940200',
@@ -156,8 +160,8 @@ test('live calls come first, by number, uuid and Call-ID', async () => {
   const ask = asking(control)
   expect(callsIn(await ask('4930100'))).toEqual([uuidOf(9), uuidOf(1)])
   expect(callsIn(await ask('live@phone'))).toEqual([uuidOf(9)])
-  const [group] = await ask(uuidOf(9))
-  expect(group?.hits[0]?.detail).toBe('live, active')
+  const [call] = await ask(uuidOf(9))
+  expect(call?.detail).toBe('live, active')
 })
 
 test('a tenant finds its own things and calls only', async () => {
@@ -189,7 +193,7 @@ test('a kind is searched only where the credential may read it', async () => {
   const kindsOf = async (scopes: readonly string[], text: string) => {
     const token = await control.key({ scopes })
     const answer = await control.request(`/api/v1/search?q=${text}`, { token })
-    return answer.data<SearchGroups>().map(({ kind }) => kind)
+    return [...new Set(answer.data<SearchHit[]>().map(({ kind }) => kind))]
   }
   expect(await kindsOf(['carriers:read'], 'own')).toEqual(['carrier', 'stir_key', 'stir_authority'])
   expect(await kindsOf(['cdrs:read'], '15557000001')).toEqual(['call'])
@@ -200,8 +204,7 @@ test('a key is found by its name and the prefix that is shown, and never by more
   const control = await openResources()
   const token = await control.key({ name: 'billing of Anna' })
   const ask = asking(control)
-  const [group] = await ask('billing of')
-  const [hit] = group?.hits ?? []
+  const [hit] = await ask('billing of')
   expect(hit?.title).toBe('billing of Anna')
   const prefix = hit?.detail.split(', ')[0] ?? ''
   expect(token.startsWith(prefix)).toBe(true)

@@ -172,4 +172,4 @@ export interface BodySchema {
   readonly create: ObjectSchema
   readonly change: ObjectSchema
 }
-export type { SearchGroups, SearchHit } from '../../../search/search-routes.ts'
+export type { SearchHit } from '../../../search/search-routes.ts'

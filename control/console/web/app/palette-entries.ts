@@ -2,7 +2,7 @@
  * The entries of the palette beside those that the server finds: screens, actions, settings,
  * sections of the guide, and earlier choices; and which of them match a text, in which order.
  */
-import type { SearchGroups, SearchHit } from '../api/views.ts'
+import type { SearchHit } from '../api/views.ts'
 
 export interface PaletteEntry {
   readonly id: string
@@ -69,7 +69,7 @@ interface Known {
 export function groupsFor(
   text: string,
   known: Known,
-  found: SearchGroups,
+  found: readonly SearchHit[],
 ): readonly PaletteGroup[] {
   if (text === '')
     return [
@@ -79,7 +79,10 @@ export function groupsFor(
   const recent = matching(known.recent, text).slice(0, MAX_RECENT)
   const isRecent = new Set(recent.map(({ to }) => to))
   const others: readonly PaletteGroup[] = [
-    ...found.map(({ kind, hits }) => ({ name: groupName(kind), entries: hits.map(entryOf) })),
+    ...[...new Set(found.map(({ kind }) => kind))].map((kind) => ({
+      name: groupName(kind),
+      entries: found.filter((hit) => hit.kind === kind).map(entryOf),
+    })),
     { name: 'Screens', entries: matching(known.screens, text) },
     { name: 'Settings', entries: matching(known.settings, text) },
     { name: 'Guide', entries: matching(known.guide, text) },
@@ -108,7 +111,7 @@ const entryOf = (hit: SearchHit): PaletteEntry => ({
 function actionEntries(
   actions: readonly PaletteAction[],
   text: string,
-  found: SearchGroups,
+  found: readonly SearchHit[],
 ): readonly PaletteEntry[] {
   const begun = actionIn(actions, text)
   const made = (action: PaletteAction, rest: string, hit?: SearchHit): PaletteEntry => ({
@@ -123,7 +126,7 @@ function actionEntries(
     if (action.of === undefined)
       return action.pattern?.test(rest) === false ? [] : [made(action, rest)]
     return found
-      .flatMap(({ kind, hits }) => ([action.of].flat().includes(kind) ? hits : []))
+      .filter(({ kind }) => [action.of].flat().includes(kind))
       .filter((hit) => action.isMeant?.(hit) !== false)
       .slice(0, MAX_OF_GROUP)
       .map((hit) => made(action, rest, hit))

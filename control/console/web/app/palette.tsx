@@ -7,7 +7,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { type ConsoleAnswer, get } from '../api/api.ts'
 import { after } from '../api/browser.ts'
 import { may, isGlobal, sessionEnded } from '../api/session.ts'
-import type { SearchGroups, ShownSettings, User } from '../api/views.ts'
+import type { SearchHit, ShownSettings, User } from '../api/views.ts'
 import { pathOf } from '../parts/address.ts'
 import { plural } from '../parts/format.ts'
 import { useResource } from '../parts/resource.ts'
@@ -208,7 +208,7 @@ const PAGE = 8
 
 /** Asks the server, a moment after the last letter; an answer to an earlier text is dropped. */
 function useFound(wanted: () => string) {
-  const found = useSignal<SearchGroups>([])
+  const found = useSignal<readonly SearchHit[]>([])
   const problem = useSignal<string | undefined>(undefined)
   /** The text to which `found` belongs. */
   const answered = useSignal('')
@@ -223,7 +223,7 @@ function useFound(wanted: () => string) {
     }
     let isCurrent = true
     const ask = async (): Promise<void> => {
-      const answer = await get<SearchGroups>(`/search?q=${encodeURIComponent(asked)}`)
+      const answer = await get<readonly SearchHit[]>(`/search?q=${encodeURIComponent(asked)}`)
       if (!isCurrent) return
       if (answer.kind === 'signed-out') return sessionEnded()
       problem.value = answer.kind === 'failed' ? answer.message : undefined

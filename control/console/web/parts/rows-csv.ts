@@ -16,9 +16,14 @@ function textOf(value: unknown): string {
   return JSON.stringify(value)
 }
 
-/** A cell that a spreadsheet would run as a formula is prefixed; signed numbers are none. */
+/**
+ * A text that a spreadsheet would run as a formula is prefixed, also behind what some spreadsheets
+ * take as the end of a cell; signed numbers are none.
+ */
+const formulas =
+  /(^|[;\t\r\n])(?=[^\S\t\r\n]*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.]*$)|[\t\r]))/g
+
 function cellOf(text: string): string {
-  const isFormula = /^\s*(?:[=@\uff1d\uff20]|[+\-\uff0b\uff0d](?![\d.]*$)|[\t\r])/.test(text)
-  const shown = isFormula ? `'${text}` : text
+  const shown = text.replace(formulas, "$1'")
   return /[",\r\n]/.test(shown) ? `"${shown.replaceAll('"', '""')}"` : shown
 }

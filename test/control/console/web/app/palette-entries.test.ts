@@ -37,8 +37,9 @@ const actions: readonly PaletteAction[] = [
 ]
 
 const hit = (kind: string, id: string, title: string, path = `/console/${kind}/${id}`) => ({
-  kind,
-  hits: [{ kind, id, title, detail: '', at: null, path }],
+  ...{ kind, id, title, path },
+  detail: '',
+  at: null,
 })
 
 const known = {
@@ -101,7 +102,8 @@ test('an action may be about things of several kinds, and about no other', () =>
     hit('node', '3', 'acme'),
     hit('customer', '1', 'Acme'),
   ]
-  expect(
-    inWords('calls of acme', found.flat()).filter((words) => words.startsWith('Actions')),
-  ).toEqual(['Actions: Calls of Acme Carrier', 'Actions: Calls of Acme'])
+  expect(inWords('calls of acme', found).filter((words) => words.startsWith('Actions'))).toEqual([
+    'Actions: Calls of Acme Carrier',
+    'Actions: Calls of Acme',
+  ])
 })

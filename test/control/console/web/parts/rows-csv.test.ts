@@ -23,6 +23,12 @@ test('a text that a spreadsheet would run is prefixed, and a number is not', () 
   expect(cells).toEqual(["'=1+1", "' @sum", '+49301', '-1.50', "'+SUM(A1)", "'\tx", "'－cmd"])
 })
 
+test('what some spreadsheets take as the beginning of a cell runs no more than its own', () => {
+  const names = ['a;=1+1', 'a; @b', 'a\t=b', 'a\n-b', 'a;b', 'a;-1.50;c']
+  const text = csvOf(names.map((name) => ({ name })))
+  expect(text).toBe("name\r\na;'=1+1\r\na;' @b\r\na\t'=b\r\n\"a\n'-b\"\r\na;b\r\na;'-1.50;c\r\n")
+})
+
 test('a range goes in both directions, and is one row where its beginning is gone', () => {
   const shown = ['a', 'b', 'c', 'd']
   expect(between(shown, 'b', 'd')).toEqual(['b', 'c', 'd'])
