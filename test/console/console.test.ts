@@ -58,6 +58,20 @@ test('a wrong password is refused in words; signing out ends the session', async
   await page.getByRole('button', { name: 'Sign in' }).waitFor()
 })
 
+test('a sign-out that the server does not take says that the session goes on', async () => {
+  const { page } = await signedIn()
+  await page.route('**/api/v1/auth/session', (route) => {
+    const body = { success: false, error: 'The database is busy', code: 'busy' }
+    return route.request().method() === 'DELETE'
+      ? route.fulfill({ status: 503, json: body })
+      : route.continue()
+  })
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText('You are still signed in: The database is busy').waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+})
+
 test('a node is drained and may be stopped when its last call has ended; the last node stays', async () => {
   const { page, complaints } = await signedIn()
   const caller = await placeCall(rig())
