@@ -304,6 +304,26 @@ test('the charts are full when Now opens; a page that stays open keeps its sessi
   expect(complaints).toEqual([])
 })
 
+test('the charts of Now say that there was no call only when they know it', async () => {
+  const { page } = await signedIn()
+  let goOn = (): void => undefined
+  const isAsked = new Promise<void>((done) => (goOn = done))
+  const zero = { active: 0, started: 0, ended: 0, answered: 0, spent: [] }
+  const idle = { ...sample(1), ...zero, post_dial_delay: { count: 0, sum_ms: 0 } }
+  const history = { success: true, data: { interval_seconds: 5, samples: [idle] } }
+  await page.route('**/metrics/history', async (route) => {
+    await isAsked
+    await route.fulfill({ json: history })
+  })
+  await page.getByRole('link', { name: 'Now' }).click()
+  await page.getByText('Live calls: –', { exact: true }).waitFor()
+  const empty = page.getByText('No call in these ten minutes.')
+  expect(await empty.count()).toBe(0)
+  goOn()
+  // The event loop has its lag without calls.
+  await expect.poll(() => empty.count()).toBe(5)
+})
+
 test('a customer is made, found by its low balance, changed, and topped up; all by the keyboard', async () => {
   const { page, complaints } = await signedIn({ timezoneId: 'Asia/Tokyo' })
   const tabTo = async (name: string): Promise<void> => {
