@@ -219,9 +219,11 @@ test('a saved view is there after another sign-in, shows filters, order and colu
   await chip(other, 'Result: failed').waitFor()
   await other.getByRole('columnheader', { name: 'SIP code' }).waitFor()
   await sum(other, `Calls ${failures.length}`).waitFor()
-  expect(other.url()).toMatch(/sort=-duration/)
+  await other.waitForURL(/sort=-duration/)
   await other.getByRole('button', { name: 'Views' }).click()
   await other.getByRole('button', { name: 'Delete the view Failed, with codes' }).click()
+  // Who points at it has it for as long as it takes.
+  await other.locator('.toast').hover()
   await other.getByText('No view is saved.').waitFor()
   await other.getByRole('button', { name: 'Undo' }).click()
   await other.getByRole('link', { name: 'Failed, with codes' }).waitFor()

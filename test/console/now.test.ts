@@ -62,7 +62,7 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
   await findings.first().waitFor()
   for (const [incident, [title, text, step]] of Object.entries(told)) {
     const finding = findings.filter({ has: page.getByRole('heading', { name: title }) })
-    expect([incident, await finding.count()]).toEqual([incident, 1])
+    await expect.poll(async () => [incident, await finding.count()]).toEqual([incident, 1])
     expect([incident, await finding.textContent()]).toEqual([incident, expect.stringMatching(text)])
     expect(await finding.getByText(/^Since \d\d:\d\d/).count()).toBe(1)
     const steps = await finding.locator('a.step').allTextContents()

@@ -26,7 +26,8 @@ test('by the keyboard alone a customer is found, topped up, and is recent afterw
   await page.waitForURL(/\/console\/customers\/1$/)
 
   await page.keyboard.press('/')
-  expect(await page.locator('[role="option"]').first().textContent()).toMatch(/^paying/)
+  const first = page.locator('[role="option"]').first()
+  await expect.poll(() => first.textContent()).toMatch(/^paying/)
   await find(page, 'top up pay', /^Top up paying/)
   await page.keyboard.press('Enter')
   const dialog = dialogOf(page)
@@ -110,7 +111,7 @@ test('keys go to screens, are listed, and are letters in a field', async () => {
   await page.keyboard.press('Escape')
   await page.getByRole('searchbox').first().fill('')
   await page.getByRole('searchbox').first().pressSequentially('gr/?')
-  expect(page.url()).toMatch(/customers\?q=/)
+  await page.waitForURL(/customers\?q=/)
 })
 
 test('a link opens a form filled in, does nothing by itself, and asks no second time', async () => {
