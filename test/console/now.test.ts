@@ -89,6 +89,12 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
   await agentFinds(planted)
 }, 180_000)
 
+/** The findings whose buttons do not stand on one line. */
+const parted = `[...document.querySelectorAll('.finding')]
+  .filter((finding) => new Set([...finding.querySelectorAll('button')]
+    .map((each) => each.getBoundingClientRect().top)).size > 1)
+  .map((finding) => finding.textContent)`
+
 /** What the form of each finding begins with; it does nothing by itself. */
 async function opensFilledForms(page: Page): Promise<void> {
   const forms = [
@@ -124,6 +130,10 @@ async function isMarked({ page, inaccessible, tooPale }: ConsolePage): Promise<v
   const findings = page.locator('.finding')
   const of = (text: string) => findings.filter({ hasText: text })
   await page.goto('/console/now')
+  await of('globex').getByRole('button', { name: 'Snooze' }).waitFor()
+  await page.setViewportSize({ width: 390, height: 800 })
+  expect(await page.evaluate(parted)).toEqual([])
+  await page.setViewportSize({ width: 1_280, height: 800 })
   await of('globex').getByRole('button', { name: 'Acknowledge' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Note').fill('I call them')

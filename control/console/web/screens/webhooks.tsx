@@ -26,6 +26,9 @@ const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
 const toneOf = ({ is_active, disabled_reason }: WebhookEndpoint) =>
   is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad'
 
+const eventsText = ({ events: chosen }: WebhookEndpoint): string =>
+  chosen.includes('*') ? 'all' : chosen.join(', ')
+
 const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('url', 'Address', ({ url }) => url, {
     max: 80,
@@ -36,7 +39,7 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('state', 'State', stateOf, {
     tone: toneOf,
   }),
-  textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
+  textColumn('events', 'Events', eventsText, { isMinor: true, max: 80 }),
 ]
 
 const labels = { url: 'Address', is_active: 'Active', approval_links: 'Links to approve proposals' }
@@ -217,7 +220,7 @@ const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
     ),
     second: (delivery) => <Text value={delivery.last_answer} max={60} />,
   },
-  figureColumn('attempts', 'Attempts', ({ attempts }) => attempts),
+  figureColumn('attempts', 'Attempts', ({ attempts }) => attempts, { isMinor: true }),
   momentColumn('next', 'Next attempt', (each) => each.next_attempt_at, { isMinor: true }),
 ]
 
