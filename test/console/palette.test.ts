@@ -75,6 +75,8 @@ test('a live call is found by its number and ended; a screen, a setting and the 
   await dialog.getByText('12025550100').waitFor()
   await dialog.getByRole('button', { name: 'Hang up' }).click()
   caller.reply(await caller.next('BYE'), 200)
+  // Its keys are its own until it is closed.
+  await dialog.waitFor({ state: 'detached' })
   await page.keyboard.press('/')
   await find(page, 'drain_sec', /^DRAIN_SECONDS/)
   await page.keyboard.press('Enter')
