@@ -28,7 +28,7 @@ async function askAgain(): Promise<void> {
   else enter(user)
 }
 
-/** Whose data the page holds. */
+/** The user that the page holds data of. */
 let holder: number | undefined
 
 /**

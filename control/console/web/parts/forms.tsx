@@ -9,7 +9,7 @@ const loadEditing = () => import('./editing.ts')
 
 export const SchemaFields = later(async () => (await loadEditing()).SchemaFields)
 
-/** A question may be confirmed before a form was drawn: then nothing else says that it is missing. */
+/** A question may be confirmed before a form was drawn: nothing else says that it is missing. */
 async function editing<T>(
   work: (loaded: Awaited<ReturnType<typeof loadEditing>>) => Promise<ConsoleAnswer<T>>,
 ): Promise<ConsoleAnswer<T>> {
