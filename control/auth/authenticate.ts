@@ -7,7 +7,7 @@ import type { Context } from 'hono'
 import { deleteCookie, setCookie } from 'hono/cookie'
 import { canonicalAddress, networkCheck } from '../../schema/net/ip-address.ts'
 import { isAppKeyToken } from './app-key.ts'
-import type { Presented } from './principal.ts'
+import type { Presented, UserPrincipal } from './principal.ts'
 import { admitScope } from './requires.ts'
 import type { Scope } from './scopes.ts'
 import { SESSION_SECONDS, type Sessions } from './sessions.ts'
@@ -142,12 +142,12 @@ export function authorizationOf(c: Context<ControlEnv>): string | undefined {
   return `Bearer ${token}`
 }
 
-/** Whether a user's browser has asked, with the cookie of a session that is not over. */
-export function isOfUserSession(c: Context<ControlEnv>): boolean {
+/** The user whose browser has asked, with the cookie of a session that is not over. */
+export function userOfCookie(c: Context<ControlEnv>): UserPrincipal | undefined {
   const presented = c.get('presented')
-  return (
-    presented.kind === 'accepted' && presented.principal.kind === 'user' && isBySessionCookie(c)
-  )
+  if (presented.kind !== 'accepted' || !isBySessionCookie(c)) return undefined
+  const { principal } = presented
+  return principal.kind === 'user' ? principal : undefined
 }
 
 function sessionCookie(c: Context<ControlEnv>): string | undefined {

@@ -1,7 +1,7 @@
 /** Serves the console: one page for all its addresses, assets that browsers keep, and the guide. */
 import { Hono, type Context } from 'hono'
 import { z } from 'zod'
-import { isOfUserSession } from '../auth/authenticate.ts'
+import { userOfCookie } from '../auth/authenticate.ts'
 import { openToAll } from '../auth/requires.ts'
 import { notFound } from '../http/api-error.ts'
 import { type ControlEnv, requestHeader } from '../http/control-env.ts'
@@ -43,10 +43,11 @@ export function consoleRoutes(
   const page = (c: Context<ControlEnv>) => {
     if (files === undefined) throw notFound('Console')
     const headers = { ...pageHeaders, Vary: 'Cookie' }
-    if (!isOfUserSession(c)) return c.html(files.page, 200, headers)
+    const user = userOfCookie(c)
+    if (user === undefined) return c.html(files.page, 200, headers)
     // The page of one thing asks for other things.
     const screen = c.req.param('item') === undefined ? c.req.param('screen') : ''
-    const requests = firstRequests(screen)
+    const requests = firstRequests(screen, user.tenantId !== null)
     return c.html(files.signedInPage, 200, { ...headers, Link: requests.map(preload).join(', ') })
   }
   return new Hono<ControlEnv>()

@@ -12,8 +12,12 @@ const ofScreens: ReadonlyMap<string, readonly string[]> = new Map([
   ['customers', ['/api/v1/customers?limit=200']],
 ])
 
-/** `screen`: of the address; a page without one opens with the first. */
-export const firstRequests = (screen = 'now'): readonly string[] => [
-  session,
-  ...(ofScreens.get(screen) ?? []),
-]
+/**
+ * `screen`: of the address; a page without one opens with the first that the user sees. Tenants do
+ * not see the platform: they would be refused what its screen asks for.
+ */
+export function firstRequests(screen: string | undefined, isOfTenant: boolean): readonly string[] {
+  const opened = screen ?? (isOfTenant ? 'calls' : 'now')
+  const isRefused = isOfTenant && opened === 'now'
+  return [session, ...((isRefused ? undefined : ofScreens.get(opened)) ?? [])]
+}

@@ -78,7 +78,7 @@ test('an administrator makes phones, webhooks and bans, and reads keys, audit an
   await page.getByLabel('By').selectOption('agents')
   await page.getByRole('button', { name: 'Filter' }).click()
   await row(page, 'called the tool list_api_keys').getByText('agent', { exact: true }).waitFor()
-  expect(await row(page, 'SIP packets of').count()).toBe(0)
+  await expect.poll(() => row(page, 'SIP packets of').count()).toBe(0)
   await page.waitForURL(/by=agents/)
 
   const carrier = { name: 'telco', gateways: [{ host: '127.0.0.1', port: 9 }] }
@@ -199,7 +199,7 @@ test('a person sees at once what an agent proposes, approves what is shown, refu
   await page.getByRole('link', { name: 'Proposals', exact: true }).click()
   await page.getByLabel('State').selectOption('refused')
   await row(page, 'in use').waitFor()
-  expect(await row(page, 'leaked').count()).toBe(0)
+  await expect.poll(() => row(page, 'leaked').count()).toBe(0)
   await page.getByRole('link', { name: 'Keys', exact: true }).click()
   await row(page, 'in use').getByText('active').waitFor()
 

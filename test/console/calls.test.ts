@@ -47,6 +47,8 @@ test('costs tick without asking for the list; a transfer that fails and a refuse
   page.on('request', (request) => (lists += request.url().endsWith('/calls/active') ? 1 : 0))
   const cost = () => call.getByText(/USD$/).textContent()
   const before = await cost()
+  // As many decimals as the plan has: the points of all stand below each other.
+  expect(before).toMatch(/^\d+\.\d{4} USD$/)
   await eventually(async () => expect(await cost()).not.toBe(before))
   expect(lists).toBeLessThan(2)
 

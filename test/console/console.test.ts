@@ -58,6 +58,20 @@ test('a wrong password is refused in words; signing out ends the session', async
   await page.getByRole('button', { name: 'Sign in' }).waitFor()
 })
 
+test('a sign-out that the server does not take says that the session goes on', async () => {
+  const { page } = await signedIn()
+  await page.route('**/api/v1/auth/session', (route) => {
+    const body = { success: false, error: 'The database is busy', code: 'busy' }
+    return route.request().method() === 'DELETE'
+      ? route.fulfill({ status: 503, json: body })
+      : route.continue()
+  })
+  await page.getByRole('button', { name: 'Account' }).click()
+  await page.getByRole('button', { name: 'Sign out' }).click()
+  await page.getByText('You are still signed in: The database is busy').waitFor()
+  await page.getByRole('button', { name: 'Sign out' }).waitFor()
+})
+
 test('a node is drained and may be stopped when its last call has ended; the last node stays', async () => {
   const { page, complaints } = await signedIn()
   const caller = await placeCall(rig())
@@ -288,6 +302,26 @@ test('the charts are full when Now opens; a page that stays open keeps its sessi
   await page.clock.fastForward(600_000)
   await renewal
   expect(complaints).toEqual([])
+})
+
+test('the charts of Now say that there was no call only when they know it', async () => {
+  const { page } = await signedIn()
+  let goOn = (): void => undefined
+  const isAsked = new Promise<void>((done) => (goOn = done))
+  const zero = { active: 0, started: 0, ended: 0, answered: 0, spent: [] }
+  const idle = { ...sample(1), ...zero, post_dial_delay: { count: 0, sum_ms: 0 } }
+  const history = { success: true, data: { interval_seconds: 5, samples: [idle] } }
+  await page.route('**/metrics/history', async (route) => {
+    await isAsked
+    await route.fulfill({ json: history })
+  })
+  await page.getByRole('link', { name: 'Now' }).click()
+  await page.getByText('Live calls: –', { exact: true }).waitFor()
+  const empty = page.getByText('No call in these ten minutes.')
+  expect(await empty.count()).toBe(0)
+  goOn()
+  // The event loop has its lag without calls.
+  await expect.poll(() => empty.count()).toBe(5)
 })
 
 test('a customer is made, found by its low balance, changed, and topped up; all by the keyboard', async () => {

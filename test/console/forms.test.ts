@@ -5,16 +5,22 @@ import { shareConsole } from '../support/console-rig.ts'
 
 const { signedIn } = shareConsole()
 
-test('the fields of the simulator and its button stand on one line', async () => {
+test('the fields of the simulator and its button stand on one line, none over another', async () => {
   const { page } = await signedIn({ path: '/console/simulator' })
   const names = ['From', 'To', 'Source', 'Call-ID', 'At the rates of']
-  const fields = names.map((name) => page.getByLabel(name, { exact: true }))
-  await fields[0]?.waitFor()
-  const button = page.getByRole('button', { name: 'Simulate' })
-  const tops = await Promise.all(
-    [...fields, button].map(async (each) => Math.round((await each.boundingBox())?.y ?? 0)),
+  for (const name of names) await page.getByLabel(name, { exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Simulate' }).waitFor()
+  // At one moment: what is above them may still grow.
+  const places: { top: number; left: number; right: number }[] = await page.evaluate(
+    `[...document.querySelectorAll('.question :is(input, button)')]
+      .map((each) => each.getBoundingClientRect())
+      .map(({ top, left, right }) => ({ top, left, right }))`,
   )
+  expect(places).toHaveLength(names.length + 1)
+  const tops = places.map(({ top }) => Math.round(top))
   expect(Math.max(...tops) - Math.min(...tops)).toBeLessThanOrEqual(4)
+  for (const [index, { left }] of places.entries())
+    expect(left).toBeGreaterThan(places[index - 1]?.right ?? 0)
 })
 
 test('an alert rule gets quiet hours, and loses them when their fields are emptied', async () => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { formsOf, postFrom, row } from '../support/console-browser.ts'
-import { shareConsole } from '../support/console-rig.ts'
+import { admin, shareConsole } from '../support/console-rig.ts'
 
 const { signedIn } = shareConsole()
 
@@ -16,6 +16,15 @@ async function made(page: Page, ...names: readonly string[]): Promise<void> {
   for (const name of names) expect(await postFrom(page, '/customers', { name })).toBe(201)
   await page.getByRole('link', { name: 'Customers', exact: true }).click()
   for (const name of names) await row(page, name).waitFor()
+}
+
+/** Points at what was done, once it is told: it stays for so long. */
+async function told(page: Page, text: string): Promise<void> {
+  await page.locator('.toast').filter({ hasText: text }).hover()
+}
+const undone = async (page: Page) => {
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('It is undone.').waitFor()
 }
 
 const topOf = async (page: Page, name: string) => (await row(page, name).boundingBox())?.y
@@ -102,7 +111,7 @@ test('chosen customers are switched off, exported and moved to a plan, and one u
   await page.keyboard.press('Control+a')
   await bar(page).getByText('3 selected').waitFor()
   await page.keyboard.press('Escape')
-  expect(await page.getByRole('checkbox', { checked: true }).count()).toBe(0)
+  await expect.poll(() => page.getByRole('checkbox', { checked: true }).count()).toBe(0)
   await page.keyboard.press('Control+a')
 
   const [download] = await Promise.all([page.waitForEvent('download'), pressed(page, 'Export')])
@@ -115,10 +124,9 @@ test('chosen customers are switched off, exported and moved to a plan, and one u
   await pressed(page, 'Move to plan')
   await dialog.getByLabel('Rate plan').selectOption({ label: 'bulk plan (USD)' })
   await confirm('Move to plan')
-  await page.getByText('3 customers are moved.').waitFor()
+  await told(page, '3 customers are moved.')
   await expect.poll(() => row(page, 'bulk plan').count()).toBe(3)
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('It is undone.').waitFor()
+  await undone(page)
   await expect.poll(() => row(page, 'bulk plan').count()).toBe(0)
 
   await page.setViewportSize({ width: 390, height: 800 })
@@ -139,11 +147,6 @@ const chosen = async (page: Page, many: string, action: string, ...names: readon
   for (const name of names) await box(page, name).click()
   await barOf(page, many).getByRole('button', { name: action, exact: true }).click()
 }
-const undone = async (page: Page) => {
-  await page.getByRole('button', { name: 'Undo' }).click()
-  await page.getByText('It is undone.').waitFor()
-}
-
 test('several keys are suspended, put back by one undo, and revoked for good', async () => {
   const { page, complaints, inaccessible } = await signedIn()
   const { dialog, confirm } = formsOf(page)
@@ -155,7 +158,7 @@ test('several keys are suspended, put back by one undo, and revoked for good', a
   await dialog.getByText('their requests are rejected from now on').waitFor()
   await dialog.getByLabel('Reason').fill('they have leaked')
   await confirm('Suspend')
-  await page.getByText('2 keys are suspended.').waitFor()
+  await told(page, '2 keys are suspended.')
   await expect.poll(() => row(page, 'suspended').count()).toBe(2)
   await undone(page)
   await expect.poll(() => row(page, 'suspended').count()).toBe(0)
@@ -200,7 +203,7 @@ test('several bans are lifted, and several spend guards removed and set again by
   )
   await dialog.getByLabel('Reason').fill('it is over')
   await confirm('Remove')
-  await page.getByText('2 spend guards are removed.').waitFor()
+  await told(page, '2 spend guards are removed.')
   await expect.poll(() => row(page, '190').count()).toBe(0)
   await undone(page)
   await expect.poll(() => row(page, '190').count()).toBe(2)
@@ -244,4 +247,50 @@ test('while the API takes no more, the walk waits as long as it says, and goes o
   await page.getByText('3 customers are disabled.').waitFor()
   expect(refused).toBe(2)
   await expect.poll(() => row(page, 'inactive').count()).toBeGreaterThanOrEqual(3)
+})
+
+/** All customers with this word in their names are chosen, and are to be disabled. */
+async function chosenToDisable(page: Page, word: string, count: number): Promise<void> {
+  await page.getByLabel('Search').fill(word)
+  await expect.poll(() => row(page, word).count()).toBe(count)
+  await page.getByRole('checkbox', { name: 'Select all of Customers' }).click()
+  await pressed(page, 'Disable')
+  await formsOf(page).confirm('Disable')
+}
+
+test('whoever leaves the page ends what goes on there, and is told what was done', async () => {
+  const { page } = await signedIn()
+  await made(page, 'left a', 'left b', 'left c')
+  let sent = 0
+  let goOn = (): void => undefined
+  const isLeft = new Promise<void>((done) => (goOn = done))
+  await page.route('**/api/v1/customers/*', async (route) => {
+    if (route.request().method() === 'PATCH') sent += 1
+    if (sent === 2) await isLeft
+    await route.continue()
+  })
+  await chosenToDisable(page, 'left', 3)
+  await formsOf(page).dialog.getByText('1 of 3').waitFor()
+  await expect.poll(() => sent).toBe(2)
+  await page.goBack()
+  await page.getByRole('heading', { name: 'Live calls', level: 1 }).waitFor()
+  goOn()
+  await told(page, '2 customers are disabled.')
+  await undone(page)
+  expect(sent).toBe(2)
+})
+
+test('an undoing that ends with the session is not there for who signs in next', async () => {
+  const { page, signIn } = await signedIn()
+  await made(page, 'over a', 'over b')
+  await chosenToDisable(page, 'over', 2)
+  await told(page, '2 customers are disabled.')
+  await page.route('**/api/v1/changes/*/undo', (route) => {
+    const body = { success: false, error: 'No session', code: 'unauthorized' }
+    return route.fulfill({ status: 401, json: body })
+  })
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Your session has ended').waitFor()
+  await signIn(admin.username, admin.password)
+  expect(await page.locator('.toast').count()).toBe(0)
 })

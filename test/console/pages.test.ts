@@ -89,6 +89,9 @@ test('what is gone, or belongs to another tenant, is one sentence', async () => 
     ['phones/999', 'Extension'],
     ['nodes/999', 'PBX node'],
     ['rate-plans/999', 'Rate plan'],
+    ['webhooks/999', 'Endpoint'],
+    ['keys/00000000-0000-4000-8000-000000000000', 'Key'],
+    ['proposals/00000000-0000-4000-8000-000000000000', 'Proposal'],
   ] as const) {
     await page.goto(`/console/${path}`)
     const said = page.getByRole('alert').filter({ hasText: `${noun} not found` })

@@ -26,7 +26,8 @@ test('by the keyboard alone a customer is found, topped up, and is recent afterw
   await page.waitForURL(/\/console\/customers\/1$/)
 
   await page.keyboard.press('/')
-  expect(await page.locator('[role="option"]').first().textContent()).toMatch(/^paying/)
+  const first = page.locator('[role="option"]').first()
+  await expect.poll(() => first.textContent()).toMatch(/^paying/)
   await find(page, 'top up pay', /^Top up paying/)
   await page.keyboard.press('Enter')
   const dialog = dialogOf(page)
@@ -74,6 +75,8 @@ test('a live call is found by its number and ended; a screen, a setting and the 
   await dialog.getByText('12025550100').waitFor()
   await dialog.getByRole('button', { name: 'Hang up' }).click()
   caller.reply(await caller.next('BYE'), 200)
+  // Its keys are its own until it is closed.
+  await dialog.waitFor({ state: 'detached' })
   await page.keyboard.press('/')
   await find(page, 'drain_sec', /^DRAIN_SECONDS/)
   await page.keyboard.press('Enter')
@@ -110,7 +113,7 @@ test('keys go to screens, are listed, and are letters in a field', async () => {
   await page.keyboard.press('Escape')
   await page.getByRole('searchbox').first().fill('')
   await page.getByRole('searchbox').first().pressSequentially('gr/?')
-  expect(page.url()).toMatch(/customers\?q=/)
+  await page.waitForURL(/customers\?q=/)
 })
 
 test('a link opens a form filled in, does nothing by itself, and asks no second time', async () => {

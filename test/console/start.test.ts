@@ -46,9 +46,11 @@ test(
     await first.getByText('npx tollgate test-pbx').waitFor()
     await first.getByText('The same by the API').click()
     await first.getByLabel('Port').fill(String(node.port))
-    const shown = await first.getByLabel('Add a PBX node: request').textContent()
-    expect(shown).toContain(`curl -X POST http://127.0.0.1:${tollgate.apiPort}/api/v1/dispatcher`)
-    expect(shown).toContain(`"nodes":[{"host":"127.0.0.1","internal_port":${node.port}}]`)
+    const shown = () => first.getByLabel('Add a PBX node: request').textContent()
+    const sent = `"nodes":[{"host":"127.0.0.1","internal_port":${node.port}}]`
+    await expect.poll(shown).toContain(sent)
+    const address = `http://127.0.0.1:${tollgate.apiPort}/api/v1/dispatcher`
+    expect(await shown()).toContain(`curl -X POST ${address}`)
     await page.keyboard.press('Enter')
     await first.getByText('✓ done').waitFor()
 

@@ -146,6 +146,20 @@ test('two people change one webhook', async () => {
   expect(complaints).toEqual([])
 })
 
+test('where a part of the console is missing, a deletion says so and is not done', async () => {
+  const { page } = await signedIn()
+  const path = await newCustomer(page, 'kept')
+  await page.goto(new URL(`/console${path}`, page.url()).href)
+  await page.getByRole('button', { name: 'Delete', exact: true }).click()
+  const { dialog, confirm } = formsOf(page)
+  await dialog.getByText('Delete this customer?').waitFor()
+  // Another version of the program is there since the page was loaded.
+  await page.route('**/console/assets/part-*', (route) => route.fulfill({ status: 404 }))
+  await confirm('Delete')
+  await dialog.getByText('A part of the console could not be loaded').waitFor()
+  expect(await read(page, path)).toMatchObject({ name: 'kept' })
+})
+
 test('what has changed meanwhile is shown before it is deleted, alone and among many', async () => {
   const { page } = await signedIn()
   const path = await newCustomer(page, 'gone alone')

@@ -103,6 +103,8 @@ export async function openConsole(
   const complaints: string[] = []
   page.on('console', (message) => {
     if (message.type() !== 'error' && message.type() !== 'warning') return
+    // On a machine that stands still for some seconds, a page takes what it was sent late.
+    if (message.text().includes('preloaded using link preload but not used')) return
     complaints.push(`${message.text()} (${message.location().url.replace(baseURL, '')})`)
   })
   page.on('pageerror', (error) => complaints.push(error.message))

@@ -18,12 +18,13 @@ const control = await openControl()
 const { deps } = control
 const built = apiWith({ ...deps, console: files })
 await control.user('ada', 'admin')
+await control.user('tessa', 'admin', await control.tenant('acme'))
 
 const ownPage = { 'Sec-Fetch-Site': 'same-origin', Origin: 'http://localhost' }
 
 /** The cookie of a new session, as a browser sends it back. */
-async function signedIn(): Promise<string> {
-  const body = { username: 'ada', password: 'correct horse' }
+async function signedIn(username = 'ada'): Promise<string> {
+  const body = { username, password: 'correct horse' }
   const { headers } = await control.request('/auth/session', { headers: ownPage, body })
   return headers.get('set-cookie')?.split(';')[0] ?? ''
 }
@@ -77,6 +78,16 @@ test.each([
     ),
   )
   expect((await built.request(path)).headers.get('link')).toBe(null)
+})
+
+test.each([
+  ['/', ['pbx/calls/active']],
+  ['/console/now', []],
+  ['/console/customers', ['customers?limit=200']],
+])('the page %s names nothing that the user of a tenant is refused', async (path, first) => {
+  const { headers } = await withCookie(path, await signedIn('tessa'))
+  const named = headers.get('link')?.match(/(?<=api\/v1\/)[^>]+/g)
+  expect(named).toEqual(['auth/session', ...first])
 })
 
 test('a browser whose session is over, or never was, gets the page of everybody', async () => {

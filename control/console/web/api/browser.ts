@@ -1,4 +1,4 @@
-/** The rim of the console: clock and timers of the browser. */
+/** The rim of the console: what it needs of the browser, such as its clock and timers. */
 
 export const now = (): number => Date.now()
 
@@ -15,6 +15,9 @@ export function every(ms: number, work: () => void): () => void {
   }, ms)
   return () => clearInterval(timer)
 }
+
+/** Nothing that the page holds is left. */
+export const loadAnew = (): void => location.reload()
 
 /** 128 random bits as text. */
 export const freshId = (): string =>

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals'
 import { get, send } from './api.ts'
 import type { User } from './views.ts'
-import { every } from './browser.ts'
+import { every, loadAnew } from './browser.ts'
 
 export type ConsoleSession =
   | { readonly kind: 'unknown' }
@@ -25,7 +25,20 @@ async function askAgain(): Promise<void> {
   if (answer.kind !== 'ok' || session.value.kind !== 'signed-in') return
   const { profile: user } = answer.data
   if (user === null) sessionEnded()
-  else session.value = { kind: 'signed-in', user }
+  else enter(user)
+}
+
+/** The user that the page holds data of. */
+let holder: number | undefined
+
+/**
+ * Another user gets a page of their own: this one has answers that its browser has asked for and
+ * nobody has taken yet, names, and what was done.
+ */
+function enter(user: User): void {
+  if (holder !== undefined && holder !== user.id) return loadAnew()
+  holder = user.id
+  session.value = { kind: 'signed-in', user }
 }
 
 /** Null: nobody is signed in. */
@@ -35,14 +48,17 @@ const askForUser = () => get<{ readonly profile: User | null }>('/auth/session')
 export async function findSession(): Promise<boolean> {
   const answer = await askForUser()
   const user = answer.kind === 'ok' ? answer.data.profile : null
-  session.value =
-    user === null ? { kind: 'signed-out', isExpired: false } : { kind: 'signed-in', user }
+  if (user === null) session.value = { kind: 'signed-out', isExpired: false }
+  else enter(user)
   return user !== null
 }
 
-export async function signOut(): Promise<void> {
-  await send('DELETE', '/auth/session')
+/** Returns why the session goes on; undefined: it is over. */
+export async function signOut(): Promise<string | undefined> {
+  const answer = await send('DELETE', '/auth/session')
+  if (answer.kind === 'failed') return answer.message
   session.value = { kind: 'signed-out', isExpired: false }
+  return undefined
 }
 
 /** Called where an answer says that the session is over. */

@@ -7,6 +7,7 @@ import { Dialog } from '../parts/dialog.tsx'
 import { Choice, enteredIn, Field, words } from '../parts/form.tsx'
 import { pathOf } from '../parts/address.ts'
 import { address } from '../parts/router.ts'
+import { Problem } from '../parts/text.tsx'
 import { visibleText } from '../parts/visible-text.ts'
 import { setTheme, storedTheme, themes } from './theme.ts'
 
@@ -14,6 +15,11 @@ export function Account({ user }: { user: User }) {
   const isAsked = useSignal(false)
   /** The address at which the password was changed. */
   const doneAt = useSignal<object | undefined>(undefined)
+  const refusal = useSignal<string | undefined>(undefined)
+  const leave = async (): Promise<void> => {
+    const why = await signOut()
+    refusal.value = why && `You are still signed in: ${why}`
+  }
   return (
     <>
       <span role="status" class="connection good" hidden={doneAt.value !== address.value}>
@@ -44,9 +50,10 @@ export function Account({ user }: { user: User }) {
         <button type="button" onClick={() => (isAsked.value = true)}>
           Change password
         </button>
-        <button type="button" onClick={() => void signOut()}>
+        <button type="button" onClick={() => void leave()}>
           Sign out
         </button>
+        <Problem message={refusal.value} />
       </div>
       {isAsked.value && (
         <PasswordDialog

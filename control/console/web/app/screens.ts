@@ -205,7 +205,7 @@ const screens: readonly Screen[] = [
     title: 'Webhooks',
     group: 'Access',
     scope: 'webhooks:read',
-    oneTitle: 'Deliveries',
+    oneTitle: 'Endpoint',
   },
   {
     name: 'account',

@@ -56,7 +56,9 @@ function clockOf(hours: number, timeZone: string | undefined): AxisClock {
 
 export function Chart(props: ChartProps) {
   const { title, times, values, highest, hours, zone, total } = props
-  const { isEmpty = values.every((value) => value === null || value === 0) } = props
+  // Before they are there, nothing is said of them.
+  const isNone = values.length > 0 && values.every((value) => value === null || value === 0)
+  const { isEmpty = isNone } = props
   const axisClock = useMemo(() => clockOf(hours ?? 0, zone), [hours, zone])
   const box = useRef<HTMLDivElement>(null)
   const plot = useRef<uPlot | undefined>(undefined)

@@ -4,7 +4,7 @@ import type { ComponentChildren, ComponentType } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 import { Problem } from './text.tsx'
 
-const failure = 'A part of the console could not be loaded: load the page again.'
+export const notLoaded = 'A part of the console could not be loaded: load the page again.'
 
 /** `waiting`: what has its place until then. */
 export function later<Props extends object>(
@@ -20,7 +20,7 @@ export function later<Props extends object>(
       problem.value = undefined
     } catch {
       // Asked for again where it is drawn again.
-      problem.value = failure
+      problem.value = notLoaded
     }
   }
   return function Later(props: Props) {

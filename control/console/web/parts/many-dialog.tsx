@@ -3,7 +3,7 @@
  * was refused why. What was done before somebody stops it stays, and can be undone.
  */
 import { useSignal } from '@preact/signals'
-import { useRef } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { ConsoleAnswer, EditConflict } from '../api/api.ts'
 import { Dialog } from './dialog.tsx'
 import { figureText } from './format.ts'
@@ -137,6 +137,17 @@ function useRun({ of, action, rows }: RunOptions) {
     isTried.value = true
     return { kind: 'open' }
   }
+  /** The request that is under way ends first. Returns the rows that are as they were. */
+  const end = async (): Promise<readonly object[]> => {
+    const isTold = isStopped.current
+    isStopped.current = true
+    await running.current
+    if (!isTold && done.value.size > 0)
+      void tellLot(`${areText(done.value.size, of)} ${action.done}.`, changes.current)
+    return rows.filter((row) => !done.value.has(row))
+  }
+  // It goes with its screen: nobody could see, or stop, what went on.
+  useEffect(() => () => void end(), [])
   return {
     done,
     refused,
@@ -148,14 +159,7 @@ function useRun({ of, action, rows }: RunOptions) {
       running.current = run
       return run
     },
-    /** The request that is under way ends first. Returns the rows that are as they were. */
-    end: async (): Promise<readonly object[]> => {
-      isStopped.current = true
-      await running.current
-      if (done.value.size > 0)
-        void tellLot(`${areText(done.value.size, of)} ${action.done}.`, changes.current)
-      return rows.filter((row) => !done.value.has(row))
-    },
+    end,
   }
 }
 

@@ -6,7 +6,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import { get, send, type ConsoleAnswer } from '../api/api.ts'
 import { after } from '../api/browser.ts'
 import { askAnew } from '../api/live.ts'
-import { may, sessionEnded } from '../api/session.ts'
+import { may, session, sessionEnded } from '../api/session.ts'
 import type { Change } from '../api/views.ts'
 import { figureText } from './format.ts'
 import { paced } from './paced.ts'
@@ -21,6 +21,11 @@ interface ShownToast {
 }
 
 const shown = signal<ShownToast | undefined>(undefined)
+
+/** Nothing after the session is over: what one user did is not told to the next one. */
+function show(toast: ShownToast): void {
+  if (session.peek().kind === 'signed-in') shown.value = toast
+}
 
 /** Time to read it, and to undo. */
 const SHOWN_MS = 10_000
@@ -39,12 +44,12 @@ export async function tellDone(answer: ConsoleAnswer<unknown>, text = ''): Promi
   const change = known?.kind === 'ok' ? known.data : undefined
   const said = change?.effect ?? text
   if (said === '') return
-  shown.value = {
+  show({
     text: said,
     ...(change?.is_reversible === true &&
       change.state === 'made' &&
       changeId !== undefined && { changeIds: [changeId] }),
-  }
+  })
 }
 
 /** Says what was done to many at once, and offers to undo all of it. */
@@ -56,12 +61,20 @@ export async function tellLot(text: string, changeIds: readonly string[]): Promi
       ? undefined
       : await get<Change>(`/changes/${encodeURIComponent(first)}`)
   const isReversible = known?.kind === 'ok' && known.data.is_reversible
-  shown.value = { text, ...(isReversible && { changeIds }) }
+  show({ text, ...(isReversible && { changeIds }) })
 }
 
 export function Toasts() {
   const { value: toast } = shown
   const isHeld = useRef(false)
+  // It goes with the session, and so does what is under way.
+  useEffect(
+    () => () => {
+      shown.peek()?.onStop?.()
+      shown.value = undefined
+    },
+    [],
+  )
   useEffect(() => {
     if (toast === undefined) return undefined
     const close = (): void => {
@@ -113,7 +126,7 @@ async function undo(changeIds: readonly string[]): Promise<void> {
   const onStop = (): void => void (isStopped = true)
   const tell = (done: number): void => {
     const text = `Undoing ${figureText(done)} of ${figureText(count)} …`
-    if (count > 1) shown.value = { text, onStop }
+    if (count > 1) show({ text, onStop })
   }
   shown.value = undefined
   tell(0)
@@ -126,14 +139,14 @@ async function undo(changeIds: readonly string[]): Promise<void> {
   const refused = all.filter((answer) => answer.kind === 'failed')
   const [first] = refused
   const stopped = `${figureText(all.length - refused.length)} of ${figureText(count)} are undone.`
-  shown.value = {
+  show({
     text:
       first !== undefined
         ? refusedText(count, count - all.length + refused.length, first.message)
         : all.length < count
           ? stopped
           : 'It is undone.',
-  }
+  })
   askAnew()
 }
 

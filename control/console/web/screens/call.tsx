@@ -46,7 +46,7 @@ export function CallScreen({ uuid }: { uuid: string }) {
       <Downloads path={path} hasTrace={(trace.data.value?.legs.length ?? 0) > 0} record={record} />
       {record !== undefined && <MediaQuality quality={record.media_quality} />}
       {record !== undefined && <Recording path={path} record={record} />}
-      {record !== undefined && <Attempts attempts={record.attempts} />}
+      {record !== undefined && <Attempts attempts={record.attempts} nodes={names.nodes} />}
       {/* After what is above it: it would move. */}
       {(value !== undefined || call.problem.value !== undefined) && (
         <>
@@ -300,7 +300,11 @@ const knownText = (value: number | null | undefined, unit: string, digits = 1): 
 const answerText = (status: number, reason: string) =>
   status === 0 ? 'no answer in time' : <Text value={`${status} ${reason}`} max={100} />
 
-function Attempts({ attempts }: { attempts: CallRecordView['attempts'] }) {
+interface AttemptsProps extends Pick<CallRecordView, 'attempts'> {
+  readonly nodes: Names['nodes']
+}
+
+function Attempts({ attempts, nodes }: AttemptsProps) {
   if (attempts.length === 0) return null
   return (
     <>
@@ -312,7 +316,7 @@ function Attempts({ attempts }: { attempts: CallRecordView['attempts'] }) {
           return (
             <li key={`${start} ${destination}`}>
               <time dateTime={start}>{clockText(start)}</time>{' '}
-              <Text value={destination} max={100} />
+              <Text value={nameOfNode(nodes, destination).full} max={100} />
               {': '}
               {answerText(status, reason)}{' '}
               <small>after {figureText(Date.parse(end) - Date.parse(start), 0)} ms</small>

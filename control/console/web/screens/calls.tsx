@@ -9,7 +9,7 @@ import { pathOf } from '../parts/address.ts'
 import { may } from '../api/session.ts'
 import { after, every, now } from '../api/browser.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
-import { durationText, moneyText, tagsText } from '../parts/format.ts'
+import { durationText, moneyText, padded, tagsText } from '../parts/format.ts'
 import { List, type Action } from '../parts/list.tsx'
 import { useResource } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
@@ -68,7 +68,9 @@ const columnsFor = (
     show: ({ seconds }) => durationText(seconds),
   }),
   figureColumn('cost', 'Cost', ({ cost }) => (cost === null ? null : Number(cost)), {
-    show: ({ call, cost }) => moneyText(cost, call.currency),
+    // The costs of all would have to be known to find the most decimals of them.
+    show: ({ call, cost }) =>
+      moneyText(cost && padded(cost, call.price?.decimals ?? 0), call.currency),
   }),
   textColumn('node', 'Through', (call) => throughOf(call, nodes)?.name ?? null, {
     isMinor: true,

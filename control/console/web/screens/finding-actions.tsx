@@ -47,27 +47,33 @@ export function FindingActions({ finding: { id, state }, title, onDone }: Findin
   const labelOf = (text: string): string => `${text}: ${title}`
   return (
     <>
-      {state === 'open' ? (
+      <span class="buttons">
+        {state === 'open' ? (
+          <button
+            type="button"
+            aria-label={labelOf('Acknowledge')}
+            onClick={() => (asked.value = 'acknowledge')}
+          >
+            Acknowledge
+          </button>
+        ) : (
+          <button
+            type="button"
+            aria-label={labelOf('Reopen')}
+            disabled={isBusy.value}
+            onClick={() => void reopen()}
+          >
+            Reopen
+          </button>
+        )}
         <button
           type="button"
-          aria-label={labelOf('Acknowledge')}
-          onClick={() => (asked.value = 'acknowledge')}
+          aria-label={labelOf('Snooze')}
+          onClick={() => (asked.value = 'snooze')}
         >
-          Acknowledge
+          Snooze
         </button>
-      ) : (
-        <button
-          type="button"
-          aria-label={labelOf('Reopen')}
-          disabled={isBusy.value}
-          onClick={() => void reopen()}
-        >
-          Reopen
-        </button>
-      )}
-      <button type="button" aria-label={labelOf('Snooze')} onClick={() => (asked.value = 'snooze')}>
-        Snooze
-      </button>
+      </span>
       {asked.value === 'acknowledge' && <Acknowledge id={id} title={title} onClose={close} />}
       {asked.value === 'snooze' && <Snooze id={id} title={title} onClose={close} />}
     </>

@@ -61,7 +61,7 @@ export function NowScreen() {
           title={currency === '' ? 'Spend per minute' : `Spend per minute, ${currency}`}
           {...charts.spendPerMinute}
         />
-        <Chart title="Event-loop lag, ms (99 %)" {...charts.lagMs} />
+        <Chart title="Event-loop lag, ms (99 %)" {...charts.lagMs} isEmpty={false} />
       </div>
     </>
   )

@@ -6,7 +6,7 @@ import { pathOf } from '../parts/address.ts'
 import { figureColumn, momentColumn, textColumn } from '../parts/columns.tsx'
 import { useFieldProblem } from '../parts/field-problems.ts'
 import { Choice, Field, FieldProblem, Filter, textIn, withAll, words } from '../parts/form.tsx'
-import { ListScreen, type Action } from '../parts/list.tsx'
+import { ListScreen, Loaded, type Action } from '../parts/list.tsx'
 import { manyOf } from '../parts/many-of.ts'
 import { useFilled } from '../parts/prefill.ts'
 import { address } from '../parts/router.ts'
@@ -16,7 +16,7 @@ import { rotation, sendForSecret } from '../parts/signing-secret.tsx'
 import { PageHead } from '../parts/page-head.tsx'
 import { useView } from '../parts/resource.ts'
 import type { ShownColumn } from '../parts/table.tsx'
-import { Moment, Problem, Text } from '../parts/text.tsx'
+import { Moment, Text } from '../parts/text.tsx'
 
 const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
   if (is_active) return 'active'
@@ -25,6 +25,9 @@ const stateOf = ({ is_active, disabled_reason }: WebhookEndpoint): string => {
 
 const toneOf = ({ is_active, disabled_reason }: WebhookEndpoint) =>
   is_active ? 'good' : disabled_reason === null ? 'plain' : 'bad'
+
+const eventsText = ({ events: chosen }: WebhookEndpoint): string =>
+  chosen.includes('*') ? 'all' : chosen.join(', ')
 
 const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('url', 'Address', ({ url }) => url, {
@@ -36,7 +39,7 @@ const columns: readonly ShownColumn<WebhookEndpoint>[] = [
   textColumn('state', 'State', stateOf, {
     tone: toneOf,
   }),
-  textColumn('events', 'Events', ({ events }) => events.join(', '), { isMinor: true, max: 80 }),
+  textColumn('events', 'Events', eventsText, { isMinor: true, max: 80 }),
 ]
 
 const labels = { url: 'Address', is_active: 'Active', approval_links: 'Links to approve proposals' }
@@ -217,48 +220,58 @@ const deliveryColumns: readonly ShownColumn<WebhookDelivery>[] = [
     ),
     second: (delivery) => <Text value={delivery.last_answer} max={60} />,
   },
-  figureColumn('attempts', 'Attempts', ({ attempts }) => attempts),
+  figureColumn('attempts', 'Attempts', ({ attempts }) => attempts, { isMinor: true }),
   momentColumn('next', 'Next attempt', (each) => each.next_attempt_at, { isMinor: true }),
 ]
 
 const states = words('pending', 'delivered', 'failed')
 
+const REFRESH_MS = 10_000
+
 export function WebhookScreen({ id }: { id: string }) {
   const path = `/webhooks/${encodeURIComponent(id)}`
+  const endpoint = useView<WebhookEndpoint>(path, { everyMs: REFRESH_MS })
+  return (
+    <Loaded of={endpoint}>
+      {(shown) => (
+        <>
+          <PageHead name={shown.url} state={[toneOf(shown), stateOf(shown)]} />
+          <Deliveries path={path} />
+        </>
+      )}
+    </Loaded>
+  )
+}
+
+function Deliveries({ path }: { path: string }) {
   const asked = address.value.query['state'] ?? ''
   const filter = asked in states ? `&state=${asked}` : ''
-  const endpoint = useView<WebhookEndpoint>(path, {})
-  const { value: shown } = endpoint.data
   return (
-    <>
-      <PageHead name={shown?.url} state={shown && [toneOf(shown), stateOf(shown)]} />
-      <Problem message={endpoint.problem.value} />
-      <ListScreen<WebhookDelivery>
-        label="Deliveries"
-        path={`${path}/deliveries?limit=200${filter}`}
-        columns={deliveryColumns}
-        keyOf={(delivery) => delivery.id}
-        empty="Nothing was sent to it yet."
-        filters={<Filter label="State" name="state" options={withAll(states)} />}
-        isWritable={may('webhooks:write')}
-        create={{
-          text: 'Send a test',
-          title: 'Send a test event?',
+    <ListScreen<WebhookDelivery>
+      label="Deliveries"
+      path={`${path}/deliveries?limit=200${filter}`}
+      columns={deliveryColumns}
+      keyOf={(delivery) => delivery.id}
+      empty="Nothing was sent to it yet."
+      filters={<Filter label="State" name="state" options={withAll(states)} />}
+      isWritable={may('webhooks:write')}
+      create={{
+        text: 'Send a test',
+        title: 'Send a test event?',
+        confirm: 'Send',
+        ask: <p>An event webhook.test is sent; its delivery is on this list.</p>,
+        onConfirm: () => send('POST', `${path}/test`),
+      }}
+      nameOf={({ type }) => type}
+      actions={(delivery) => [
+        {
+          text: 'Send again',
+          title: 'Send this event again?',
           confirm: 'Send',
-          ask: <p>An event webhook.test is sent; its delivery is on this list.</p>,
-          onConfirm: () => send('POST', `${path}/test`),
-        }}
-        nameOf={({ type }) => type}
-        actions={(delivery) => [
-          {
-            text: 'Send again',
-            title: 'Send this event again?',
-            confirm: 'Send',
-            ask: <p>Its receiver may get it twice: the event keeps its webhook-id.</p>,
-            onConfirm: () => send('POST', `${path}/deliveries/${delivery.id}/retry`),
-          },
-        ]}
-      />
-    </>
+          ask: <p>Its receiver may get it twice: the event keeps its webhook-id.</p>,
+          onConfirm: () => send('POST', `${path}/deliveries/${delivery.id}/retry`),
+        },
+      ]}
+    />
   )
 }
