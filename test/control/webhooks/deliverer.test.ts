@@ -4,6 +4,7 @@ import type { SendResult } from '../../../control/webhooks/sender.ts'
 import { freshStore, start } from '../../support/books.ts'
 import { deliveringInstance } from '../../support/delivering-node.ts'
 import { ManualTime } from '../../support/manual-time.ts'
+import { withGroupsTold } from '../../support/told-late.ts'
 import { turnOfEventLoop } from '../../support/waiting.ts'
 import { Webhooks } from '../../../control/webhooks/webhooks.ts'
 
@@ -343,4 +344,22 @@ test('a removal that a restart interrupted goes on after it', async () => {
   await turnOfEventLoop()
   expect([count('webhook_endpoint'), count('webhook_delivery')]).toEqual([0, 0])
   await again.stop()
+})
+
+test('whoever asks for a stop that has begun waits for it', async () => {
+  let tell = (): void => undefined
+  const told = new Promise<void>((resolve) => (tell = resolve))
+  const webhooks = webhooksOf(withGroupsTold(freshStore(), told), new ManualTime(start), 1)
+  await webhooks.reload()
+  webhooks.start()
+  const ended: string[] = []
+  const stops = ['first', 'second'].map(async (name) => {
+    await webhooks.stop()
+    ended.push(name)
+  })
+  for (let turn = 0; turn < 10; turn += 1) await turnOfEventLoop()
+  expect(ended).toEqual([])
+  tell()
+  await Promise.all(stops)
+  expect(ended).toEqual(['first', 'second'])
 })
