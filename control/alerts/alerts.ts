@@ -287,7 +287,9 @@ export class Alerts {
         'alerts',
         async () => {
           await this.#end(await this.#witnesses.unseen())
-          await this.#book.hasten(this.#inForce.rules)
+          // A rule of another instance that is not known here yet would hold nothing.
+          const { rules } = store.statements.isShared ? await loadRuleSet(store) : this.#inForce
+          await this.#book.hasten(rules)
           await this.#messages.giveUp(before - waitsMs)
           await this.#messages.prune(before - retentionMs, pruneLimit)
         },

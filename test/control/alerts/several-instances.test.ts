@@ -50,6 +50,23 @@ describe.runIf(hasPostgres)('alerts of several instances', () => {
     settledOnes = []
   })
 
+  test('an instance that does not know a rule yet keeps its quiet hours', async () => {
+    const answer = async (): Promise<SendOutcome> => ({ kind: 'sent' })
+    const [first, late] = [await openInstance('a', answer), await openInstance('b', answer)]
+    await first.channel()
+    await late.alerts.reload()
+    const until = new Date(start + 3_600_000).toISOString().slice(11, 16)
+    const from = new Date(start).toISOString().slice(11, 16)
+    const quiet_hours = { from, to: until, time_zone: 'UTC' }
+    await first.rule({ on: 'node_down', group_seconds: 0, quiet_hours })
+    await first.write(nodeEvent(1, 'down'))
+    for (const { alerts } of [first, late]) alerts.start()
+    await pass(600_000, 3_000)
+    expect(all).toEqual([])
+    await pass(3_060_000, 3_000)
+    expect(all).toHaveLength(1)
+  })
+
   test('each event is in one message, whichever instance has written it, while instances die', async () => {
     const random = seededRandom(20261129)
     let isDead = true
