@@ -100,6 +100,8 @@ class MoneyWorld {
   readonly safe = new Map<string, number>()
   /** No crash can lose them. */
   readonly answered = new Set<string>()
+  /** By caller: what calls held that had given it back when a crash took back their end (D541). */
+  readonly #heldAgain = new Map<string, number>()
   #books: Books
   #calls: LiveCall[] = []
   #count = 0
@@ -192,12 +194,22 @@ class MoneyWorld {
     this.#books = await ocsOn(this.store, new ManualTime(this.#books.time.now() + 1))
     const { ocs } = this.#books
     const { saved } = await ocs.start()
+    for (const { uuid, caller, callee, grantedSeconds } of this.#calls)
+      if (this.reported.has(uuid) && !this.#isKept(uuid))
+        this.#heldAgain.set(
+          caller,
+          (this.#heldAgain.get(caller) ?? 0) + priceOf(callee, grantedSeconds),
+        )
     this.#calls = []
     for (const [index, { callUuid, state }] of saved.entries())
       if (!isResumed(index)) ocs.abandon(callUuid)
       else if (ocs.resume(callUuid)) this.#calls.push(JSON.parse(state) as LiveCall)
-    for (const uuid of this.reported.keys())
-      if (!this.durable.has(uuid) && !this.safe.has(uuid)) this.reported.delete(uuid)
+    for (const uuid of this.reported.keys()) if (!this.#isKept(uuid)) this.reported.delete(uuid)
+  }
+
+  /** Whether no crash can lose the end of a call. */
+  #isKept(uuid: string): boolean {
+    return this.durable.has(uuid) || this.safe.has(uuid)
   }
 
   async settle(): Promise<void> {
@@ -218,7 +230,8 @@ class MoneyWorld {
     for (const customerId of [1, 2]) {
       const balance = this.#books.ocs.balanceOf(customerId)
       expect(balance?.reservedMicros).toBeGreaterThanOrEqual(0n)
-      expect(balance?.availableMicros).toBeGreaterThanOrEqual(0n)
+      const heldAgain = this.#heldAgain.get(callers[customerId - 1] ?? '') ?? 0
+      expect(balance?.availableMicros).toBeGreaterThanOrEqual(BigInt(-heldAgain))
       const live = this.#calls.filter(
         ({ uuid, caller }) => !this.reported.has(uuid) && caller === callers[customerId - 1],
       )
