@@ -371,6 +371,7 @@ export interface SavedFlow {
   readonly hostName?: string
 }
 
+/** A field that may be absent is then empty, 0 or false: the journal has one for each leg. */
 export interface SavedDialog {
   readonly role: DialogRole
   readonly callId: string
@@ -381,17 +382,17 @@ export interface SavedDialog {
   readonly localCseq: number
   readonly remoteCseq: number
   readonly contact: string
-  readonly routeSet: readonly string[]
+  readonly routeSet?: readonly string[] | undefined
   readonly remoteTarget: string
   readonly flow: SavedFlow
-  readonly isFlowBound: boolean
+  readonly isFlowBound?: boolean | undefined
   readonly session?: SavedSession
 }
 
 export interface SavedSession extends SessionTerms {
-  readonly localSdp: string
+  readonly localSdp?: string | undefined
   readonly takesUpdate: boolean
-  readonly minSeconds: number
+  readonly minSeconds?: number | undefined
   /** When our next refresh was due. Milliseconds by the server's clock. */
   readonly dueAt: number
 }

@@ -2,7 +2,13 @@
  * Dialogs and answers that outlive this process. Saving is on the path of each call: plain object
  * literals, nothing parsed. Values to restore were read from a file: each field is checked.
  */
-import type { RequestEvent, SavedDialog, SavedFlow, SavedInvite } from '../application.ts'
+import type {
+  RequestEvent,
+  SavedDialog,
+  SavedFlow,
+  SavedInvite,
+  SavedSession,
+} from '../application.ts'
 import { Dialog, dialogId } from '../dialog/dialog.ts'
 import { isReliable, sideFor, type Flow } from '../flow.ts'
 import type { SipMessage } from '../../../schema/sip/message.ts'
@@ -97,7 +103,8 @@ export class SavedState {
       clientId,
       flow,
       localCseq: saved.localCseq + CSEQ_STEP,
-      isFlowBound: saved.isFlowBound && flow.listener.protocol === 'udp',
+      routeSet: saved.routeSet ?? [],
+      isFlowBound: saved.isFlowBound === true && flow.listener.protocol === 'udp',
     })
     if (dialogs.find(dialog.id) !== undefined) return false
     dialogs.add(dialog)
@@ -169,14 +176,16 @@ function savedDialog(dialog: Dialog): SavedDialog {
     localCseq,
     remoteCseq,
     contact,
-    routeSet,
+    routeSet: routeSet.length > 0 ? routeSet : undefined,
     remoteTarget,
     flow: savedFlow(flow),
-    isFlowBound,
+    isFlowBound: isFlowBound || undefined,
   }
   if (session) {
-    const { terms, localSdp, takesUpdate, minSeconds, dueAt } = session
+    const { terms, takesUpdate, dueAt } = session
     const { seconds, isOurs, isAgreed } = terms
+    const localSdp = session.localSdp || undefined
+    const minSeconds = session.minSeconds || undefined
     saved.session = { seconds, isOurs, isAgreed, localSdp, takesUpdate, minSeconds, dueAt }
   }
   return saved
@@ -212,17 +221,17 @@ const dialogShape: Shape<SavedDialog> = {
   remoteCseq: 'number',
   contact: 'string',
   remoteTarget: 'string',
-  isFlowBound: 'boolean',
 }
-const sessionShape: Shape<NonNullable<SavedDialog['session']>> = {
+/** An earlier version wrote each of them. */
+const optionalOfDialog: Shape<SavedDialog> = { isFlowBound: 'boolean' }
+const sessionShape: Shape<SavedSession> = {
   seconds: 'number',
   isOurs: 'boolean',
   isAgreed: 'boolean',
-  localSdp: 'string',
   takesUpdate: 'boolean',
-  minSeconds: 'number',
   dueAt: 'number',
 }
+const optionalOfSession: Shape<SavedSession> = { localSdp: 'string', minSeconds: 'number' }
 const answerShape: Shape<SavedAnswer> = { key: 'string', toTag: 'string', response: 'string' }
 const flowShape: Shape<SavedFlow> = { own: 'string', address: 'string', port: 'number' }
 const earlyShape: Shape<SavedDialog> = {
@@ -233,12 +242,17 @@ const earlyShape: Shape<SavedDialog> = {
 
 const isDialog = (saved: SavedDialog): boolean =>
   hasShape(saved, dialogShape) &&
+  mayHave(saved, optionalOfDialog) &&
   (saved.role === 'uac' || saved.role === 'uas') &&
-  Array.isArray(saved.routeSet) &&
-  saved.routeSet.every((route) => typeof route === 'string') &&
+  (saved.routeSet === undefined || isListOfStrings(saved.routeSet)) &&
   hasShape(saved.flow, flowShape) &&
-  (saved.session === undefined ||
-    (hasShape(saved.session, sessionShape) && saved.session.seconds > 0))
+  (saved.session === undefined || isSession(saved.session))
+
+const isSession = (saved: SavedSession): boolean =>
+  hasShape(saved, sessionShape) && mayHave(saved, optionalOfSession) && saved.seconds > 0
+
+const isListOfStrings = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((each) => typeof each === 'string')
 
 const isInvite = ({ head, toTag, flow, early }: SavedInvite): boolean =>
   typeof head === 'string' &&
@@ -263,5 +277,12 @@ function readAnswer(text: string): SavedAnswer | undefined {
 function hasShape<T extends object>(value: T | null | undefined, shape: Shape<T>): boolean {
   if (typeof value !== 'object' || value === null) return false
   for (const key in shape) if (typeof value[key] !== shape[key]) return false
+  return true
+}
+
+/** The same for fields that may be absent. */
+function mayHave<T extends object>(value: T, shape: Shape<T>): boolean {
+  for (const key in shape)
+    if (value[key] !== undefined && typeof value[key] !== shape[key]) return false
   return true
 }

@@ -42,7 +42,8 @@ export class SessionTimers {
    * eighth, and not all of them at once.
    */
   resumed(dialog: Dialog, saved: SavedSession, now: number): void {
-    const { seconds, isOurs, isAgreed, localSdp, takesUpdate: takes, minSeconds, dueAt } = saved
+    const { seconds, isOurs, isAgreed, takesUpdate: takes, dueAt } = saved
+    const { localSdp = '', minSeconds = 0 } = saved
     const timer = this.#begin(dialog, { seconds, isOurs, isAgreed }, now)
     timer.noteLocalSdp(localSdp)
     timer.noteTakesUpdate(takes)

@@ -151,6 +151,7 @@ const good: SavedDialog = {
   flow: { ...flow, address: '192.0.2.1', port: 5060 },
 }
 const session = { seconds: 90, isOurs: true, isAgreed: true }
+const wholeSession = { ...session, takesUpdate: false, dueAt: 0 }
 
 test.each([
   ['of a listener that is gone', { flow: { ...good.flow, ownPort: 5061 } }],
@@ -160,13 +161,28 @@ test.each([
   ['of no side', { role: 'proxy' }],
   ['with a route set that is no list', { routeSet: { length: 0 } }],
   ['with routes that are no texts', { routeSet: [1] }],
+  ['with a text for a bound flow', { isFlowBound: 'true' }],
   ['with a session that is incomplete', { session }],
-  ['with a session that never ends', { session: { ...session, seconds: null } }],
+  ['with a session that never ends', { session: { ...wholeSession, seconds: null } }],
+  ['with a session of another least interval', { session: { ...wholeSession, minSeconds: '90' } }],
+  ['with a session whose description is no text', { session: { ...wholeSession, localSdp: 1 } }],
 ])('a dialog %s is not restored', (_what, part) => {
   const server = next()
   const damaged = { ...good, ...part } as unknown as SavedDialog
   expect(server.core.saved.restoreDialog(server.clientId, damaged, server.now)).toBe(false)
   expect(server.core.saved.restoreDialog(server.clientId, good, server.now)).toBe(true)
+})
+
+test('what an earlier version has saved is restored, with the fields that are absent now', () => {
+  const server = next()
+  const earlier = { ...good, session: { ...wholeSession, localSdp: '', minSeconds: 0 } }
+  expect(server.core.saved.restoreDialog(server.clientId, earlier, server.now)).toBe(true)
+  const id = `${good.callId};from-tag=${good.remoteTag}`
+  const saved = savedDialog(server, id)
+  expect(saved).toMatchObject({ callId: 'c', session: { seconds: 90, isOurs: true } })
+  const text = JSON.stringify(saved)
+  for (const absent of ['routeSet', 'isFlowBound', 'localSdp', 'minSeconds'])
+    expect(text).not.toContain(absent)
 })
 
 const asked = ['Supported: timer', 'Session-Expires: 1800']
