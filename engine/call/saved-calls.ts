@@ -84,7 +84,7 @@ export class SavedCalls {
     if (dialog?.session === undefined) return dialog && { dialog, ...media }
     const { session } = dialog
     const isLastSent = session.localSdp === calls.leg(legId)?.lastSdpSent
-    const short = isLastSent ? { ...dialog, session: { ...session, localSdp: '' } } : dialog
+    const short = isLastSent ? { ...dialog, session: { ...session, localSdp: undefined } } : dialog
     return { dialog: short, ...media }
   }
 

@@ -60,14 +60,8 @@ function changedFields<T extends object>(before: T, after: T): Partial<T> | unde
   return changed
 }
 
-/** Whether two plain values are written alike. */
-function isSame(one: unknown, other: unknown): boolean {
-  if (one === other) return true
-  if (!isObject(one) || !isObject(other)) return false
-  for (const name in one) if (!isSame(one[name], other[name])) return false
-  for (const name in other) if (one[name] === undefined && other[name] !== undefined) return false
-  return true
-}
+/** Whether two plain values are written alike. V8 writes faster than a loop compares. */
+const isSame = (one: unknown, other: unknown): boolean =>
+  one === other || (isObject(one) && JSON.stringify(one) === JSON.stringify(other))
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null
+const isObject = (value: unknown): boolean => typeof value === 'object' && value !== null
