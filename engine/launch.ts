@@ -24,7 +24,7 @@ const heapFlags = [
   '--max-semi-space-size=32',
   '--no-allocation-site-pretenuring',
   '--no-parallel-scavenge',
-  '--heap-growing-percent=200',
+  '--heap-growing-percent=100',
 ]
 
 /** Names the descriptor of the pipe that a launcher on an old Node holds the other end of. */

@@ -19,7 +19,7 @@ export const asRestarted = {
     '--max-semi-space-size=32',
     '--no-allocation-site-pretenuring',
     '--no-parallel-scavenge',
-    '--heap-growing-percent=200',
+    '--heap-growing-percent=100',
   ],
   environment: { MALLOC_ARENA_MAX: '2' },
 } as const
