@@ -46,7 +46,7 @@ export interface TakenTurns {
   of(name: string, rate: number): readonly Turn[]
 }
 
-/** Or the highest rate, if that is lower. */
+/** At 100/s V8 would compile through the turns. */
 const WARM_UP_RATE = 500
 
 /** The order rotates, so that no side always runs on a warmer machine. */
@@ -59,10 +59,9 @@ export async function takeTurns(
   const of = (name: string, rate: number): readonly Turn[] => taken.get(`${name} ${rate}`) ?? []
   // A process runs for months. The first calls are compiled while they run: they belong to no
   // figure.
-  const usualRate = Math.min(WARM_UP_RATE, Math.max(...rates))
   if (warm > 0)
     for (const each of contestants)
-      note(each, await place(each, Math.min(usualRate, each.warmRate ?? Infinity), warm))
+      note(each, await place(each, Math.min(WARM_UP_RATE, each.warmRate ?? Infinity), warm))
   console.log(
     '  rate  round  success  retrans  setup p50/p99 ms  loop lag p50/p99/max ms  CPU µs/call',
   )
