@@ -52,6 +52,13 @@ export function serviceOfRegistration(
   if (registration?.state === 'registered') return up
   if (registration?.state !== 'failed') return unknown
   const { lastAnswer } = registration
-  const reason = lastAnswer === null ? 'no answer' : `${lastAnswer.status} ${lastAnswer.reason}`
+  const reason = lastAnswer === null ? 'no answer' : answerText(lastAnswer)
   return { state: 'down', cause: 'registration', reason }
 }
+
+/** Status 0: nobody has answered, and the reason says so. */
+export const answerText = ({
+  status,
+  reason,
+}: NonNullable<CarrierRegistrationStatus['lastAnswer']>): string =>
+  status === 0 ? reason : `${status} ${reason}`

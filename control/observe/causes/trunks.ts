@@ -7,6 +7,7 @@ import { type PeerRequests, countsFrom } from '../../instances/other-instances.t
 import { pageEndView } from '../../http/envelope.ts'
 import { contains } from '../../http/rows.ts'
 import { recentView } from '../../reports/recent-calls.ts'
+import { answerText } from './carrier-service.ts'
 import { downSince, type HistoryReader, lastFailure } from './state-history.ts'
 import { count, moment, timeOrNull } from '../../http/view-fields.ts'
 
@@ -177,7 +178,7 @@ async function registrationOf(
   return {
     state,
     since: since === undefined ? null : timeToText(since.at),
-    last_answer: lastAnswer && `${lastAnswer.status} ${lastAnswer.reason}`,
+    last_answer: lastAnswer && answerText(lastAnswer),
     next_attempt_at: timeOrNull(nextAttemptAt),
   }
 }

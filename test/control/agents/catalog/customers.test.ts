@@ -230,6 +230,18 @@ test('list_trunks puts those in trouble first, and says since when and why', asy
   expect((await rig.tool('list_trunks', { search: 'SHY' })).data()).toMatchObject({ total: 1 })
 })
 
+test('a registration that nobody answers has no status in its last answer', async () => {
+  const rig = await openedTrunks()
+  const silent = { ...failed, lastAnswer: { at: 0, status: 0, reason: 'no answer' } }
+  Object.assign(rig.engine.trunks, {
+    registrationOf: (id: number) => (id === 5 ? silent : undefined),
+  })
+  const { data } = await rig.tool('list_trunks', { search: 'unknown' })
+  expect(data()).toMatchObject({
+    trunks: [{ name: 'unknown', registration: { state: 'failed', last_answer: 'no answer' } }],
+  })
+})
+
 const reason = 'an incident'
 
 async function openRig() {
