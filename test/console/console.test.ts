@@ -72,6 +72,21 @@ test('a sign-out that the server does not take says that the session goes on', a
   await page.getByRole('button', { name: 'Sign out' }).waitFor()
 })
 
+test('a server that does not say who is signed in is asked again, and nobody signs in again', async () => {
+  const { page } = await signedIn()
+  let isBusy = true
+  await page.route('**/api/v1/auth/session', (route) => {
+    const body = { success: false, error: 'The database is busy', code: 'busy' }
+    return isBusy ? route.fulfill({ status: 503, json: body }) : route.continue()
+  })
+  await page.goto('/console/customers')
+  await page.getByRole('alert').getByText('The database is busy').waitFor()
+  expect(await page.getByRole('button', { name: 'Sign in' }).count()).toBe(0)
+  isBusy = false
+  await page.getByRole('button', { name: 'Try again' }).click()
+  await page.getByRole('heading', { name: 'Customers' }).waitFor()
+})
+
 test('a node is drained and may be stopped when its last call has ended; the last node stays', async () => {
   const { page, complaints } = await signedIn()
   const caller = await placeCall(rig())

@@ -72,3 +72,19 @@ test('what the page has asked for one user is never shown to the next one', asyn
   await page.getByRole('link', { name: 'ours' }).waitFor()
   expect(await page.getByRole('link', { name: 'theirs' }).count()).toBe(0)
 })
+
+test('a tab is that of whoever has signed in at another one as soon as it is shown again', async () => {
+  const user = { ...ofTenant, username: 'theo', role: 'admin', tenant_slug: 'acme' }
+  expect(await postFrom(rig().console.page, '/users', user)).toBe(201)
+  const { page, signIn } = await open({ path: '/console/customers' })
+  await signIn(admin.username, admin.password)
+  await page.getByRole('link', { name: 'theirs' }).waitFor()
+  // The other tab has the same cookies.
+  const { username, password } = user
+  expect(await postFrom(page, '/auth/session', { username, password })).toBe(200)
+  await page.evaluate(`window.isOfFirst = true`)
+  await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`)
+  await expect.poll(() => page.evaluate(`window.isOfFirst`)).toBeUndefined()
+  await page.getByRole('link', { name: 'ours' }).waitFor()
+  expect(await page.getByRole('link', { name: 'theirs' }).count()).toBe(0)
+})

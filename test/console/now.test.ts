@@ -85,7 +85,8 @@ test('eleven incidents are told on the page Now, each with since when, evidence 
       'key ci-reporting was not allowed to remove customer "harbour-main" (insufficient scope)',
     )
     .waitFor()
-  expect(complaints).toEqual([])
+  // The browser tells of the refusal to open a finding again, too.
+  expect(complaints).toEqual([expect.stringMatching(/503.*\/reopen\)$/)])
   await agentFinds(planted)
 }, 180_000)
 
@@ -156,6 +157,13 @@ async function isMarked({ page, inaccessible, tooPale }: ConsolePage): Promise<v
   await row('umbrella has reached a limit').getByText('snoozed', { exact: true }).waitFor()
   await row('globex cannot pay').getByText('Acknowledged by user admin').waitFor()
   await page.getByRole('link', { name: 'What is wrong now' }).click()
+  await page.route('**/findings/*/reopen', (route) => {
+    const body = { success: false, error: 'The database is busy', code: 'busy' }
+    return route.fulfill({ status: 503, json: body })
+  })
+  await of('globex').getByRole('button', { name: 'Reopen' }).click()
+  await page.getByText('It is not open again: The database is busy').waitFor()
+  await page.unroute('**/findings/*/reopen')
   await of('globex').getByRole('button', { name: 'Reopen' }).click()
   await of('globex').getByRole('button', { name: 'Acknowledge' }).waitFor()
 }

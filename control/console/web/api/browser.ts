@@ -16,6 +16,15 @@ export function every(ms: number, work: () => void): () => void {
   return () => clearInterval(timer)
 }
 
+/** Runs `work` whenever the page is shown again, until the returned function is called. */
+export function whenShown(work: () => void): () => void {
+  const look = (): void => {
+    if (document.visibilityState === 'visible') work()
+  }
+  document.addEventListener('visibilitychange', look)
+  return () => document.removeEventListener('visibilitychange', look)
+}
+
 /** Nothing that the page holds is left. */
 export const loadAnew = (): void => location.reload()
 

@@ -2,10 +2,12 @@
 import { signal } from '@preact/signals'
 import { get, send } from './api.ts'
 import type { User } from './views.ts'
-import { every, loadAnew } from './browser.ts'
+import { every, loadAnew, whenShown } from './browser.ts'
 
 export type ConsoleSession =
   | { readonly kind: 'unknown' }
+  /** The server does not say whether there is a session, and why. */
+  | { readonly kind: 'unanswered'; readonly message: string }
   | { readonly kind: 'signed-out'; readonly isExpired: boolean }
   | { readonly kind: 'signed-in'; readonly user: User }
 
@@ -16,9 +18,15 @@ const RENEW_MS = 600_000
 
 /**
  * Keeps the session of a page in use, and follows changes of its user, until the returned function
- * is called.
+ * is called. Another tab may have signed in somebody else while this one was not shown.
  */
-export const keepSession = (): (() => void) => every(RENEW_MS, () => void askAgain())
+export function keepSession(): () => void {
+  const look = (): void => void askAgain()
+  const stops = [every(RENEW_MS, look), whenShown(look)]
+  return () => {
+    for (const stop of stops) stop()
+  }
+}
 
 async function askAgain(): Promise<void> {
   const answer = await askForUser()
@@ -44,9 +52,13 @@ function enter(user: User): void {
 /** Null: nobody is signed in. */
 const askForUser = () => get<{ readonly profile: User | null }>('/auth/session')
 
-/** Returns whether there is a session. */
+/** Returns false where there is no session. */
 export async function findSession(): Promise<boolean> {
   const answer = await askForUser()
+  if (answer.kind === 'failed') {
+    session.value = { kind: 'unanswered', message: answer.message }
+    return true
+  }
   const user = answer.kind === 'ok' ? answer.data.profile : null
   if (user === null) session.value = { kind: 'signed-out', isExpired: false }
   else enter(user)

@@ -2,17 +2,19 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren } from 'preact'
 import { useEffect, useRef } from 'preact/hooks'
+import { every } from '../api/browser.ts'
 import { connection, readEvents, unreachable } from '../api/live.ts'
 import type { User } from '../api/views.ts'
 import { visibleText } from '../parts/visible-text.ts'
 import { pathOf } from '../parts/address.ts'
 import { Head, ShownPage } from '../parts/page-head.tsx'
+import { Problem } from '../parts/text.tsx'
 import { Toasts } from '../parts/toast.tsx'
 import { findSetup, isIncomplete } from '../screens/setup.ts'
 import { later } from '../parts/later.tsx'
 import { address, go } from '../parts/router.ts'
 import { type Screen, visibleScreens } from './screens.ts'
-import { keepSession, may, session, sessionEnded } from '../api/session.ts'
+import { findSession, keepSession, may, session, sessionEnded } from '../api/session.ts'
 import { Account } from './account.tsx'
 import { KeysHelp, useKeys } from './keys.tsx'
 import { Menu } from './menu.tsx'
@@ -25,11 +27,30 @@ export function App() {
   switch (session.value.kind) {
     case 'unknown':
       return <main id="main" aria-busy="true" />
+    case 'unanswered':
+      return <Unanswered message={session.value.message} />
     case 'signed-out':
       return <SignIn />
     case 'signed-in':
       return <Shell key={session.value.user.id} user={session.value.user} />
   }
+}
+
+const ASK_AGAIN_MS = 5_000
+
+/** Nobody has to sign in again because the server was busy for a moment. */
+function Unanswered({ message }: { message: string }) {
+  useEffect(() => every(ASK_AGAIN_MS, () => void findSession()), [])
+  return (
+    <main id="main" class="stack">
+      <Problem message={message} />
+      <p>
+        <button type="button" onClick={() => void findSession()}>
+          Try again
+        </button>
+      </p>
+    </main>
+  )
 }
 
 function Shell({ user }: { user: User }) {

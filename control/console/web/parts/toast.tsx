@@ -52,6 +52,9 @@ export async function tellDone(answer: ConsoleAnswer<unknown>, text = ''): Promi
   })
 }
 
+/** Says why something was not done. */
+export const tellRefusal = (text: string): void => show({ text })
+
 /** Says what was done to many at once, and offers to undo all of it. */
 export async function tellLot(text: string, changeIds: readonly string[]): Promise<void> {
   const [first] = changeIds

@@ -2,11 +2,12 @@
 import { useSignal } from '@preact/signals'
 import { send } from '../api/api.ts'
 import { now } from '../api/browser.ts'
-import { may } from '../api/session.ts'
+import { may, sessionEnded } from '../api/session.ts'
 import type { FoundFinding } from '../api/views.ts'
 import { Dialog } from '../parts/dialog.tsx'
 import { Choice, Field, textIn } from '../parts/form.tsx'
 import { Text } from '../parts/text.tsx'
+import { tellRefusal } from '../parts/toast.tsx'
 
 const HOUR_SECONDS = 3_600
 
@@ -40,8 +41,10 @@ export function FindingActions({ finding: { id, state }, title, onDone }: Findin
   }
   const reopen = async (): Promise<void> => {
     isBusy.value = true
-    await send('POST', `/findings/${id}/reopen`, {})
+    const answer = await send('POST', `/findings/${id}/reopen`, {})
     isBusy.value = false
+    if (answer.kind === 'signed-out') return sessionEnded()
+    if (answer.kind === 'failed') tellRefusal(`It is not open again: ${answer.message}`)
     onDone()
   }
   const labelOf = (text: string): string => `${text}: ${title}`
