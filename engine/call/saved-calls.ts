@@ -1,6 +1,7 @@
 import type { SavedEntry } from '../../schema/contracts/charging.ts'
 import { ReleasingMap } from '../../schema/sip/index.ts'
 import type { CallDeps } from './call-deps.ts'
+import type { SavedDialog } from '../sip-server/application.ts'
 import { callUuidOf } from './call-machine/leg.ts'
 import type { MachineEvent } from './call-machine/protocol.ts'
 import { failure, reasonHeader } from './cdr/end-reason.ts'
@@ -115,15 +116,21 @@ export class SavedCalls {
   saveAll(): readonly string[] {
     return this.#deps.calls
       .list()
-      .flatMap(({ callUuid }) => (this.#save(callUuid) ? [] : [callUuid]))
+      .flatMap(({ callUuid }) => (this.#save(callUuid, this.#wholeSipOf) ? [] : [callUuid]))
   }
 
-  #save(callUuid: string): boolean {
+  /** As every earlier version reads it: who stops in order may go back to one. */
+  readonly #wholeSipOf = (legId: string): SavedLeg | undefined => {
+    const saved = this.#sipOf(legId)
+    return saved?.dialog ? { ...saved, dialog: whole(saved.dialog) } : saved
+  }
+
+  #save(callUuid: string, sipOf = this.#sipOf): boolean {
     const call = this.#deps.calls.call(callUuid)
     if (call?.phase !== 'answered' || call.end !== undefined) return false
     const { calls, charging } = this.#deps
     const before = this.#atAnswer.get(callUuid)
-    const saved = calls.saved(callUuid, this.#sipOf, before?.texts)
+    const saved = calls.saved(callUuid, sipOf, before?.texts)
     if (saved === undefined) {
       // The last step of the transfer may be an event of another call, or of a leg that has ended.
       if (call.transfer !== undefined || this.#isHeld(callUuid)) this.#saveLater(callUuid)
@@ -252,6 +259,15 @@ function shifted(leg: SavedLeg, shiftMs: number, lastSdpSent: string): SavedLeg 
   const { dueAt, localSdp } = dialog.session
   const session = { ...dialog.session, dueAt: dueAt + shiftMs, localSdp: localSdp || lastSdpSent }
   return { ...leg, dialog: { ...dialog, session } }
+}
+
+/** With the fields that are absent because they are empty, 0 or false. */
+function whole(dialog: SavedDialog): SavedDialog {
+  const { routeSet = [], isFlowBound = false, session } = dialog
+  const complete = { ...dialog, routeSet, isFlowBound }
+  if (session === undefined) return complete
+  const { localSdp = '', minSeconds = 0 } = session
+  return { ...complete, session: { ...session, localSdp, minSeconds } }
 }
 
 const offerOf = ({ offer, texts }: SavedCall): string => texts[offer ?? -1] ?? ''

@@ -412,3 +412,20 @@ test('a process that ends while the parties are asked hands the call on', async 
   await stillThere(rig, caller, node)
   await hangUp(caller, leg, node)
 })
+
+test('a process that stops in order saves each field of a dialog, as an earlier version reads it', async () => {
+  rig = await startCallRig()
+  const headers = ['Supported: timer', 'Session-Expires: 1800']
+  const { caller, node, leg, invite } = await dial(rig, { headers })
+  node.reply(invite, 200, { tag: 'b', body: sdp('answer') })
+  await acknowledge(caller, leg, node)
+  await rig.settle()
+  expect(rig.control.saveAll()).toEqual([])
+  const { legs } = JSON.parse(rig.saved.get('uuid-1') ?? '')
+  const dialog = { routeSet: [], isFlowBound: false }
+  const session = { localSdp: '', minSeconds: 0 }
+  expect(legs).toMatchObject([{ sip: { dialog: { ...dialog, session } } }, { sip: { dialog } }])
+  await restart()
+  await stillThere(rig, caller, node)
+  await hangUp(caller, leg, node)
+})
