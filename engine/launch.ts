@@ -103,10 +103,13 @@ function isServer(): boolean {
   return ['serve', 'demo', 'sip-server'].includes(process.argv[2] ?? '')
 }
 
-/** Whether `heapFlags`, or the operator, has chosen the size of the heap. */
+/**
+ * Whether `heapFlags`, or the operator, has chosen the size of the heap. Node takes flags of V8
+ * with `_` in place of `-`, too.
+ */
 function isHeapChosen(): boolean {
   const words = [...process.execArgv, process.env.NODE_OPTIONS ?? '']
-  return words.some((word) => word.includes('-semi-space-size'))
+  return words.some((word) => /[-_]semi[-_]space[-_]size/.test(word))
 }
 
 /**

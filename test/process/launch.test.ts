@@ -67,6 +67,20 @@ test.runIf(process.platform === 'linux')(
   },
 )
 
+test.runIf(process.platform === 'linux').each([
+  ['-', '--max-semi-space-size=8'],
+  ['_', '--max_semi_space_size=8'],
+])("an operator's own semi-space in NODE_OPTIONS, with %s, holds", async (_sign, options) => {
+  const child = await serve([], {
+    NODE_OPTIONS: options,
+    API_LISTEN: '127.0.0.1:0',
+    SIP_LISTEN: 'udp/127.0.0.1:0',
+    DATABASE_PATH: join(mkdtempSync(join(folder, 'heap-')), 'tollgate.db'),
+  })
+  const words = readFileSync(`/proc/${String(child.pid)}/cmdline`, 'utf8').split('\0')
+  expect(words.slice(1)).toEqual(['dist/main.js', 'serve', ''])
+})
+
 test.each([
   [
     'the program',
