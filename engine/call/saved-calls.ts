@@ -114,6 +114,8 @@ export class SavedCalls {
    * are not stable.
    */
   saveAll(): readonly string[] {
+    // Whole states: an earlier version reads no change.
+    this.#atAnswer.clear()
     return this.#deps.calls
       .list()
       .flatMap(({ callUuid }) => (this.#save(callUuid, this.#wholeSipOf) ? [] : [callUuid]))
