@@ -1,5 +1,6 @@
 /** One thread with the operator's file in it, ended when it answers no more or uses too much. */
 import { existsSync } from 'node:fs'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Cancel, Schedule } from '../../schema/clock.ts'
 import type { HookFallback } from '../../schema/contracts/hooks.ts'
@@ -8,6 +9,12 @@ import type { HookThreadData, HostMessage, ThreadMessage } from './thread-messag
 /** The bundle has a file for the thread. Otherwise Node runs the source file. */
 const bundled = new URL('./hook-worker.js', import.meta.url)
 const threadFile = existsSync(bundled) ? bundled : new URL('./hook-worker.ts', import.meta.url)
+
+/**
+ * V8 compiles a function that WebAssembly imports after a thousand calls, and ends the process now
+ * and then when threads share and free that code (D542). Node strips types by WebAssembly.
+ */
+const UNCOMPILED_IMPORTS = '--wasm-wrapper-tiering-budget=1000000000'
 
 /** A look at whether the thread answers. */
 const LOOK_EVERY_MS = 250
@@ -58,6 +65,7 @@ export class HookThread implements HookThreadPort {
     this.#schedule = schedule
     this.#memoryMb = memoryMb
     const workerData: HookThreadData = { file, fallback }
+    setFlagsFromString(UNCOMPILED_IMPORTS)
     this.#worker = new Worker(threadFile, {
       workerData,
       env: { ...environment },
